@@ -20,6 +20,7 @@ from typing import NamedTuple
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
+from duckflow.state.undo_scope import WorkAuthor
 
 FILES = 5000
 ROUNDS = 21
@@ -87,7 +88,7 @@ async def measure(folder: Path, data: Path) -> None:
     befores: list[Took] = []
     afters: list[Took] = []
     for number in range(ROUNDS):
-        window = undo.command(1)
+        window = undo.command(WorkAuthor(1))
         befores.append(await timed(window.__aenter__))
         (folder / "package1/module1/file1.py").write_text(f"print({number})\n")
         afters.append(await timed(lambda window=window: window.__aexit__(None, None, None)))
@@ -98,7 +99,7 @@ async def measure(folder: Path, data: Path) -> None:
     print(f"undo                      {await timed(undo.restore)}")
     await undo.close()
     again = Undo(Workspace(folder), data, UndoSettings(), "benchmark")
-    window = again.command(1)
+    window = again.command(WorkAuthor(1))
     print(f"first after a restart     {await timed(window.__aenter__)}")
     await window.__aexit__(None, None, None)
     size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file() and path.stat().st_nlink == 1)

@@ -129,12 +129,15 @@ async def test_a_whole_story_goes_through_the_port(tmp_path: Path) -> None:
     assert (await port.answer(call.question_id, choice="stop")).meaning == "answer"
     await user.turn_over(4)
 
-    # Undo asks through the same door.
+    # Undo asks through the same door: what is meant, the job or the turn, and then for the yes.
     await port.take("/undo")
+    which = await user.asked()
+    assert [choice.label.key for choice in which.choices] == ["undo.offer_job", "undo.offer_turn", "undo.leave"]
+    await port.answer(which.question_id, which.choices[0].key)
     undo = await user.asked()
     await port.answer(undo.question_id, "yes")
     await user.until(lambda: bool(user.all(happened.TurnUndone)))
-    assert not (tmp_path / "work/game.py").exists()
+    assert not (tmp_path / "work/game.py").exists() and (tmp_path / "work/a.txt").exists()
 
     await user.until(lambda: not port.busy)
     assert page.kept() == [number for number, _ in session.record()]

@@ -12,6 +12,7 @@ import pytest
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
+from tests.journeys.plans import PROPOSE, job_ended, report, when
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -100,7 +101,9 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
     assert (story.folder / "a.txt").exists()
     assert "Turn 1 was taken back: a.txt" in await give("/undo")
     assert not (story.folder / "a.txt").exists()
-    assert asked[0].gate and "a.txt" in asked[0].gate.diff
+    gate = asked[0].gate
+    assert gate and not gate.diff, "the diff comes when it is wanted"
+    assert [(one.path, one.change, one.removed) for one in gate.impacts] == [("a.txt", "delete", 1)]
     await story.tell("what now?")
     assert "The user undid turn 1" in story.prompt()
     assert "nothing" in await give("/undo")
@@ -160,7 +163,7 @@ async def test_what_a_person_did_while_a_command_ran_needs_a_yes_of_its_own(
     assert asked[0].gate
     told = [Words("en").phrase(reason) for reason in asked[0].gate.reasons]
     assert "1 file changed while the command ran and may be yours: notes.txt" in told
-    assert [one.key for one in asked[0].choices] == ["yes", "all", "no"]
+    assert [one.key for one in asked[0].choices] == ["yes", "all", "diff", "files", "no"]
     assert (story.folder / "notes.txt").read_text() == notes
     assert not (story.folder / "a.txt").exists()
     assert ("1 files that may be yours stay as they are" in said) == (choice == "yes")
@@ -173,3 +176,78 @@ async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
     story = story.restart([])
     await story.chat.undo.restore(back=True)
     assert not (story.folder / "made.txt").exists()
+
+
+async def worked_beside_a_job(tmp_path: Path) -> Story:
+    """A job of two steps adds a line to the list in each; then the conversation adds one of its own."""
+    names = ("first", "second")
+    steps: list[dict[str, Any]] = [{"name": name, "success": "it is there"} for name in names]
+    steps[1]["depends_on"] = [1]
+    edits = [run(f"sed -i 's/{name}:/{name}: done/' list.txt") for name in names]
+    tasks = [when(f"Now its step: {name}", {"tasks": [edit]}) for name, edit in zip(names, edits, strict=True)]
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    chat = decide(act("file_ops.edit_file", path="list.txt", old="third:", new="third: done"), respond("Done."))
+    replies: list[Any] = [PROPOSE, {"name": "Work", "steps": steps, "risks": []}, run_all]
+    story = Story(tmp_path, [*replies, *tasks, when("A background job has ended", report()), chat])
+    (story.folder / "list.txt").write_text("first:\nsecond:\nthird:\n")
+    await story.tell("do the work")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+    await story.tell("and the third")
+    assert (story.folder / "list.txt").read_text() == "first: done\nsecond: done\nthird: done\n"
+    return story
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left", "told"),
+    [
+        ("turn", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
+        ("job", "first:\nsecond:\nthird: done\n", "“Work” was taken back"),
+        ("step", "first: done\nsecond:\nthird: done\n", "“second” was taken back"),
+        ("list.txt", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
+    ],
+)
+async def test_a_job_a_step_or_a_turn_is_taken_back_each_for_itself(
+    tmp_path: Path, wanted: str, left: str, told: str
+) -> None:
+    story = await worked_beside_a_job(tmp_path)
+    file = story.folder / "list.txt"
+    before = file.read_text()
+
+    async def agree(question: Question) -> Answer:
+        return Answer(choice=question.choices[0].key)
+
+    async def give(line: str) -> str:
+        return await Commands(Words("en")).run(story.chat, agree, line)
+
+    assert told in await give(f"/undo {wanted}")
+    assert file.read_text() == left
+    assert story.session.state.files_changed == ["list.txt"], "others have changed it too"
+    await give("/redo")
+    assert file.read_text() == before
+    for kind in ("turn", "step", "job"):
+        await give(f"/undo {kind}")
+    assert file.read_text() == "first:\nsecond:\nthird:\n"
+    assert story.session.state.files_changed == []
+
+
+async def test_undo_offers_what_could_be_meant_with_its_size_and_the_diff_on_demand(tmp_path: Path) -> None:
+    story = await worked_beside_a_job(tmp_path)
+    asked: list[Question] = []
+    keys = iter(("1", "diff", "no"))
+
+    async def answer(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(choice=next(keys))
+
+    words = Words("en")
+    assert await Commands(words).run(story.chat, answer, "/undo") == "Left as it is."
+    assert [words.phrase(choice.label) for choice in asked[0].choices] == [
+        "turn 3: list.txt +1 −1",
+        "the job “Work”: list.txt +2 −2",
+        "only its last step “second”: list.txt +1 −1",
+        "nothing",
+    ]
+    summary, whole = (question.gate for question in asked[1:])
+    assert summary and whole and not summary.diff and "-first: done" in whole.diff
+    assert not summary.impacts[0].tracked, "there is no repository"

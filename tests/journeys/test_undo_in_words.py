@@ -63,7 +63,7 @@ async def test_the_user_says_it_and_no_model_is_asked(tmp_path: Path, language: 
     await story.tell("write it")
     story.chat.take(said)
     question = await story.asked()
-    assert question.gate and "a.txt" in question.gate.diff
+    assert question.gate and [impact.path for impact in question.gate.impacts] == ["a.txt"]
     await story.chat.take({"en": "yes", "ja": "はい"}[language])
     await until(story, lambda: bool(story.all(TurnUndone)))
     assert not (story.folder / "a.txt").exists() and len(story.model.requests) == 1

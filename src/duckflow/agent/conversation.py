@@ -29,6 +29,7 @@ from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import HIDDEN, Question
+from duckflow.state.undo_scope import UndoScope
 from duckflow.store.sessions import Sessions
 
 
@@ -285,7 +286,7 @@ class ChatLoop:
         return await self._turns.turn.weighed()
 
     async def diff(self, turn: int) -> str:
-        return (await self.undo.diff(turn)).diff
+        return (await self.undo.diff(UndoScope(turn=turn))).diff
 
     async def aclose(self) -> None:
         """Stop everything; background work can be resumed later."""

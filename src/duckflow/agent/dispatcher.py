@@ -245,7 +245,7 @@ class Dispatcher:
         start = time.perf_counter()
         changed: list[str] = []
         try:
-            async with self._kept.around(one, self._hooks.follow(tool)) as changed:
+            async with self._kept.around(one, actor, self._hooks.follow(tool)) as changed:
                 outcome = await (begun or tool.run_for(one.args, actor.call()))
                 outcome = await self._hooks.after(one, outcome, actor)
         except (ToolError, OSError) as problem:

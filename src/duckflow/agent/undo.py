@@ -1,20 +1,23 @@
-"""Keeps what is about to be changed, so that a turn can be taken back."""
+"""Keeps what is about to be changed, so that the work of a turn or a job can be taken back."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
-from duckflow.errors import ToolError
+from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
+from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
@@ -34,24 +37,31 @@ class UndoKeeper:
         self._make = make
         self._made: Undo | None = None
 
-    def around(self, ready: Ready, hooked: bool = False) -> AbstractAsyncContextManager[list[str]]:
-        """Surrounds a deed. The list holds the files that a command changed, once it has ended; a tool that changes
-        files tells them itself. `hooked`: programs of a hook run after the tool, so they count as a command."""
+    def around(self, ready: Ready, actor: Actor, hooked: bool = False) -> AbstractAsyncContextManager[list[str]]:
+        """Surrounds a deed of `actor`. The list holds the files that a command changed, once it has ended; a tool that
+        changes files tells them itself. `hooked`: programs of a hook run after the tool, so they count as a command."""
         tool, args = ready.tool, ready.args
         if tool.reads_only(args):
             return nullcontext([])
         paths = tool.touches(args)
         if tool.effect == "run" or not paths:
-            return self.around_command(tool.command(args), tool.goes_on(args))
-        return self._around_change(paths, hooked)
+            return self._around_command(self._author(actor), tool.command(args), tool.goes_on(args))
+        return self._around_change(self._author(actor), paths, hooked)
+
+    def _author(self, actor: Actor) -> WorkAuthor:
+        """A job and its step. An agent that the conversation has handed a task to works for the turn."""
+        state = self._session.state
+        return WorkAuthor(state.turn, *((actor.job_id, actor.step_id) if actor.job_id in state.jobs else ()))
 
     @asynccontextmanager
-    async def around_command(self, command: str, goes_on: bool = False) -> AsyncGenerator[list[str]]:
+    async def _around_command(
+        self, author: WorkAuthor, command: str, goes_on: bool = False
+    ) -> AsyncGenerator[list[str]]:
         """A name that makes programs run later is told when a command has written it: nobody could ask before."""
         changes: list[Change] = []
         paths: list[str] = []
         try:
-            async with self._undo().command(self._session.state.turn, command if goes_on else "", command) as changes:
+            async with self._undo().command(author, command if goes_on else "", command) as changes:
                 yield paths
         finally:
             paths += changed_files(changes)
@@ -62,14 +72,16 @@ class UndoKeeper:
                     self._session.emit(Noticed(what=say("risk.runs_later", path=shown(change.path))))
 
     @asynccontextmanager
-    async def _around_change(self, paths: tuple[str, ...], hooked: bool) -> AsyncGenerator[list[str]]:
-        around = self.around_command("") if hooked else nullcontext(list[str]())
-        async with around as changed, self._undo().change(self._session.state.turn, paths):
+    async def _around_change(
+        self, author: WorkAuthor, paths: tuple[str, ...], hooked: bool
+    ) -> AsyncGenerator[list[str]]:
+        around = self._around_command(author, "") if hooked else nullcontext(list[str]())
+        async with around as changed, self._undo().change(author, paths):
             yield changed
 
     @asynccontextmanager
     async def watch(self, command: str) -> AsyncGenerator[list[str]]:
-        """Surrounds a command of the user's own: what it changed is told, and belongs to no turn. It runs even where
+        """Surrounds a command of the user's own: what it changed is told, and is nobody's work. It runs even where
         nothing can be noted."""
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.commands.paths import CommandFacts
@@ -84,23 +96,50 @@ class UndoKeeper:
             yield paths
         paths += changed_files(changes)
 
-    async def diff(self, turn: int | None = None) -> "UndoPreview":
-        return await self._undo().diff(turn)
+    async def authors(self) -> list[WorkAuthor]:
+        running = self._running()
+        return [author for author in await self._undo().authors() if author.job not in running]
 
-    async def preview(self, back: bool) -> "UndoPreview":
-        return await self._undo().preview(back)
+    async def diff(self, scope: UndoScope = LATEST) -> "UndoPreview":
+        preview = await self._undo().diff(scope)
+        return replace(preview, name=self._name(preview.authors, scope))
 
-    async def restore(self, back: bool, only_own: bool = False) -> "Outcome":
-        """Take the latest turn back, or the latest undo; files that someone else changed since stay as they are.
+    async def preview(self, back: bool, scope: UndoScope = LATEST) -> "UndoPreview":
+        preview = await self._undo().preview(back, self._allowed(scope))
+        return replace(preview, name=self._name(preview.authors, scope))
+
+    async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> "Outcome":
+        """Take work back (the latest, where the scope names none), or do the latest undo's work again. Files of which
+        someone else changed the same lines since stay as they are.
 
         `only_own`: and also those that someone else may have changed while a command ran."""
-        outcome = await self._undo().restore(back, only_own)
-        files = ", ".join(outcome.changed) or "-"
-        key = "turn_undone" if back else "turn_redone"
-        told = note(self._session.state.language, key, turn=str(outcome.turn), files=files)
-        self._session.emit(TurnUndone(turn=outcome.turn, back=back, changed=outcome.changed))
+        outcome = await self._undo().restore(back, only_own, self._allowed(scope))
+        outcome = replace(outcome, name=self._name(outcome.authors, scope))
+        files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
+        key = f"{'turn' if not name else 'work'}_{'undone' if back else 'redone'}"
+        told = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
+        undone = TurnUndone(turn=turn, name=name, back=back, changed=outcome.changed, cleared=outcome.cleared)
+        self._session.emit(undone)
         self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
         return outcome
+
+    def _running(self) -> frozenset[str]:
+        return frozenset(job.job_id for job in self._session.state.live_jobs() if job.status == "running")
+
+    def _allowed(self, scope: UndoScope) -> UndoScope:
+        """The scope without jobs that still run: they would write again what is taken back."""
+        running = self._running()
+        if scope.job in running:
+            raise DuckflowError("undo.job_runs", name=self._session.state.jobs[scope.job].name)
+        return scope._replace(without=running)
+
+    def _name(self, authors: Sequence[WorkAuthor], scope: UndoScope) -> str:
+        """The name of the job or step whose work it is; a turn has none."""
+        state, jobs = self._session.state, {author.job for author in authors}
+        job = state.jobs.get(next(iter(jobs))) if len(jobs) == 1 else None
+        plan = job and state.plans.get(job.plan_id)
+        step = plan and plan.step(scope.step) if scope.step else None
+        return step.name if step else job.name if job else ""
 
     async def close(self) -> None:
         if self._made:

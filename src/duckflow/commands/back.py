@@ -8,6 +8,7 @@ from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
+from duckflow.state.undo_scope import UndoScope
 
 OFFERED = 9
 LABEL = 60
@@ -46,21 +47,15 @@ async def _go(context: CommandContext, message: Message, what: str, words: Words
 
 
 async def _restore_files(context: CommandContext, turn: int) -> list[str]:
-    """Turn by turn, the latest first. What may be somebody else's stays as it is, and is named."""
-    undo, lines = context.conversation.undo, list[str]()
-    while True:
-        try:
-            preview = await undo.preview(back=True)
-        except DuckflowError:
-            return lines or [context.words("back.no_files")]
-        if preview.turn < turn or not (preview.impacts or preview.conflicts):
-            return lines or [context.words("back.no_files")]
-        outcome = await undo.restore(back=True, only_own=True)
-        files = ", ".join(outcome.changed) or "–"
-        lines.append(context.words("undo.done", turn=outcome.turn, files=files))
-        lines += warnings((*outcome.conflicts, *outcome.not_covered), context.words)
-        if not outcome.changed:
-            return lines
+    """All that was done since, in one go. What may be somebody else's stays as it is, and is named."""
+    undo, words = context.conversation.undo, context.words
+    try:
+        outcome = await undo.restore(back=True, only_own=True, scope=UndoScope(since=turn))
+    except DuckflowError:
+        return [words("back.no_files")]
+    told = warnings((*outcome.conflicts, *outcome.not_covered), words)
+    files = ", ".join(outcome.changed)
+    return [words("back.files_done", turn=turn, files=files) if files else words("back.no_files"), *told]
 
 
 def new(context: CommandContext, _: str) -> str:

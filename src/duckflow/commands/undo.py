@@ -1,41 +1,130 @@
 """`/undo`, `/redo` and `/diff`."""
 
+from dataclasses import dataclass
+
 from duckflow.commands.command import Command, CommandContext
+from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
-from duckflow.state.phrase import Phrase
-from duckflow.tools.undo_turn import undo_question
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, FileImpact, Question
+from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
+from duckflow.tools.undo_turn import about_work, undo_question
+
+OFFERED = 6
+LISTED = 9
+LEAVE = Choice(key="no", label=say("undo.leave"))
 
 
-async def undo(context: CommandContext, _: str) -> str:
-    return await _restore(context, back=True)
+async def undo(context: CommandContext, rest: str) -> str:
+    """Takes back the last turn, a job, a step of it, or single files; where several could be meant, it asks which."""
+    if busy := _busy(context):
+        return context.words(busy)
+    authors = await context.conversation.undo.authors()
+    if rest.strip():
+        return await _Restore(context, back=True).run(_named(rest.strip(), authors))
+    scopes = _offered(authors)
+    return await _Restore(context, back=True).run(await _chosen(context, scopes) if len(scopes) > 1 else LATEST)
 
 
 async def redo(context: CommandContext, _: str) -> str:
-    return await _restore(context, back=False)
+    busy = _busy(context)
+    return context.words(busy) if busy else await _Restore(context, back=False).run(LATEST)
 
 
 async def diff(context: CommandContext, rest: str) -> str:
     words = context.words
-    preview = await context.conversation.undo.diff(int(rest) if rest.isdecimal() else None)
-    lines = [words("undo.turn", turn=preview.turn), preview.diff, *warnings(preview.not_covered, words)]
+    preview = await context.conversation.undo.diff(UndoScope(turn=int(rest)) if rest.isdecimal() else LATEST)
+    lines = [words.phrase(about_work("turn", preview)), preview.diff, *warnings(preview.not_covered, words)]
     return "\n".join(line for line in lines if line)
 
 
-async def _restore(context: CommandContext, back: bool) -> str:
-    words, kept = context.words, context.conversation.undo
+def _busy(context: CommandContext) -> str:
     if any(question.kind == "gate" for question in context.conversation.questions):
-        return words("undo.gate_first")
-    if context.conversation.state.turn_open:
-        return words("undo.busy")
-    preview = await kept.preview(back)
-    if not preview.impacts and not preview.conflicts:
-        return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
-    answer = await context.ask(undo_question(preview, back))
-    if answer.choice not in ("yes", "all"):
-        return words("undo.left")
-    outcome = await kept.restore(back, only_own=answer.choice == "yes" and not preview.nothing_else)
-    done = words("undo.done" if back else "undo.redone", turn=outcome.turn, files=", ".join(outcome.changed) or "–")
-    return "\n".join([done, *warnings((*outcome.conflicts, *outcome.not_covered), words)])
+        return "undo.gate_first"
+    return "undo.busy" if context.conversation.state.turn_open else ""
+
+
+def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
+    """The last turn, the latest jobs, and of a job with several steps the latest step; the latest work comes first."""
+    turns = [author for author in authors if not author.job][:1]
+    scopes = list(dict.fromkeys(author.whole for author in authors if author.job or author in turns))
+    latest = next((author for author in authors if author.job), None)
+    if latest and sum(author.job == latest.job for author in authors) > 1:
+        scopes.insert(scopes.index(latest.whole) + 1, UndoScope(job=latest.job, step=latest.step))
+    return scopes[:OFFERED]
+
+
+def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
+    """`turn`, `job` and `step` mean the latest; a number is a turn; anything else names files."""
+    jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
+    match wanted.split():
+        case ["turn"]:
+            return turns[0].whole if turns else LATEST
+        case ["job"] if jobs:
+            return jobs[0].whole
+        case ["step"] if jobs:
+            return UndoScope(job=jobs[0].job, step=jobs[0].step)
+        case ["turn", number] | [number] if number.isdecimal():
+            return UndoScope(turn=int(number))
+        case names:
+            return UndoScope(paths=tuple(names))
+
+
+async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> UndoScope | None:
+    choices = list[Choice]()
+    for number, scope in enumerate(scopes):
+        preview = await context.conversation.undo.preview(True, scope)
+        kind = "step" if scope.step else "job" if scope.job else "turn"
+        values = {"turn": preview.turn, "name": preview.name, "size": _size(preview.impacts)}
+        choices.append(Choice(key=str(number), label=say(f"undo.offer_{kind}", **values)))
+    answer = await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
+    return scopes[int(answer.choice)] if answer.choice.isdecimal() else None
+
+
+def _size(impacts: tuple[FileImpact, ...]) -> str:
+    added, removed = sum(one.added for one in impacts), sum(one.removed for one in impacts)
+    names = ", ".join(impact.path for impact in impacts[:2]) + (f", … ({len(impacts)})" if len(impacts) > 2 else "")
+    return f"{names} +{added} −{removed}"
+
+
+@dataclass
+class _Restore:
+    """Shows what would be taken back, asks, and does it. The diff and a choice of files are there for whoever wants."""
+
+    context: CommandContext
+    back: bool
+
+    async def run(self, scope: UndoScope | None) -> str:
+        words, kept = self.context.words, self.context.conversation.undo
+        if scope is None:
+            return words("undo.left")
+        preview = await kept.preview(self.back, scope)
+        if not preview.impacts and not preview.conflicts:
+            return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
+        answer = await self.context.ask(self._question(preview))
+        if answer.choice == "diff":
+            answer = await self.context.ask(self._question(preview, with_diff=True))
+        if answer.choice == "files":
+            return await self.run(await self._one_file(preview, scope))
+        if answer.choice not in ("yes", "all"):
+            return words("undo.left")
+        only_own = answer.choice == "yes" and not preview.nothing_else
+        outcome = await kept.restore(self.back, only_own, scope)
+        done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
+        return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
+
+    async def _one_file(self, preview: PlannedUndo, scope: UndoScope) -> UndoScope | None:
+        paths = [impact.path for impact in preview.impacts[:LISTED]]
+        choices = [Choice(key=str(number), label=say("talk.quoted", text=path)) for number, path in enumerate(paths)]
+        answer = await self.context.ask(
+            Question(kind="choice", title=say("undo.which_file"), choices=(*choices, LEAVE))
+        )
+        return scope._replace(paths=(paths[int(answer.choice)],)) if answer.choice.isdecimal() else None
+
+    def _question(self, preview: PlannedUndo, with_diff: bool = False) -> Question:
+        more: list[str] = [] if with_diff or not preview.diff else ["diff"]
+        more += ["files"] if self.back and len(preview.impacts) > 1 else []
+        return undo_question(preview, self.back, with_diff, more)
 
 
 def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:

@@ -244,26 +244,23 @@ def _note_ref(state: AgentState, found: str) -> None:
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
     for path in event.result.changed:
-        _has_changed(state, path, state.turn)
+        _has_changed(state, path, 0 if event.job in state.jobs else state.turn)
 
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
-    """A file that no other turn has changed is as it was, and what was shown before says nothing of it."""
+    """A file that no other work has changed is as it was, and what was shown before says nothing of it."""
     drop_outdated(state, event.changed)
-    for path in event.changed:
-        if not event.back:
-            _has_changed(state, path, event.turn)
-        elif path in state.files_changed:
-            turns = state.changed_in[path] = state.changed_in.get(path, set()) - {event.turn}
-            if not turns:
-                state.files_changed.remove(path)
+    for path in () if event.back else event.changed:
+        _has_changed(state, path, event.turn)
+    state.files_changed = [path for path in state.files_changed if path not in event.cleared]
+    state.changed_in |= {path: set[int]() for path in event.cleared if path in state.changed_in}
 
 
 def _has_changed(state: AgentState, path: str, turn: int) -> None:
     if path in state.files_changed:
         state.files_changed.remove(path)
     state.files_changed.append(path)
-    state.changed_in.setdefault(path, set()).add(turn)
+    state.changed_in.setdefault(path, set()).update({turn} if turn else ())
     del state.files_changed[:-HISTORY_LIMIT]
     state.changed_in = {one: turns for one, turns in state.changed_in.items() if one in state.files_changed}
 

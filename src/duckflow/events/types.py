@@ -169,12 +169,16 @@ class MessagesSetAside(Event):
 
 
 class TurnUndone(Event):
-    """The user took a turn back, or (`back` false) took that back again."""
+    """A turn was taken back, or (`back` false) that again; or a job, a step of it, or some files."""
 
     kind = "turn_undone"
     turn: int
+    name: str = ""
+    """The job's or step's name; a turn has none."""
     back: bool
     changed: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()
+    """Of these, the files that no work of the session changes any more."""
 
 
 class ContextPruned(Event):

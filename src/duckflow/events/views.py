@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import FileImpact
+from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 Meaning = Literal["nothing", "answer", "unclear", "edit", "closed", "command", "own_command", "aside", "message"]
 JobWish = Literal["pause", "resume", "cancel"]
@@ -98,6 +99,11 @@ class PlannedUndo(Protocol):
     def turn(self) -> int: ...
 
     @property
+    def name(self) -> str:
+        """The job's or step's name; a turn has none."""
+        ...
+
+    @property
     def impacts(self) -> tuple[FileImpact, ...]: ...
 
     @property
@@ -125,6 +131,9 @@ class UndoResult(Protocol):
     def turn(self) -> int: ...
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def changed(self) -> tuple[str, ...]: ...
 
     @property
@@ -135,13 +144,17 @@ class UndoResult(Protocol):
 
 
 class UndoPort(Protocol):
-    """Turns can be taken back, and (`back` false) that again."""
+    """Work can be taken back, and (`back` false) that again. A scope says which: a turn, a job, a step, some files."""
 
-    async def diff(self, turn: int | None = None) -> PlannedUndo: ...
+    async def authors(self) -> list[WorkAuthor]:
+        """Whose work could be taken back, the latest first."""
+        ...
 
-    async def preview(self, back: bool) -> PlannedUndo: ...
+    async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo: ...
 
-    async def restore(self, back: bool, only_own: bool = False) -> UndoResult:
+    async def preview(self, back: bool, scope: UndoScope = LATEST) -> PlannedUndo: ...
+
+    async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
         """`only_own`: what somebody else may have changed while a command ran stays as it is."""
         ...
 

@@ -1,11 +1,13 @@
 """Taking back what the latest turn with changes did, and the question that comes before it."""
 
+from collections.abc import Sequence
+
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, UndoPort
-from duckflow.events.views import PlannedUndo
+from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, GateRequest, Question
 from duckflow.tools.tool import Args, Done, Tool
 
@@ -38,23 +40,31 @@ class TakeTurnBack(Tool[NoArgs]):
             raise ToolError(note(self._state.language, key, reason=answer.text), "undo.left")
         outcome = await self._undo.restore(back=True, only_own=answer.choice == "yes" and not preview.nothing_else)
         files = ", ".join(outcome.changed) or "-"
-        text = note(self._state.language, "turn_undone", turn=str(outcome.turn), files=files)
-        return Done(text, say("undo.done", turn=outcome.turn, files=files))
+        key = "work_undone" if outcome.name else "turn_undone"
+        text = note(self._state.language, key, turn=str(outcome.turn), work=outcome.name, files=files)
+        return Done(text, about_work("done", outcome, files=files))
 
 
-def undo_question(preview: PlannedUndo, back: bool) -> Question:
+def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more: Sequence[str] = ()) -> Question:
+    """`more`: what else than a yes or a no may be chosen, `diff` or `files`."""
     request = GateRequest(
         action_ids=(),
         operations=("undo" if back else "redo",),
         intent=(),
         rationale="",
         impacts=preview.impacts,
-        diff=preview.diff,
+        diff=preview.diff if with_diff else "",
         reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
     )
     # A mere yes never takes back what may be somebody else's, unless that is all that is asked.
     doubtful = bool(preview.maybe_yours) and not preview.nothing_else
     yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
-    choices = tuple(Choice(key=key, label=say(label)) for key, label in (*yes, ("no", "gate.no")))
-    title = say("undo.title" if back else "undo.redo_title", turn=preview.turn)
+    keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
+    choices = tuple(Choice(key=key, label=say(label)) for key, label in keys)
+    title = about_work("title" if back else "redo_title", preview)
     return Question(kind="gate", title=title, gate=request, choices=choices)
+
+
+def about_work(key: str, work: PlannedUndo | UndoResult, **values: str) -> Phrase:
+    """A sentence about a turn by its number, or about a job or step by its name."""
+    return say(f"undo.{key}{'_named' if work.name else ''}", turn=work.turn, name=work.name, **values)

@@ -231,9 +231,10 @@ class View:
                 return [self._notice(number, event, "pruned", say("notice.pruned"))]
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
-                what = say("undo.done" if event.back else "undo.redone", turn=event.turn, files=files)
+                key = f"undo.{'done' if event.back else 'redone'}{'_named' if event.name else ''}"
+                what = say(key, turn=event.turn, name=event.name, files=files)
                 notice = self._notice(number, event, "undone", what, subject="back" if event.back else "")
-                return [notice._replace(turn=event.turn)]
+                return [notice._replace(turn=0 if event.name else event.turn)]
             case happened.PermissionGiven():
                 return [self._notice(number, event, "allowed", event.rule)]
             case happened.PastForgotten() if event.words:

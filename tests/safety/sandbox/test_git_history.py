@@ -17,6 +17,7 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
+from duckflow.state.undo_scope import WorkAuthor
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
 
@@ -125,7 +126,7 @@ class Ground:
     async def shell(self, command: str) -> Ran:
         self._turn += 1
         named = "".join(f"export {name}={value};" for name, value in IDENTITY.items())
-        async with self.undo.command(self._turn, text=command):
+        async with self.undo.command(WorkAuthor(self._turn), text=command):
             return self.place.run(self.sandbox, named + command)
 
 

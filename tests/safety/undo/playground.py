@@ -14,6 +14,7 @@ from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
+from duckflow.state.undo_scope import WorkAuthor
 from duckflow.tools.files.settings import FileSettings
 
 Picture = dict[str, tuple[str, int, bytes]]
@@ -35,6 +36,7 @@ class Playground:
             folder.mkdir(parents=True, exist_ok=True)
         self.settings = UndoSettings(**settings)
         self._turn = 0
+        self.author = WorkAuthor(0)
         self.restart()
 
     def restart(self, session: str = "s1") -> Undo:
@@ -47,6 +49,7 @@ class Playground:
 
     def next_turn(self) -> int:
         self._turn += 1
+        self.author = WorkAuthor(self._turn)
         return self._turn
 
     async def do(self, name: str, **args: Any) -> None:
@@ -54,7 +57,7 @@ class Playground:
         tool = self._tools[f"file_ops.{name}"]
         checked = tool.args.model_validate(args)
         paths = [args[path] for path in PATHS_OF.get(name, ("path",))]
-        async with self.undo.change(self._turn, paths):
+        async with self.undo.change(self.author, paths):
             await tool.run(checked)
 
     async def shell(self, command: str) -> None:
@@ -62,7 +65,7 @@ class Playground:
             await asyncio.to_thread(self.run, command)
 
     def command(self, **given: str) -> AbstractAsyncContextManager[Any]:
-        return self.undo.command(self._turn, **given)
+        return self.undo.command(self.author, **given)
 
     def run(self, command: str) -> None:
         """As somebody other than Duckflow."""

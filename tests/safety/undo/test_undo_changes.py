@@ -4,6 +4,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError, ToolError
+from duckflow.state.undo_scope import UndoScope
 
 
 async def test_every_kind_of_own_change_is_undone_and_redone(ground: Playground) -> None:
@@ -80,7 +81,7 @@ async def test_turns_are_undone_one_after_the_other_and_redone_in_order(ground: 
     with pytest.raises(DuckflowError, match=r"undo\.nothing_to_redo"):
         await ground.undo.restore(back=False)
     with pytest.raises(DuckflowError, match=r"undo\.unknown_turn"):
-        await ground.undo.diff(99)
+        await ground.undo.diff(UndoScope(turn=99))
 
 
 async def test_a_preview_shows_what_an_undo_does_and_a_diff_what_the_turn_did(ground: Playground) -> None:
@@ -121,7 +122,7 @@ async def test_a_preview_shows_what_an_undo_does_and_a_diff_what_the_turn_did(gr
     assert not back.not_covered
     await ground.undo.restore()
     assert "+2\n+2½" in (await ground.undo.preview(back=False)).diff
-    assert (await ground.undo.diff(1)).diff == did.diff
+    assert (await ground.undo.diff(UndoScope(turn=1))).diff == did.diff
 
 
 async def test_names_cannot_fool_the_eye(ground: Playground) -> None:

@@ -10,6 +10,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
+from duckflow.state.undo_scope import UndoScope
 
 DIES = """
     import asyncio, os, subprocess, sys
@@ -17,6 +18,7 @@ DIES = """
     from duckflow.safety.undo.settings import UndoSettings
     from duckflow.safety.undo.undo import Undo
     from duckflow.safety.workspace import Workspace
+    from duckflow.state.undo_scope import WorkAuthor
 
     work, data = map(Path, sys.argv[1:])
 
@@ -43,14 +45,15 @@ def run_to_death(ground: Playground, script: str) -> None:
 
 async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, 'change(1, ["a.txt"])', "pass")
+    die(ground, 'change(WorkAuthor(1), ["a.txt"])', "pass")
     with pytest.raises(DuckflowError, match=r"undo\.nothing"):
         await ground.undo.diff()
 
 
 async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, 'change(1, ["a.txt", "new/b.txt"])', '(work / "a.txt").write_text("changed"); (work / "new").mkdir()')
+    deed = '(work / "a.txt").write_text("changed"); (work / "new").mkdir()'
+    die(ground, 'change(WorkAuthor(1), ["a.txt", "new/b.txt"])', deed)
     preview = await ground.undo.preview()
     assert preview.maybe_yours[0].values["names"] == "a.txt, new"
     await ground.undo.restore()
@@ -66,7 +69,7 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
     ground.put("untracked.txt", "mine\n")
     before = ground.picture()
     deed = 'subprocess.run(["bash", "-c", "find . -mindepth 1 -delete"], cwd=work, check=True)'
-    die(ground, "command(1)", deed)
+    die(ground, "command(WorkAuthor(1))", deed)
     assert ground.picture() == {}
     preview = await ground.undo.preview()
     assert {one.key for one in preview.not_covered} == set()
@@ -77,7 +80,7 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
 
 async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, "command(1)", '(work / "a.txt").write_text("by the command")')
+    die(ground, "command(WorkAuthor(1))", '(work / "a.txt").write_text("by the command")')
     ground.put("mine.txt", "written after the crash\n")
     ground.run("echo by the user >> a.txt")
     after = ground.picture()
@@ -88,11 +91,11 @@ async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground)
 
 async def test_the_next_command_is_measured_from_where_the_crash_left_the_folder(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
-    die(ground, "command(1)", '(work / "a.txt").write_text("by the command")')
+    die(ground, "command(WorkAuthor(1))", '(work / "a.txt").write_text("by the command")')
     crashed = ground.picture()
     ground.next_turn()
     await ground.shell("echo second > b.txt")
-    assert (await ground.undo.diff(1)).impacts
+    assert (await ground.undo.diff(UndoScope(turn=1))).impacts
     await ground.undo.restore()
     assert ground.picture() == crashed
 
@@ -112,7 +115,8 @@ async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: P
     ground = Playground(tmp_path)
     ground.put("other.txt", "0\n")
     os.truncate(ground.put("huge.bin", b"head"), 100 * 1024 * 1024)
-    die(ground, "command(1)", '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")')
+    deed = '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")'
+    die(ground, "command(WorkAuthor(1))", deed)
     outcome = await ground.undo.restore()
     assert "undo.large" in {one.key for one in outcome.not_covered}
     assert (ground.folder / "there/huge.bin").stat().st_size == 100 * 1024 * 1024
@@ -124,6 +128,7 @@ DIES_UNDOING = """
     from duckflow.safety.undo.settings import UndoSettings
     from duckflow.safety.undo.undo import Undo
     from duckflow.safety.workspace import Workspace
+    from duckflow.state.undo_scope import WorkAuthor
 
     work, data = map(Path, sys.argv[1:])
 

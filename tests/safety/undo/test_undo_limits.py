@@ -10,13 +10,14 @@ from duckflow.errors import DuckflowError
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase
+from duckflow.state.undo_scope import UndoScope
 
 MB = 1024 * 1024
 
 
 async def known(ground: Playground, turn: int) -> bool:
     try:
-        return bool(await ground.undo.diff(turn))
+        return bool(await ground.undo.diff(UndoScope(turn=turn)))
     except DuckflowError:
         return False
 
@@ -196,10 +197,10 @@ async def test_old_turns_are_forgotten_and_that_is_said(tmp_path: Path) -> None:
     for number in range(6):
         ground.next_turn()
         await ground.do("write_file", path=f"{number}.txt", content=f"{number}\n")
-    assert (await ground.undo.diff(4)).impacts
+    assert (await ground.undo.diff(UndoScope(turn=4))).impacts
     assert (await said(ground))["undo.forgotten"].values == {"turn": 3}
     with pytest.raises(DuckflowError, match=r"undo\.forgotten_turn"):
-        await ground.undo.diff(2)
+        await ground.undo.diff(UndoScope(turn=2))
     for _ in range(3):
         await ground.undo.restore()
     assert sorted(ground.picture()) == ["0.txt", "1.txt", "2.txt"]

@@ -6,19 +6,21 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
+from duckflow.state.undo_scope import UndoScope, WorkAuthor
 
 
 async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: Playground) -> None:
     ground.fill({"job.txt": "0\n", "chat.txt": "0\n", "shell.txt": "0\n"})
     job = ground.next_turn()
-    async with ground.undo.command(job):
+    async with ground.undo.command(ground.author):
         ground.put("job.txt", "by the job\n")
         chat = ground.next_turn()
         await ground.do("edit_file", path="chat.txt", old="0", new="by the chat")
         await ground.shell("echo by the shell > shell.txt")
         ground.put("job.txt", "by the job, later\n")
-    assert [impact.path for impact in (await ground.undo.diff(job)).impacts] == ["job.txt"]
-    assert [impact.path for impact in (await ground.undo.diff(chat)).impacts] == ["chat.txt", "shell.txt"]
+    by_job, by_chat = [(await ground.undo.diff(UndoScope(turn=turn))).impacts for turn in (job, chat)]
+    assert [impact.path for impact in by_job] == ["job.txt"]
+    assert [impact.path for impact in by_chat] == ["chat.txt", "shell.txt"]
     await ground.undo.restore()
     await ground.undo.restore()
     assert {data for _, _, data in ground.picture().values()} == {b"0\n"}
@@ -40,14 +42,14 @@ async def test_an_undo_while_a_command_runs_is_not_taken_for_the_commands_doing(
     async with ground.command():
         await ground.undo.restore()
         ground.put("b.txt", "by the command\n")
-    assert [impact.path for impact in (await ground.undo.diff(second)).impacts] == ["b.txt"]
+    assert [impact.path for impact in (await ground.undo.diff(UndoScope(turn=second))).impacts] == ["b.txt"]
 
 
 async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Playground) -> None:
     ground.fill({"a.txt": "0\n", "b.txt": "0\n"})
     first = ground.undo
     ground.next_turn()
-    async with first.command(1):
+    async with first.command(WorkAuthor(1)):
         ground.put("a.txt", "by the first\n")
         second = ground.restart("s2")
         ground.next_turn()
@@ -65,7 +67,7 @@ async def test_a_command_begun_during_a_change_does_not_forget_what_was_there_be
     ground.fill({".gitignore": ".env\n", ".env": "KEY=1\n"})
     first = ground.undo
     ground.next_turn()
-    async with first.change(1, [".env"]):
+    async with first.change(WorkAuthor(1), [".env"]):
         ground.put(".env", "KEY=2\n")
         ground.restart("s2")
         ground.next_turn()

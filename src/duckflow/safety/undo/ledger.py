@@ -1,4 +1,4 @@
-"""What undo keeps on disk: facts about files, their contents, and what each turn changed."""
+"""Undo keeps on disk: facts about files, their contents, and what each turn, and each step of a job, changed."""
 
 import contextlib
 import hashlib
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from duckflow.safety.files import Kind
+from duckflow.state.undo_scope import WorkAuthor
 
 UNKEPT = "~"
 TICK = 2_000_000_000
@@ -97,9 +98,9 @@ FILE = "undo-3.sqlite"
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS contents (blob TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS baseline (path BLOB PRIMARY KEY, seen TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS turns (
-    session TEXT, number INTEGER, at REAL NOT NULL, undone INTEGER NOT NULL, record TEXT NOT NULL,
-    PRIMARY KEY (session, number)
+CREATE TABLE IF NOT EXISTS works (
+    session TEXT, name TEXT, author TEXT NOT NULL, at REAL NOT NULL, latest INTEGER NOT NULL, undone INTEGER NOT NULL,
+    record TEXT NOT NULL, PRIMARY KEY (session, name)
 );
 CREATE TABLE IF NOT EXISTS windows (id INTEGER PRIMARY KEY AUTOINCREMENT, window TEXT NOT NULL);
 """
@@ -107,7 +108,7 @@ PATIENCE = 30.0
 FAST = 1
 SETTINGS = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "journal_size_limit=16777216")
 NOTHING = "[[], {}]"
-"""The record of a turn that is too old."""
+"""The record of work that is too old."""
 WindowKind = Literal["change", "command", "restore", "watch"]
 
 
@@ -216,43 +217,47 @@ class Contents:
 
 
 class Change(NamedTuple):
-    """What a turn made of a path. `own`: Duckflow did it, or a command known to write there; else it happened while a
-    command ran, or around the time Duckflow was interrupted, by whomever."""
+    """One piece of work made this of a path. `own`: Duckflow did it, or a command known to write there; else it
+    happened while a command ran, or around the time Duckflow was interrupted, by whomever. `order`: its place among
+    all changes."""
 
     path: str
     before: Fact | None
     after: Fact | None
     own: bool = True
-    undone: bool = False
+    order: int = 0
+    undone: int = 0
+    """The number of the undo that took it back; 0 while it stands."""
 
 
 @dataclass
-class UndoTurn:
-    """One turn of one session: what it changed, and what of that undo does not cover (kind, name, number of files).
-    `undone`: its place in the order of undoing, 0 when it is not undone."""
+class UndoWork:
+    """The work of one author in one session: what it changed, and what of that undo does not cover (kind, name, number
+    of files). A path stands there again where somebody else had changed it in between. `latest`: the place of its last
+    change among all changes. `undone`: an undo has taken back as much of it as was possible."""
 
     session: str
-    number: int
+    author: WorkAuthor
     at: float
-    undone: int = 0
-    paths: dict[str, Change] = field(default_factory=dict[str, Change])
+    latest: int = 0
+    undone: bool = False
+    changes: list[Change] = field(default_factory=list[Change])
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
-    @property
-    def changes(self) -> list[Change]:
-        """Without paths that ended as they began."""
-        return sorted(one for one in self.paths.values() if one.before != one.after)
-
     def record(self, changes: Iterable[Change]) -> None:
-        """A path changed twice keeps what it was first and what it is now."""
-        for one in changes:
-            first = self.paths.get(one.path)
-            if first:
-                # Or did somebody change it between the two?
-                own = first.own and one.own and first.after == one.before
-                one = one._replace(before=first.before, own=own)
-            self.paths[one.path] = one
-            self.undone = 0
+        """A change that goes on from the one before it is one with that; a path that ends as it began is no change."""
+        standing = {change.path: change for change in self.changes if not change.undone}
+        joined = list[Change]()
+        for change in changes:
+            earlier = standing.get(change.path)
+            if earlier and earlier.after == change.before:
+                joined.append(earlier)
+                change = change._replace(before=earlier.before, own=earlier.own and change.own)
+            self.changes += [change] if change.before != change.after else []
+            self.latest, self.undone = change.order, False
+        if joined:
+            over = {(change.path, change.order) for change in joined}
+            self.changes = [change for change in self.changes if (change.path, change.order) not in over]
 
     def leave_out(self, kind: str, names: Mapping[str, int]) -> None:
         for name, count in names.items():
@@ -265,7 +270,7 @@ class Window(NamedTuple):
     changed, or what a command is known to write. `marks`: where the repositories stood before."""
 
     session: str
-    number: int
+    author: WorkAuthor
     token: str
     kind: WindowKind
     paths: Sequence[str]
@@ -273,13 +278,16 @@ class Window(NamedTuple):
 
 
 class UndoLedger:
-    """The tables of turns and windows."""
+    """The tables of work and windows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        with database.transaction():
+            _take_over_turns(database)
 
     def open(self, window: Window) -> int:
-        self._database.execute("INSERT INTO windows (window) VALUES (?)", (json.dumps(window),))
+        row = json.dumps(window)
+        self._database.execute("INSERT INTO windows (window) VALUES (?)", (row,))
         return self._database.execute("SELECT last_insert_rowid()")[0][0]
 
     def close(self, window_id: int) -> None:
@@ -287,55 +295,89 @@ class UndoLedger:
 
     def windows(self) -> dict[int, Window]:
         rows = self._database.execute("SELECT id, window FROM windows ORDER BY id")
-        return {window_id: Window._make(json.loads(window)) for window_id, window in rows}
+        return {window_id: _load_window(window) for window_id, window in rows}
 
-    def turn(self, session: str, number: int) -> UndoTurn:
-        """A new one when nothing is known of it."""
-        rows = self._database.execute("SELECT * FROM turns WHERE session = ? AND number = ?", (session, number))
-        return _load(rows[0]) if rows else UndoTurn(session, number, time.time())
+    def work(self, session: str, author: WorkAuthor) -> UndoWork:
+        """New work when nothing is known of it."""
+        question = "SELECT * FROM works WHERE session = ? AND name = ?"
+        rows = self._database.execute(question, (session, author.name))
+        return _load(rows[0]) if rows else UndoWork(session, author, time.time())
 
-    def save(self, turn: UndoTurn) -> None:
-        """What was of no effect leaves no trace."""
-        if not turn.paths and not turn.left_out:
+    def save(self, work: UndoWork) -> None:
+        """Work without an effect leaves no trace."""
+        if not work.changes and not work.left_out:
+            self._database.execute("DELETE FROM works WHERE session = ? AND name = ?", (work.session, work.author.name))
             return
-        record = json.dumps([list(turn.paths.values()), turn.left_out])
-        row = (turn.session, turn.number, turn.at, turn.undone, record)
-        self._database.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?, ?)", row)
+        work.latest = work.latest or self.next_order()
+        record = json.dumps([work.changes, work.left_out])
+        author = json.dumps(work.author)
+        row = (work.session, work.author.name, author, work.at, work.latest, work.undone, record)
+        self._database.execute("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def turns(self, session: str) -> list[UndoTurn]:
-        """Those that changed something, covered or not."""
-        rows = self._database.execute("SELECT * FROM turns WHERE session = ? ORDER BY number", (session,))
-        return [turn for turn in map(_load, rows) if turn.changes or turn.left_out]
+    def works(self, session: str) -> list[UndoWork]:
+        """The work that changed something, covered or not, the latest last."""
+        rows = self._database.execute("SELECT * FROM works WHERE session = ? ORDER BY latest, at", (session,))
+        return [work for work in map(_load, rows) if work.changes or work.left_out]
 
-    def last_undone(self) -> int:
-        return self._database.execute("SELECT coalesce(max(undone), 0) FROM turns")[0][0]
+    def changes_of(self, path: str) -> list[Change]:
+        """All changes of a path, of every session, in their order."""
+        question = "SELECT * FROM works WHERE instr(record, ?) ORDER BY latest"
+        works = map(_load, self._database.execute(question, (json.dumps(path),)))
+        return sorted((one for work in works for one in work.changes if one.path == path), key=lambda one: one.order)
 
-    def forget(self, session: str, number: int) -> None:
+    def next_order(self) -> int:
+        return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
+
+    def forget(self, session: str, name: str) -> None:
         """Only that there was something stays known."""
-        question = "UPDATE turns SET record = ? WHERE session = ? AND number = ?"
-        self._database.execute(question, (NOTHING, session, number))
+        question = "UPDATE works SET record = ? WHERE session = ? AND name = ?"
+        self._database.execute(question, (NOTHING, session, name))
 
     def forgotten(self, session: str) -> int:
-        """The last turn of which nothing is known any more; 0 for none."""
-        question = "SELECT coalesce(max(number), 0) FROM turns WHERE session = ? AND record = ?"
-        return self._database.execute(question, (session, NOTHING))[0][0]
+        """The last turn of whose work something is not known any more; 0 for none."""
+        question = "SELECT author FROM works WHERE session = ? AND record = ?"
+        rows = self._database.execute(question, (session, NOTHING))
+        return max((WorkAuthor(*json.loads(author)).turn for (author,) in rows), default=0)
 
-    def oldest_first(self) -> list[tuple[str, int]]:
-        question = "SELECT session, number FROM turns WHERE record != ? ORDER BY at"
-        return [(session, number) for session, number in self._database.execute(question, (NOTHING,))]
+    def oldest_first(self) -> list[tuple[str, str]]:
+        question = "SELECT session, name FROM works WHERE record != ? ORDER BY at"
+        return [(session, name) for session, name in self._database.execute(question, (NOTHING,))]
 
     def blobs(self) -> set[str]:
-        """Every content that a turn may need."""
-        turns = (_load(row) for row in self._database.execute("SELECT * FROM turns"))
-        changes = (change for turn in turns for change in turn.paths.values())
+        """Every content that an undo or redo may need."""
+        works = (_load(row) for row in self._database.execute("SELECT * FROM works"))
+        changes = (change for work in works for change in work.changes)
         return {fact.blob for change in changes for fact in (change.before, change.after) if fact}
 
 
-def _load(row: tuple[Any, ...]) -> UndoTurn:
-    changes, left_out = json.loads(row[4])
-    paths = {
-        path: Change(path, before and Fact._make(before), after and Fact._make(after), *rest)
-        for path, before, after, *rest in changes
-    }
-    session, number, at, undone, _ = row
-    return UndoTurn(session, number, at, undone, paths, left_out)
+def _load(row: tuple[Any, ...]) -> UndoWork:
+    session, _, author, at, latest, undone, record = row
+    rows, left_out = json.loads(record)
+    changes = [
+        Change(path, before and Fact._make(before), after and Fact._make(after), *rest)
+        for path, before, after, *rest in rows
+    ]
+    return UndoWork(session, WorkAuthor(*json.loads(author)), at, latest, bool(undone), changes, left_out)
+
+
+def _take_over_turns(database: Database) -> None:
+    """Moves what was kept before jobs had work of their own: every change belonged to a turn."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'turns'"):
+        return
+    turns = database.execute("SELECT session, number, at, undone, record FROM turns ORDER BY at")
+    for order, (session, number, at, undone, record) in enumerate(turns, 1):
+        rows, left_out = json.loads(record)
+        changes = [[*row[:4], order, undone if row[4] else 0] for row in rows]
+        kept = NOTHING if record == NOTHING else json.dumps([changes, left_out])
+        work = (session, str(number), json.dumps(WorkAuthor(number)), at, order, bool(undone), kept)
+        database.execute("INSERT OR IGNORE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work)
+    for window_id, text in database.execute("SELECT id, window FROM windows"):
+        session, number, *rest = json.loads(text)
+        window = json.dumps([session, WorkAuthor(number), *rest])
+        database.execute("UPDATE windows SET window = ? WHERE id = ?", (window, window_id))
+    database.execute("DROP TABLE turns")
+
+
+def _load_window(text: str) -> Window:
+    session, author, *rest = json.loads(text)
+    return Window(session, WorkAuthor(*author), *rest)

@@ -1,56 +1,37 @@
 """What must be done to bring files to an earlier or later state, what stands in the way, and doing it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.ledger import Change, Fact, Seen
+from duckflow.safety.undo.ledger import Fact, Seen
 from duckflow.safety.undo.tree import Tree, upwards
 
 OPEN = 0o700
+Rewrite = Callable[[Fact, Fact], Fact | None]
+"""Gives the text as it is now with a change taken back or done again; nothing where others took over its lines."""
+
+
+class Overlap(Exception):
+    """Somebody else has changed the same since."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """A path that should be as `expected`, is as it is `now`, and is to become `want`."""
+    """A path that is as it is `now`, and is to become `target`; or stays, because others changed the same since."""
 
-    change: Change
-    expected: Fact | None
-    want: Fact | None
+    path: str
     now: Seen | None
-
-    @property
-    def path(self) -> str:
-        return self.change.path
+    target: Fact | None
+    own: bool = True
+    overlaps: bool = False
+    facts: tuple[Fact | None, ...] = ()
+    """What it becomes with each of its changes; the last is the target."""
 
     @property
     def fact(self) -> Fact | None:
         return self.now.fact if self.now else None
-
-    @property
-    def target(self) -> Fact | None:
-        """What is wanted; mode and owner stay as they are where the change did not touch them."""
-        want, expected, now = self.want, self.expected, self.fact
-        if not (want and expected and now) or not want.kind == expected.kind == now.kind:
-            return want
-        mode = now.mode if want.mode == expected.mode else want.mode
-        same_owner = (want.owner, want.group) == (expected.owner, expected.group)
-        owner, group = (now.owner, now.group) if same_owner else (want.owner, want.group)
-        return want._replace(mode=mode, owner=owner, group=group)
-
-    @property
-    def conflicts(self) -> bool:
-        """Whether someone else had a hand in it since."""
-        expected, now, target = self.expected, self.fact, self.target
-        if expected is None and is_folder(now) and is_folder(self.want):
-            # Made again by someone, or by an undo that was interrupted: a folder holds nothing that could be lost.
-            return False
-        if expected is None or now is None:
-            return expected is not now
-        if now.bare != expected.bare:
-            return True
-        return target is not None and target.kind == now.kind and now.mode not in (expected.mode, target.mode)
 
     @property
     def same_content(self) -> bool:
@@ -76,11 +57,13 @@ class UndoPlan:
     steps: list[UndoStep] = field(default_factory=list[UndoStep])
     conflicts: list[UndoStep] = field(default_factory=list[UndoStep])
     impossible: list[UndoStep] = field(default_factory=list[UndoStep])
+    left: list[UndoStep] = field(default_factory=list[UndoStep])
+    """Steps that are not taken: those of others' work, and what they stand in the way of."""
 
     @property
     def maybe_others(self) -> list[UndoStep]:
         """Those that take back what changed while a command ran, and is not known to be the command's."""
-        return [step for step in self.steps if not step.change.own]
+        return [step for step in self.steps if not step.own]
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
         """These, and the steps that cannot be taken because of them; gives all of them."""
@@ -104,11 +87,41 @@ class UndoPlan:
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
 
+def moved(now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite) -> Fact | None:
+    """What becomes of a path that is as it is `now`, when a change from `want` to `expected` is taken back. Mode and
+    owner stay as they are where the change did not touch them. Raises Overlap."""
+    target = _dressed(now, expected, want)
+    if now == target or (expected is None and is_folder(now) and is_folder(want)):
+        # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
+        return target
+    if expected is None or now is None:
+        if expected is not now:
+            raise Overlap
+        return target
+    if target and target.kind == now.kind and now.mode not in (expected.mode, target.mode):
+        raise Overlap
+    if now.bare == expected.bare:
+        return target
+    rewritten = rewrite(now, target) if target else None
+    if rewritten is None:
+        raise Overlap
+    return rewritten
+
+
+def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact | None:
+    if not (want and expected and now) or not want.kind == expected.kind == now.kind:
+        return want
+    mode = now.mode if want.mode == expected.mode else want.mode
+    same_owner = (want.owner, want.group) == (expected.owner, expected.group)
+    owner, group = (now.owner, now.group) if same_owner else (want.owner, want.group)
+    return want._replace(mode=mode, owner=owner, group=group)
+
+
 def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
     """Sort the steps that lead anywhere."""
-    wanted = [step for step in steps if step.fact != step.target]
+    wanted = [step for step in steps if step.overlaps or step.fact != step.target]
     possible = [step for step in wanted if step.safe]
-    found = UndoPlan([step for step in possible if not step.conflicts], [step for step in possible if step.conflicts])
+    found = UndoPlan([step for step in possible if not step.overlaps], [step for step in possible if step.overlaps])
     found.impossible = found.take_out(step for step in wanted if not step.safe)
     return found
 
@@ -126,8 +139,8 @@ def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:
 
 def _put_back(steps: list[UndoStep], tree: Tree) -> bool:
     try:
-        back = make_plan(UndoStep(step.change, None, step.fact, tree.look(step.path)) for step in steps)
-        _take([*back.steps, *back.conflicts], tree)
+        back = make_plan(UndoStep(step.path, tree.look(step.path), step.fact) for step in steps)
+        _take(back.steps, tree)
     except (OSError, ToolError):
         return False
     return not back.impossible

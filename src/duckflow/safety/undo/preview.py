@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
 from duckflow.safety.undo.git_files import git_folder
+from duckflow.safety.undo.history import MOST_LINES
 from duckflow.safety.undo.ledger import Change, Fact
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
+from duckflow.state.undo_scope import WorkAuthor
 
-MOST_LINES = 20_000
-"""More lines than this are counted, not compared: the comparison would take too long."""
 ENCODINGS = ("utf-8-sig", "cp932", "euc_jp")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 NO_NEWLINE = "\\ No newline at end of file"
@@ -73,11 +73,12 @@ Content = Callable[[str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """Which turn, what would happen to which file, and what is not part of it: `conflicts` were changed by someone
-    else since; `maybe_yours` may have been while a command ran, and needs a yes of its own (`nothing_else`: it is
-    all)."""
+    """Whose work it is, what would happen to which file, and what is not part of it: in `conflicts` someone else
+    changed the same lines since; `maybe_yours` may have been changed by someone while a command ran, and needs a yes of
+    its own (`nothing_else`: it is all). `name`: of the job or step; a turn has none."""
 
-    turn: int
+    authors: tuple[WorkAuthor, ...]
+    name: str = ""
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     not_covered: tuple[Phrase, ...] = ()
@@ -85,15 +86,25 @@ class UndoPreview:
     maybe_yours: tuple[Phrase, ...] = ()
     nothing_else: bool = False
 
+    @property
+    def turn(self) -> int:
+        return max(author.turn for author in self.authors)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an undo or redo did, and what not."""
+    """What an undo or redo did, and what not. `cleared`: changed files that no work of the session changes any more."""
 
-    turn: int
+    authors: tuple[WorkAuthor, ...]
+    name: str = ""
     changed: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()
     conflicts: tuple[Phrase, ...] = ()
     not_covered: tuple[Phrase, ...] = ()
+
+    @property
+    def turn(self) -> int:
+        return max(author.turn for author in self.authors)
 
 
 def name_some(key: str, names: Mapping[str, int]) -> Phrase:

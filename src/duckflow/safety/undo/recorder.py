@@ -16,7 +16,7 @@ from duckflow.safety.undo.ledger import (
     Fact,
     Seen,
     UndoLedger,
-    UndoTurn,
+    UndoWork,
     Window,
     WindowKind,
     load_seen,
@@ -25,6 +25,7 @@ from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import FolderWalk, Survey, TooManyFiles, Tree, upwards
 from duckflow.safety.workspace import Workspace
+from duckflow.state.undo_scope import WorkAuthor
 
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""
@@ -58,8 +59,8 @@ class Baseline:
 
 
 class Recorder:
-    """Compares the work folder with how it was last seen (the baseline), and notes what differs for a turn: a window
-    is opened before a change or command and closed after it. What it needs is on disk in between."""
+    """Compares the work folder with how it was last seen (the baseline), and notes what differs as somebody's work: a
+    window is opened before a change or command and closed after it. What it needs is on disk in between."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self.settings = settings
@@ -77,7 +78,7 @@ class Recorder:
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
-        self._commanded = ("", 0)
+        self._commanded: tuple[str, WorkAuthor] | None = None
 
     @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
@@ -98,39 +99,39 @@ class Recorder:
             self.contents.look_again()
             raise
 
-    def open_change(self, session: str, number: int, paths: Sequence[str]) -> int:
+    def open_change(self, session: str, author: WorkAuthor, paths: Sequence[str]) -> int:
         """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
         with self.transaction():
-            turn = self.ledger.turn(session, number)
-            self._compare(self._look_at(turn, paths), *self._running())
-            return self._opened(turn, "change", paths)
+            work = self.ledger.work(session, author)
+            self._compare(self._look_at(work, paths), *self._running())
+            return self._opened(work, "change", paths)
 
-    def open_command(self, session: str, number: int, left_running: str, writes: Sequence[str]) -> int | None:
+    def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int | None:
         """For everything a command may do. Nothing when the folder has too many files for that."""
         with self.transaction():
-            turn = self.ledger.turn(session, number)
+            work = self.ledger.work(session, author)
             if left_running:
-                turn.leave_out("background", {left_running: 1})
-                self.ledger.save(turn)
+                work.leave_out("background", {left_running: 1})
+                self.ledger.save(work)
             try:
                 survey = self._sync(*self._running())
             except TooManyFiles:
-                turn.leave_out("too_many", {".": self.settings.files})
-                self.ledger.save(turn)
+                work.leave_out("too_many", {".": self.settings.files})
+                self.ledger.save(work)
                 return None
-            return self._opened(turn, "command", writes, marks_in(self._work, survey.repositories))
+            return self._opened(work, "command", writes, marks_in(self._work, survey.repositories))
 
     def open_watch(self, session: str) -> int | None:
-        """For a command of the user's own, which belongs to no turn. Nothing when the folder has too many files."""
+        """For a command of the user's own, which is nobody's work. Nothing when the folder has too many files."""
         with self.transaction():
             try:
                 self._sync(*self._running())
             except TooManyFiles:
                 return None
-            return self._opened(UndoTurn(session, 0, 0.0), "watch")
+            return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "watch")
 
-    def open_restore(self, turn: UndoTurn) -> int:
-        return self._opened(turn, "restore")
+    def open_restore(self, session: str, paths: Sequence[str]) -> int:
+        return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "restore", paths)
 
     def close(self, window_id: int) -> list[Change]:
         """Gives what changed. What could not be noted down now is found out later, as after a crash."""
@@ -147,8 +148,8 @@ class Recorder:
         now = {path: self.tree.look(path) for path in paths if not PACK.search(path)}
         self._compare(now, None, _owns(None))
 
-    def _opened(self, turn: UndoTurn, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
-        window = Window(turn.session, turn.number, self.presence.token, kind, paths, marks or {})
+    def _opened(self, work: UndoWork, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
+        window = Window(work.session, work.author, self.presence.token, kind, paths, marks or {})
         self._open.add(window_id := self.ledger.open(window))
         return window_id
 
@@ -160,78 +161,79 @@ class Recorder:
                 self._close(window_id, window, sure=False)
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:
-        turn = self.ledger.turn(window.session, window.number)
+        work = self.ledger.work(window.session, window.author)
         owns = _owns(window if sure else None)
         if window.kind == "change":
-            now = self._look_at(turn, window.paths)
-            self._compare(now, turn, owns)
+            now = self._look_at(work, window.paths)
+            self._compare(now, work, owns)
             self._baseline.write({path: None for path in now if PACK.search(path)})
         elif window.kind == "command":
-            self._close_command(window, turn, owns)
+            self._close_command(window, work, owns)
         elif window.kind == "watch":
             with contextlib.suppress(TooManyFiles):
                 self._sync(*self._running())
         else:
-            self.tree.clean_up(window.token, turn.paths)
+            self.tree.clean_up(window.token, window.paths)
         self.ledger.close(window_id)
-        forget_oldest(self, (turn.session, turn.number))
+        if window.kind in ("change", "command"):
+            forget_oldest(self, (work.session, work.author.name))
 
-    def _close_command(self, window: Window, turn: UndoTurn, owns: Owns) -> None:
-        before, self._commanded = self._survey, (window.session, window.number)
+    def _close_command(self, window: Window, work: UndoWork, owns: Owns) -> None:
+        before, self._commanded = self._survey, (window.session, window.author)
         known = self._baseline.entries
         covered = [folder for folder, marks in window.marks.items() if marks[-1] in known]
         try:
-            after = self._sync(turn, owns)
+            after = self._sync(work, owns)
         except TooManyFiles:
-            turn.leave_out("too_many", {".": self.settings.files})
+            work.leave_out("too_many", {".": self.settings.files})
         else:
             marks = marks_in(self._work, {*window.marks, *after.repositories})
             for kind, name in what_moved(window.marks, marks, covered):
-                turn.leave_out(kind, {name: 1})
+                work.leave_out(kind, {name: 1})
             if before:
-                turn.leave_out("ignored", after.touched_since(before))
-            turn.leave_out("blind", dict.fromkeys(after.blind.values(), 1))
-        self.ledger.save(turn)
+                work.leave_out("ignored", after.touched_since(before))
+            work.leave_out("blind", dict.fromkeys(after.blind.values(), 1))
+        self.ledger.save(work)
 
-    def _running(self) -> tuple[UndoTurn | None, Owns]:
+    def _running(self) -> tuple[UndoWork | None, Owns]:
         """What changed while a command runs is taken for that one's doing."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
-                return self.ledger.turn(window.session, window.number), _owns(window)
+                return self.ledger.work(window.session, window.author), _owns(window)
         return None, _owns(None)
 
-    def _sync(self, turn: UndoTurn | None, owns: Owns) -> Survey:
-        """Compare the whole folder. Without a turn what differs is nobody's in particular."""
+    def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
+        """Compare the whole folder. Without an author's work what differs is nobody's in particular."""
         known = self._baseline.entries
         survey = FolderWalk(self.tree, known, self.settings, self._own).walk("", self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
             # Gone, or ignored by now.
-            if turn is None or survey.watched.get(path) != known[path].stamp:
-                now[path] = self.tree.look(path) if turn else None
+            if work is None or survey.watched.get(path) != known[path].stamp:
+                now[path] = self.tree.look(path) if work else None
         # What a change of Duckflow's own is about to do is noted with that one.
         windows = self.ledger.windows().values()
         changing = [path for window in windows if window.kind == "change" for path in window.paths]
         now = {path: seen for path, seen in now.items() if not _near(path, changing)}
-        if turn and self._survey:
+        if work and self._survey:
             # What was left out before was there before.
             old = self._survey
             self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
-        if turn:
-            self._baseline.write({path: now[path] for path in [path for path in now if self._stays(turn, path, now)]})
-        self._compare(now, turn, owns)
+        if work:
+            self._baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
+        self._compare(now, work, owns)
         self._survey = survey
         return survey
 
-    def _stays(self, turn: UndoTurn, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Whether undo leaves a change of git's own files: new objects, all of a repository that the turn made, and an
+    def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
+        """Whether undo leaves a change of git's own files: new objects, all of a repository that the work made, and an
         index that stages what it did before."""
         folder, known = git_folder(path), self._baseline.entries
         if not folder:
             return False
         old, new = known.get(path), now[path]
-        if folder not in known or (folder.removesuffix(GIT).rstrip("/") or ".") in turn.left_out.get("git_made", {}):
+        if folder not in known or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
             return True
         return (old is None and adds_only(path)) or bool(old and new and self.same_staged(path, old.fact, new.fact))
 
@@ -243,36 +245,38 @@ class Recorder:
 
     def note_damage(self, session: str) -> None:
         """Look for objects that were changed in place, which git never does. A survey does not look at files that never
-        change, so this is done when somebody wants to undo; the turn of the last command is held to have done it."""
+        change, so this is done when somebody wants to undo; the author of the last command is held to have done it."""
         known, now = self._baseline.entries, dict[str, Seen | None]()
         for folder in [path for path in known if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
                 if path in known and known[path].stamp.written != stamp.written:
                     now[path] = self.tree.look(path)
         if now:
-            turns = self.ledger.turns(session)
-            last = self._commanded if self._commanded[0] == session else (session, turns[-1].number if turns else 0)
-            self._compare(now, self.ledger.turn(*last), _owns(None))
+            works = self.ledger.works(session)
+            last = self._commanded[1] if self._commanded and self._commanded[0] == session else None
+            author = last or (works[-1].author if works else WorkAuthor(0))
+            self._compare(now, self.ledger.work(session, author), _owns(None))
 
-    def _compare(self, now: Mapping[str, Seen | None], turn: UndoTurn | None, owns: Owns) -> None:
-        """Note for a turn how these differ from the baseline, and bring that up to date."""
+    def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
+        """Note as somebody's work how these differ from the baseline, and bring that up to date."""
         known = self._baseline.entries
         differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
         pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
         changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
         changes = [change for change in changes if change.before != change.after]
         self._changed += changes
-        if turn:
-            self._record(turn, changes)
+        if work:
+            self._record(work, changes)
         self._baseline.write(differ)
 
-    def _record(self, turn: UndoTurn, changes: list[Change]) -> None:
-        turn.record(changes)
+    def _record(self, work: UndoWork, changes: list[Change]) -> None:
+        order = self.ledger.next_order()
+        work.record(change._replace(order=order) for change in changes)
         for kind, name in left_out_of(changes, self.settings.largest_file_mb):
-            turn.leave_out(kind, {name: 1})
-        self.ledger.save(turn)
+            work.leave_out(kind, {name: 1})
+        self.ledger.save(work)
 
-    def _look_at(self, turn: UndoTurn, paths: Iterable[str]) -> dict[str, Seen | None]:
+    def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """These paths, all that is or was beneath them unless it is too much, and the folders above them."""
         known = self._baseline.entries
         found: dict[str, Seen | None] = {}
@@ -285,32 +289,32 @@ class Recorder:
                 try:
                     beneath |= FolderWalk(self.tree, known, self.settings, self._own).walk(path).covered
                 except TooManyFiles:
-                    turn.leave_out("too_many", {path: self.settings.files})
-                    self.ledger.save(turn)
+                    work.leave_out("too_many", {path: self.settings.files})
+                    self.ledger.save(work)
                     continue
             found |= beneath
         return found
 
     def sweep(self) -> None:
-        """Drop contents that neither a turn nor the next command's undo needs."""
+        """Drop contents that neither an undo nor the next command's undo needs."""
         needed = {seen.fact.blob for seen in self._baseline.entries.values()}
         self.contents.forget_all_but(needed | self.ledger.blobs())
 
 
-def forget_oldest(recorder: Recorder, current: tuple[str, int]) -> None:
-    """Turns beyond the allowed number, some at a time, then until little enough is kept. The current one stays."""
+def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
+    """Forgets work beyond the allowed number, some at a time, then until little enough is left. The current stays."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
-    older = [turn for turn in ledger.oldest_first() if turn != current]
+    older = [work for work in ledger.oldest_first() if work != current]
     beyond = len(older) + 1 - settings.kept_turns
     excess = beyond if beyond > settings.kept_turns // SLACK else 0
-    for turn in older[:excess]:
-        ledger.forget(*turn)
+    for work in older[:excess]:
+        ledger.forget(*work)
     if excess or database.size > settings.kept_mb * MB:
         recorder.sweep()
-    for turn in older[excess:]:
+    for work in older[excess:]:
         if database.size <= settings.kept_mb * MB:
             return
-        ledger.forget(*turn)
+        ledger.forget(*work)
         recorder.sweep()
 
 

@@ -1,4 +1,4 @@
-"""Undo, redo and diff, per turn."""
+"""Undo, redo and diff, for a turn, a job, a step of it, or single files."""
 
 import asyncio
 import contextlib
@@ -8,25 +8,25 @@ import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.path_names import shown
+from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
-from duckflow.safety.undo.ledger import Change, Fact, UndoTurn
-from duckflow.safety.undo.plan import UndoPlan, UndoStep, carry_out, make_plan
+from duckflow.safety.undo.history import Version, history_of
+from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id
+from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, carry_out, make_plan, moved
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase, say
-
-if TYPE_CHECKING:
-    from duckflow.safety.undo.ledger import Change
-    from duckflow.safety.undo.recorder import Recorder
+from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 
 class UndoDesk:
@@ -34,94 +34,190 @@ class UndoDesk:
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self._settings = settings
+        self._folder = workspace.root
         self.recorder = Recorder(workspace, data, settings)
         self._ledger = self.recorder.ledger
 
-    def diff(self, session: str, number: int | None) -> UndoPreview:
+    def authors(self, session: str) -> list[WorkAuthor]:
+        """Whose work could be taken back, the latest first."""
         with self.recorder.transaction():
-            known = {turn.number: turn for turn in self._ledger.turns(session)}
+            works = reversed(self._ledger.works(session))
+            return [work.author for work in works if any(not change.undone for change in work.changes)]
+
+    def diff(self, session: str, scope: UndoScope) -> UndoPreview:
+        """What some work did; where the scope names none, the latest that is not undone."""
+        with self.recorder.transaction():
+            known = self._ledger.works(session)
             if not known:
                 raise DuckflowError("undo.nothing")
-            standing = [one for one, turn in known.items() if not turn.undone] or known
-            turn = known.get(max(standing) if number is None else number)
-            if turn is None:
-                too_old = (number or 0) <= self._ledger.forgotten(session)
-                raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=number or 0)
-            return self._preview(turn, turn.changes, UndoPlan())
+            standing = [work for work in known if not work.undone] or known
+            works = [work for work in known if scope.holds(work.author)] if scope.named else standing[-1:]
+            if not works:
+                too_old = scope.turn <= self._ledger.forgotten(session)
+                raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=scope.turn)
+            return self._preview(works, _in_all(_changes(works, scope)), UndoPlan())
 
-    def preview(self, session: str, back: bool) -> UndoPreview:
+    def preview(self, session: str, back: bool, scope: UndoScope) -> UndoPreview:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            turn = self._latest(session, back)
-            planned = self._plan(turn, back)
-            moves = [Change(step.path, step.fact, step.target) for step in (*planned.steps, *planned.conflicts)]
-            return self._preview(turn, sorted(moves), planned)
+            works = self._chosen(session, back, scope)
+            planned = self._plan(works, back, scope)
+            moves = [Change(step.path, step.fact, step.target) for step in planned.steps]
+            return self._preview(works, sorted(moves), planned)
 
-    def restore(self, session: str, back: bool, only_own: bool) -> Outcome:
+    def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> Outcome:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            turn = self._latest(session, back)
-            planned = self._plan(turn, back)
+            works = self._chosen(session, back, scope)
+            planned = self._plan(works, back, scope)
             spared = planned.maybe_others if only_own and back else []
-            left = planned.take_out([*planned.conflicts, *spared])
-            window = self.recorder.open_restore(turn)
+            planned.left = planned.take_out([*planned.conflicts, *spared])
+            window = self.recorder.open_restore(session, [step.path for step in planned.steps])
         try:
             stayed = carry_out(planned, self.recorder.tree)
         finally:
             self.recorder.close(window)
         with self.recorder.transaction():
-            # What was not brought back (someone else's, or not possible) stays as the turn left it.
-            untouched = {step.path for step in (*left, *planned.impossible)}
-            turn.paths |= {one.path: one._replace(undone=back) for one in turn.changes if one.path not in untouched}
-            turn.undone = self._ledger.last_undone() + 1 if back else 0
-            self._ledger.save(turn)
+            self._mark(works, back, scope, planned)
+            standing = {one.path for work in self._ledger.works(session) for one in work.changes if not one.undone}
             self.recorder.restored(step.path for step in planned.steps)
-            left_out = self._left_out(turn, planned)
+            left_out = self._left_out(works, planned)
         if stayed:
             left_out.append(name_some("folder_kept", dict.fromkeys(stayed, 1)))
         if spared:
             left_out.append(name_some("spared", _names(spared)))
-        return Outcome(turn.number, tuple(_names(planned.steps)), _conflicts(planned), tuple(left_out))
+        changed = tuple(_names(planned.steps))
+        cleared = tuple(path for path in changed if path not in standing)
+        authors = tuple(work.author for work in works)
+        return Outcome(authors, "", changed, cleared, _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
         for one in (self.recorder.database, self.recorder.tree, self.recorder.presence):
             one.close()
 
-    def _latest(self, session: str, back: bool) -> UndoTurn:
-        """The last one that can be undone; redone they are in the opposite order of being undone."""
-        fitting = [turn for turn in self._ledger.turns(session) if back != bool(turn.undone)]
-        if not fitting:
+    def _chosen(self, session: str, back: bool, scope: UndoScope) -> list[UndoWork]:
+        """The work that the scope names, or the latest. Undone work is done again in the opposite order."""
+        works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
+        if back:
+            fitting = [work for work in works if not work.undone or scope.named]
+            last = fitting[-1].author if fitting else None
+            chosen = [work for work in fitting if scope.named or (last and work.author.whole == last.whole)]
+        else:
+            number = max((change.undone for work in works for change in work.changes), default=0)
+            chosen = [work for work in works if number and any(one.undone == number for one in work.changes)]
+        if not chosen:
             raise DuckflowError("undo.nothing" if back else "undo.nothing_to_redo")
-        return max(fitting, key=lambda turn: turn.number if back else turn.undone)
+        return chosen
 
-    def _plan(self, turn: UndoTurn, back: bool) -> UndoPlan:
-        """Back: as it was before the turn. Else: as the turn had made it."""
-        # An object that is there again takes nothing away.
-        changes = [one for one in turn.changes if one.undone != back and (back or not adds_only(one.path))]
-        ways = ((one, *((one.after, one.before) if back else (one.before, one.after))) for one in changes)
-        return make_plan(self._step(*way) for way in ways)
+    def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
+        """Back: as if the work had not been. Else: as the work had made it."""
+        by_path = dict[str, list[Change]]()
+        for change in _to_move(works, back, scope):
+            # An object that is there again takes nothing away.
+            if back or not adds_only(change.path):
+                by_path.setdefault(change.path, []).append(change)
+        return make_plan(self._step(path, changes, back) for path, changes in by_path.items())
 
-    def _step(self, change: Change, expected: Fact | None, want: Fact | None) -> UndoStep:
-        now = self.recorder.tree.look(change.path)
-        if now and expected and self.recorder.same_staged(change.path, expected, now.fact):
-            expected = now.fact
-        return UndoStep(change, expected, want, now)
+    def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
+        """Goes through all changes of a path, the latest first where they are taken back."""
+        now = self.recorder.tree.look(path)
+        fact, own = now and now.fact, not back or all(change.own for change in changes)
+        every = self._ledger.changes_of(path)
+        gone = {change.order for change in every if change.undone}
+        facts = list[Fact | None]()
+        for change in sorted(changes, key=lambda change: change.order, reverse=back):
+            expected, want = (change.after, change.before) if back else (change.before, change.after)
+            if fact and expected and self.recorder.same_staged(path, expected, fact):
+                expected = fact
+            try:
+                fact = moved(fact, expected, want, partial(self._rewritten, every, gone, change.order))
+            except Overlap:
+                return UndoStep(path, now, want, own, overlaps=True)
+            gone ^= {change.order}
+            facts.append(fact)
+        return UndoStep(path, now, fact, own, facts=tuple(facts))
 
-    def _preview(self, turn: UndoTurn, moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
+    def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
+        """The text as it is now, without a change or with it again; it is kept, so that it can be put in place."""
+        keep, read = self.recorder.contents.keep, self.recorder.contents.get
+        present, versions = read(now.blob) if now.blob else None, list[Version]()
+        for change in every:
+            texts = [read(fact.blob) if fact and fact.blob else None for fact in (change.before, change.after)]
+            if texts[0] is not None and texts[1] is not None:
+                versions.append(Version(texts[0], texts[1], change.order, change.undone))
+        if present is None or not want.blob or number not in (version.number for version in versions):
+            return None
+        history = history_of(versions, present, gone)
+        text = history and (history.with_again(number) if number in gone else history.without(number))
+        if text is None or not keep(blob := content_id(text), text):
+            return None
+        return want._replace(size=len(text), content=blob)
+
+    def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
+        """Notes what is taken back. What is done again is noted as if it were done now."""
+        number = self._ledger.next_order()
+        moving = _to_move(works, back, scope)
+        marked = {(one.path, one.order): one._replace(undone=number if back else 0) for one in moving}
+        last = number
+        for step in planned.steps if not back else ():
+            changes = sorted((one for one in moving if one.path == step.path), key=lambda one: one.order)
+            for place, (change, before) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
+                last = max(last, number + place)
+                again = change._replace(before=before, after=step.facts[place], order=number + place, undone=0)
+                marked[change.path, change.order] = again
+        # What was not brought back (someone else's, or not possible) stays as the work left it.
+        untouched = {step.path for step in (*planned.left, *planned.impossible)}
+        for work in works:
+            work.changes = [
+                change if change.path in untouched else marked.get((change.path, change.order), change)
+                for change in work.changes
+            ]
+            work.latest = last
+            work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
+            self._ledger.save(work)
+
+    def _preview(self, works: Sequence[UndoWork], moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
         impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
-        maybe = [step for step in planned.maybe_others if not step.change.undone]
+        tracked = tracked_files(self._folder, [impact.path for impact in impacts])
+        impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts)
+        maybe = planned.maybe_others
         told = (name_some("maybe_yours", _names(maybe)),) if maybe else ()
-        uncovered, nothing_else = tuple(self._left_out(turn, planned)), len(maybe) == len(planned.steps)
-        return UndoPreview(turn.number, impacts, diff, uncovered, _conflicts(planned), told, nothing_else)
+        authors = tuple(work.author for work in works)
+        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(maybe) == len(planned.steps)
+        return UndoPreview(authors, "", impacts, diff, uncovered, _conflicts(planned), told, nothing_else)
 
-    def _left_out(self, turn: UndoTurn, planned: UndoPlan) -> list[Phrase]:
-        found = [name_some(kind, names) for kind, names in sorted(turn.left_out.items())]
-        named = {name for names in turn.left_out.values() for name in names}
+    def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
+        kinds = dict[str, dict[str, int]]()
+        for work in works:
+            for kind, names in work.left_out.items():
+                kinds[kind] = kinds.get(kind, {}) | names
+        phrases = [name_some(kind, names) for kind, names in sorted(kinds.items())]
+        named = {name for names in kinds.values() for name in names}
         if impossible := [step for step in planned.impossible if step.path not in named]:
-            found.append(name_some("impossible", _names(impossible)))
-        if forgotten := self._ledger.forgotten(turn.session):
-            found.append(say("undo.forgotten", turn=forgotten))
-        return found
+            phrases.append(name_some("impossible", _names(impossible)))
+        if forgotten := self._ledger.forgotten(works[0].session):
+            phrases.append(say("undo.forgotten", turn=forgotten))
+        return phrases
+
+
+def _changes(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
+    return [change for work in works for change in work.changes if not scope.paths or change.path in scope.paths]
+
+
+def _to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
+    """The changes that an undo takes back, or those that the last undo took back."""
+    changes = _changes(works, scope)
+    number = 0 if back else max((change.undone for change in changes), default=0)
+    return [change for change in changes if change.undone == number]
+
+
+def _in_all(changes: Sequence[Change]) -> list[Change]:
+    """One change for each path, from what it was first to what it was last."""
+    whole = dict[str, Change]()
+    for change in sorted(changes, key=lambda change: change.order):
+        first = whole.get(change.path)
+        whole[change.path] = first._replace(after=change.after) if first else change
+    return sorted(whole.values())
 
 
 def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
@@ -138,7 +234,7 @@ T = TypeVar("T")
 
 
 class Undo:
-    """Wraps every change and command of a session, and takes turns back. `data` lies outside the work folder and
+    """Wraps every change and command of a session, and takes work back. `data` lies outside the work folder and
     belongs to it alone; sessions in the same folder share it. All of it is on disk before a change happens, so it
     survives a crash at any moment."""
 
@@ -150,37 +246,44 @@ class Undo:
         self._desk: UndoDesk | None = None
         self._lock = threading.Lock()
 
-    def change(self, turn: int, paths: Sequence[str]) -> AbstractAsyncContextManager[list["Change"]]:
+    def change(self, author: WorkAuthor, paths: Sequence[str]) -> AbstractAsyncContextManager[list[Change]]:
         """Around one change of Duckflow's own, with every path it may touch. Raises ToolError, before anything is
         changed, when what is there cannot be kept."""
-        return self._window(lambda recorder: recorder.open_change(self._session, turn, self._roots(paths)))
+        return self._window(lambda recorder: recorder.open_change(self._session, author, self._roots(paths)))
 
-    def command(self, turn: int, left_running: str = "", text: str = "") -> AbstractAsyncContextManager[list["Change"]]:
+    def command(
+        self, author: WorkAuthor, left_running: str = "", text: str = ""
+    ) -> AbstractAsyncContextManager[list[Change]]:
         """Around a command; what is given holds at the end what changed meanwhile. `left_running`: its name, when it
         goes on in the background after this ends. `text`: by it files are known that it writes. What else changes
         meanwhile may be somebody else's doing."""
         known = self._roots(named_targets(text, self._workspace.root))
         # Whoever names git means its files.
         known += [GIT] if re.search(r"\bgit\b", text) else []
-        return self._window(lambda recorder: recorder.open_command(self._session, turn, left_running, known))
+        return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, known))
 
-    def watch(self) -> AbstractAsyncContextManager[list["Change"]]:
-        """Around a command of the user's own; what is given holds at the end what changed meanwhile. It belongs to no
-        turn, so no undo takes it back."""
+    def watch(self) -> AbstractAsyncContextManager[list[Change]]:
+        """Around a command of the user's own; what is given holds at the end what changed meanwhile. It is
+        nobody's work, so no undo takes it back."""
         return self._window(lambda recorder: recorder.open_watch(self._session))
 
-    async def diff(self, turn: int | None = None) -> UndoPreview:
-        """What a turn did; when none is named the latest one that is not undone."""
-        return await self._do(lambda desk: desk.diff(self._session, turn))
+    async def authors(self) -> list[WorkAuthor]:
+        """Whose work could be taken back, the latest first."""
+        return await self._do(lambda desk: desk.authors(self._session))
 
-    async def preview(self, back: bool = True) -> UndoPreview:
+    async def diff(self, scope: UndoScope = LATEST) -> UndoPreview:
+        """What some work did; where none is named, the latest that is not undone."""
+        return await self._do(lambda desk: desk.diff(self._session, scope))
+
+    async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
         """What `restore` would do."""
-        return await self._do(lambda desk: desk.preview(self._session, back))
+        return await self._do(lambda desk: desk.preview(self._session, back, scope))
 
-    async def restore(self, back: bool = True, only_own: bool = False) -> Outcome:
-        """Bring back the files as they were before the latest turn; or undo the latest undo. Files that someone else
-        changed since are conflicts, and stay as they are. `only_own`: so does what the preview calls `maybe_yours`."""
-        return await self._do(lambda desk: desk.restore(self._session, back, only_own))
+    async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> Outcome:
+        """Bring the files to where they would be without that work; or undo the latest undo. Where someone else changed
+        the same lines since, a file stays as it is and is named. `only_own`: so does what the preview calls
+        `maybe_yours`."""
+        return await self._do(lambda desk: desk.restore(self._session, back, only_own, scope))
 
     async def close(self) -> None:
         if self._desk:
@@ -188,7 +291,7 @@ class Undo:
             self._desk = None
 
     @asynccontextmanager
-    async def _window(self, begin: Callable[["Recorder"], int | None]) -> AsyncGenerator[list["Change"]]:
+    async def _window(self, begin: Callable[[Recorder], int | None]) -> AsyncGenerator[list[Change]]:
         changed: list[Change] = []
         if not self._settings.enabled:
             yield changed
@@ -205,7 +308,7 @@ class Undo:
                 # Also when the turn is being cancelled: what was done was done.
                 await asyncio.shield(asyncio.to_thread(self._note, window, changed))
 
-    def _note(self, window: int, changed: "list[Change]") -> None:
+    def _note(self, window: int, changed: list[Change]) -> None:
         try:
             changed += self._at_desk(lambda desk: desk.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
@@ -222,7 +325,7 @@ class Undo:
         found.pop(".", None)
         return list(found)
 
-    async def _do(self, work: Callable[["UndoDesk"], T]) -> T:
+    async def _do(self, work: Callable[[UndoDesk], T]) -> T:
         if not self._settings.enabled:
             raise DuckflowError("undo.off")
         try:
@@ -230,7 +333,7 @@ class Undo:
         except (sqlite3.Error, OSError) as problem:
             raise DuckflowError("undo.unusable", reason=str(problem)) from problem
 
-    def _at_desk(self, work: Callable[["UndoDesk"], T]) -> T:
+    def _at_desk(self, work: Callable[[UndoDesk], T]) -> T:
         with self._lock:
             self._desk = self._desk or UndoDesk(self._workspace, self._data, self._settings)
             return work(self._desk)
