@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.forked_program import end_server
 from tests.journeys.story import OPEN
 
 # On a busy machine an example of hypothesis may take as long as it takes. `make test` tries the same ones each time, so
 # that it says something about the change at hand; `make test-all` looks for new ones.
 settings.register_profile("quick", deadline=None, max_examples=40, derandomize=True)
-settings.register_profile("thorough", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("quick")
 
 # Commands of stories say `python` and `pytest`: those are the ones that run the tests, whatever the machine has.
@@ -29,6 +31,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    end_server()
 
 
 @pytest.fixture
@@ -45,6 +51,7 @@ TERMINALS, EVIDENCE = "tests/ui/console/", "tests/journeys/test_evidence.py"
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What starts whole programs in both languages does so in English only in the long run."""
+    cases = Counter[str]()
     for item in items:
         if isinstance(item, pytest.Function) and iscoroutinefunction(getattr(item, "obj", None)):
             item.fixturenames.append("ended_stories")
@@ -52,3 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         values: tuple[object, ...] = tuple(callspec.params.values()) if callspec else ()
         if item.nodeid.startswith((TERMINALS, EVIDENCE)) and "en" in values:
             item.add_marker(pytest.mark.slow)
+        if matrix := item.get_closest_marker("one_in"):
+            name, _, _ = item.nodeid.partition("[")
+            if not _is_tried(cases[name], *matrix.args):
+                item.add_marker(pytest.mark.slow)
+            cases[name] += 1
+
+
+def _is_tried(case: int, size: int) -> bool:
+    """One case of every `size`, another one in each row: of a table of attacks and sandboxes every attack is tried, and
+    every sandbox in its turn."""
+    return case % size == case // size % size

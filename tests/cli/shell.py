@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.forked_program import can_fork, run_forked
 from tests.journeys.story import decide, respond
 
 DUCKFLOW = f"{sys.executable} -m duckflow"
@@ -35,12 +36,15 @@ class Shell:
         self, *arguments: str, stdin: str | None = None, **environment: str | None
     ) -> subprocess.CompletedProcess[str]:
         """The command with these arguments; a variable that is None is taken away."""
-        return self._finished([sys.executable, "-m", "duckflow", *arguments], stdin, environment)
+        variables = self._variables(environment)
+        if can_fork(variables):
+            return run_forked(arguments, self.work, variables, stdin, self.seconds)
+        return self._finished([sys.executable, "-m", "duckflow", *arguments], stdin, variables)
 
     def sh(self, line: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
         """A line for bash, in which `duckflow` stands for the command."""
         function = f'duckflow() {{ {DUCKFLOW} "$@"; }}\n'
-        return self._finished(["bash", "-c", function + line], None, environment)
+        return self._finished(["bash", "-c", function + line], None, self._variables(environment))
 
     def write_config(self, text: str | bytes) -> None:
         self.config.parent.mkdir(parents=True, exist_ok=True)
@@ -53,10 +57,12 @@ class Shell:
         path.write_text("\n".join(json.dumps({"json": r} if "actions" in r else r) for r in replies or [HELLO]))
         return f"scripted:{path}"
 
+    def _variables(self, changed: dict[str, str | None]) -> dict[str, str]:
+        return {name: value for name, value in (self.environment | changed).items() if value is not None}
+
     def _finished(
-        self, command: list[str], stdin: str | None, environment: dict[str, str | None]
+        self, command: list[str], stdin: str | None, variables: dict[str, str]
     ) -> subprocess.CompletedProcess[str]:
-        variables = {name: value for name, value in (self.environment | environment).items() if value is not None}
         return subprocess.run(
             command,
             cwd=self.work,

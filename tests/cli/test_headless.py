@@ -1,9 +1,6 @@
 """The command itself, as a shell would call it: real processes, real HTTP, real exit codes."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.shell import Shell
 from tests.journeys.story import act, decide, respond
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
@@ -42,7 +40,8 @@ class Server:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self.variables = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-secret"}
 
     def close(self) -> None:
         self._server.shutdown()
@@ -90,40 +89,16 @@ def server() -> Iterator[Server]:
     one.close()
 
 
-class Shell:
-    """Runs `duckflow` in a folder of its own."""
-
-    def __init__(self, top: Path) -> None:
-        self.work = top / "work"
-        self.work.mkdir()
-        self.home = top / "home"
-        (self.home / "config").mkdir(parents=True)
-        (self.home / "config/config.toml").write_text(QUICK)
-
-    def run(self, *arguments: str, url: str = "", stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        keep = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
-        endpoint = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-secret"} if url else {}
-        return subprocess.run(
-            [sys.executable, "-m", "duckflow", *arguments],
-            cwd=self.work,
-            env=keep | {"DUCKFLOW_HOME": str(self.home), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"} | endpoint,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-
-    def script(self, *replies: Any) -> str:
-        path = self.home / "script.jsonl"
-        path.write_text("\n".join(json.dumps({"json": r} if isinstance(r, dict) else r) for r in replies))
-        return f"scripted:{path}"
+def impatient_shell(top: Path) -> Shell:
+    """One in which a model that says nothing is not waited for."""
+    shell = Shell(top)
+    shell.write_config(QUICK)
+    return shell
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    return impatient_shell(tmp_path)
 
 
 def test_a_file_is_created_and_the_answer_stands_on_stdout(shell: Shell) -> None:
@@ -295,7 +270,7 @@ def test_a_provider_that_stumbles_is_asked_again(shell: Shell, server: Server) -
     (shell.home / "config/config.toml").write_text(QUICK.replace("tries = 3", "tries = 6"))
     busy = status(429, '{"error": {"message": "slow down"}}', retry_after="0")
     server.replies = [busy, status(500, "oops"), status(503), stream("half of it", whole=False), hang, FINE]
-    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
+    done = shell.run("-p", "hi", "-m", "duck", **server.variables)
     assert (done.returncode, done.stdout) == (0, "All is well.\n"), done.stderr
     assert server.count == 6
 
@@ -323,12 +298,12 @@ def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversat
     for number, (kind, reply, code, hint) in enumerate(kinds):
         server.replies = [reply]
         going_on = ("-c",) if number else ()
-        done = shell.run(*going_on, "-p", "hi", "-m", "duck", url=server.url)
+        done = shell.run(*going_on, "-p", "hi", "-m", "duck", **server.variables)
         assert done.returncode == code, (kind, done.stderr)
         assert hint in done.stderr, kind
         assert "Traceback" not in done.stderr and "sk-secret" not in done.stderr, kind
     server.replies, server.count = [FINE], 0
-    again = shell.run("-c", "-p", "and now?", "-m", "duck", url=server.url)
+    again = shell.run("-c", "-p", "and now?", "-m", "duck", **server.variables)
     assert again.stdout == "All is well.\n"
     kept = "".join(path.read_bytes().decode("latin-1") for path in shell.home.rglob("*") if path.is_file())
     assert "sk-secret" not in kept
@@ -336,7 +311,7 @@ def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversat
 
 def test_plain_prose_from_a_model_is_an_answer(shell: Shell, server: Server) -> None:
     server.replies = [stream("Hello there.")]
-    done = shell.run("-p", "hi", "-m", "duck", url=server.url)
+    done = shell.run("-p", "hi", "-m", "duck", **server.variables)
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
 
 
@@ -363,7 +338,8 @@ def test_a_budget_in_dollars_needs_no_prices_in_the_settings(shell: Shell, serve
     for number in range(9):
         (shell.work / f"{number}.txt").write_text("x")
     done = shell.run(
-        *("-p", "look", "-m", "openai:gpt-5-mini", "--max-budget-usd", "0.8", "--output-format", "json"), url=server.url
+        *("-p", "look", "-m", "openai:gpt-5-mini", "--max-budget-usd", "0.8", "--output-format", "json"),
+        **server.variables,
     )
     assert done.returncode == 6
     told = json.loads(done.stdout)["usage"]

@@ -3,12 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.forked_program import LOCALE, run_forked
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, write_tasks
 from tests.journeys.story import act, decide, respond
 
@@ -26,17 +26,8 @@ def run(top: Path, replies: list[Any], *arguments: str) -> subprocess.CompletedP
     script = top / "script.jsonl"
     lines = [reply if "when" in reply else {"json": reply} for reply in replies]
     script.write_text("\n".join(map(json.dumps, lines)))
-    same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return subprocess.run(
-        [sys.executable, "-m", "duckflow", "-m", f"scripted:{script}", *arguments],
-        cwd=work,
-        env=same | {"HOME": str(top), "DUCKFLOW_HOME": str(top / "home"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
+    variables = {"PATH": os.environ["PATH"], "HOME": str(top), "DUCKFLOW_HOME": str(top / "home"), "LC_ALL": LOCALE}
+    return run_forked(["-m", f"scripted:{script}", *arguments], work, variables)
 
 
 def test_a_plan_is_shown_and_a_yes_in_the_next_call_carries_it_on(tmp_path: Path) -> None:

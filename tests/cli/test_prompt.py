@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_headless import FINE, Server, Shell
+from tests.cli.shell import Shell
+from tests.cli.test_headless import FINE, Server, impatient_shell
 from tests.journeys.story import Story, decide, respond
 
 SAYS = {"en": "What can you do for me in this folder?", "ja": "このフォルダーで何ができますか。教えてください。"}
@@ -19,7 +20,7 @@ LIMITS = {"full": 12_000, "compact": 5120}
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    return impatient_shell(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +39,10 @@ def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, lan
         config.write(f'\n[prompts]\nprofile = "{profile}"\n')
     given = (SAYS[language], "-m", "gpt-5-mini", "--lang", language)
     try:
-        shown = json.loads(shell.run("prompt", *given, "--json", url=server.url).stdout)
-        text = shell.run("prompt", *given, url=server.url)
+        shown = json.loads(shell.run("prompt", *given, "--json", **server.variables).stdout)
+        text = shell.run("prompt", *given, **server.variables)
         assert server.bodies == []
-        assert shell.run("-p", *given, url=server.url).returncode == 0
+        assert shell.run("-p", *given, **server.variables).returncode == 0
     finally:
         server.close()
     assert len(server.bodies[0]) <= LIMITS[profile]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.cli.test_headless import Shell
+from tests.cli.shell import Shell
 from tests.journeys.story import decide, respond
 
 HELLO = decide(respond("hello"), step="PLANNING")

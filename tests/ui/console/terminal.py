@@ -1,9 +1,13 @@
 """A real terminal for the tests: a pseudo-terminal whose screen is rendered."""
 
+import fcntl
 import json
 import os
 import signal
+import struct
+import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,12 +16,15 @@ from typing import Any
 
 import pexpect
 import pyte
+from pexpect.fdpexpect import fdspawn
 from rich.style import Style
 from rich.text import Text
 
+from tests.forked_program import ForkedProgram, can_fork
 from tests.journeys.story import decide, respond
 
-READING_SECONDS = 0.35
+READING_SECONDS, FINGER_SECONDS = 0.35, 0.05
+GOING_SECONDS = 1.0
 PATIENCE = 60.0
 """Seconds for what must come: a busy machine may take long, and when all is well nobody waits for it."""
 
@@ -36,6 +43,53 @@ def _style(cell: Any) -> Style:
     foreground: str = colors.get(cell.fg, str(cell.fg))
     known = foreground if foreground.isalpha() else f"#{foreground}"
     return Style(color=known, bold=cell.bold, italic=cell.italics, underline=cell.underscore, reverse=cell.reverse)
+
+
+class _ForkedInTerminal:
+    """A forked program, with what a Terminal asks of `pexpect.spawn`."""
+
+    def __init__(self, arguments: list[str], folder: Path, environment: dict[str, str], columns: int) -> None:
+        self.child_fd, inside = os.openpty()
+        self.setwinsize(40, columns)
+        self._program = ForkedProgram(arguments, folder, environment, (inside, inside, inside), terminal=True)
+        os.close(inside)
+        self._stream: Any = fdspawn(self.child_fd, timeout=PATIENCE, use_poll=True)
+        self.send, self.read_nonblocking = self._stream.send, self._stream.read_nonblocking
+        self.kill = self._program.send_signal
+
+    @property
+    def before(self) -> bytes:
+        return self._stream.before
+
+    @property
+    def exitstatus(self) -> int | None:
+        code = self._program.poll()
+        return None if code is None or code < 0 else code
+
+    @property
+    def signalstatus(self) -> int | None:
+        code = self._program.poll()
+        return None if code is None or code >= 0 else -code
+
+    def expect(self, pattern: Any, timeout: float = -1) -> None:
+        self._stream.expect(pattern, timeout=timeout)
+
+    def isalive(self) -> bool:
+        return self._program.poll() is None
+
+    def setwinsize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.child_fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def close(self, force: bool = True) -> None:
+        """The program hears that its terminal has gone, and has a moment to end by itself."""
+        if self._stream.closed:
+            return
+        self._stream.close()
+        try:
+            self._program.wait(GOING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._program.kill()
+            self._program.wait()
 
 
 class Terminal:
@@ -62,28 +116,38 @@ class Terminal:
         settings = {"DUCKFLOW_HOME": str(top / "home"), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
         settings["PYTHONFAULTHANDLER"] = "1"
         same = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-        self.process: Any = pexpect.spawn(
-            command[0] if command else sys.executable,
-            [*command[1:]] if command else ["-m", "duckflow", *model, *arguments],
-            cwd=str(self.work),
-            env=same | {"HOME": str(top)} | settings | environment,
-            dimensions=(40, columns),
-            timeout=PATIENCE,
-            use_poll=True,
-        )
-
-        # Fingers wait a moment before they type; a terminal answers at once.
+        variables = same | {"HOME": str(top)} | settings | environment
+        line = [*model, *arguments]
+        if not command and can_fork(variables):
+            self.process: Any = _ForkedInTerminal(line, self.work, variables, columns)
+        else:
+            program, *rest = command or (sys.executable, "-m", "duckflow", *line)
+            self.process = pexpect.spawn(
+                program,
+                rest,
+                cwd=str(self.work),
+                env=variables,
+                dimensions=(40, columns),
+                timeout=PATIENCE,
+                use_poll=True,
+            )
+        self.process.delaybeforesend = None
         self._screen.answer = lambda data: os.write(self.process.child_fd, data.encode())
         self.raw = b""
+        self._shown = ""
+        """Made anew when something was written."""
 
     def type(self, text: str) -> None:
+        # Fingers wait a moment before they type; a terminal answers at once.
+        time.sleep(FINGER_SECONDS)
         self.process.send(text)
 
     def paste(self, text: str) -> None:
         """As terminals do: what is pasted is marked as such."""
-        self.process.send(f"\x1b[200~{text}\x1b[201~")
+        self.type(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, columns: int) -> None:
+        self._shown = ""
         self._screen.resize(40, columns)
         self.process.setwinsize(40, columns)
 
@@ -103,10 +167,13 @@ class Terminal:
     def shown(self) -> str:
         """Everything that stands on the screen now, with what has scrolled off."""
         self.read(0.05)
-        gone = [
-            "".join(line[column].data for column in range(self._screen.columns)) for line in self._screen.history.top
-        ]
-        return "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
+        if not self._shown:
+            gone = [
+                "".join(line[column].data for column in range(self._screen.columns))
+                for line in self._screen.history.top
+            ]
+            self._shown = "\n".join(line.rstrip() for line in [*gone, *self._screen.display])
+        return self._shown
 
     def wait_for(self, text: str, seconds: float = PATIENCE) -> str:
         return self.wait_until(lambda screen: text in screen, seconds, repr(text))
@@ -158,6 +225,7 @@ class Terminal:
 
     def _take(self, data: bytes) -> None:
         self.raw += data
+        self._shown = ""
         self._stream.feed(data)
 
 
