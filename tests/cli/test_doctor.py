@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.shell import Shell
 
-WAIT = "[llm]\nlocal_first_byte_seconds = 0.5\nfirst_byte_seconds = 0.5\n"
+WAIT = "[llm]\nlocal_first_byte_seconds = 2\nfirst_byte_seconds = 2\n"
 
 
 class Clinic(BaseHTTPRequestHandler):
@@ -23,7 +23,7 @@ class Clinic(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         match asked["model"]:
             case "slow":
-                threading.Event().wait(2)
+                threading.Event().wait(20)
             case "locked":
                 self._say(401, "application/json", '{"error": {"message": "bad key"}}')
             case "page":
