@@ -23,6 +23,7 @@ def two_lines(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("line", "code", "hints"),
     [

@@ -259,6 +259,7 @@ def play(
         program.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("number", "story"), list(enumerate(STORIES)), ids=[story.__name__ for story in STORIES])
 def test_a_signal_in_the_middle_of_a_story_ends_the_program(
     tmp_path: Path, number: int, story: Callable[[Program], None]

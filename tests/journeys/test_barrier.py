@@ -64,6 +64,7 @@ NOW = {"en": "I write it now.", "ja": "では書きます。"}
 RUN = act("shell.run", command="touch b.txt")
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "question"), WONDERS)
 async def test_a_question_in_passing_costs_one_request_and_never_the_work(

@@ -58,6 +58,7 @@ def told_last(story: Story, language: str = "en") -> str:
     return Words(language).phrase(story.all(Noticed)[-1].what)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("number", "claim"), list(enumerate(FALSE_CLAIMS)))
 async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: str) -> None:
     """By turns: nothing changed, changed by a tool, changed by a command; natively and by JSON; said twice."""
@@ -162,6 +163,7 @@ FAKES = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("command", FAKES)
 async def test_nothing_but_a_real_run_of_the_tests_shows_that_they_pass(tmp_path: Path, command: str) -> None:
     step = await claimed(tmp_path, "`pytest` passes", [act("shell.run", command=command)], BAD)

@@ -122,6 +122,7 @@ async def test_it_hints_and_plans_anew_before_it_asks(tmp_path: Path) -> None:
 CASES = [(pattern, choice) for pattern in REASONS for choice in CHOICES[pattern]]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize(("pattern", "choice"), CASES, ids=lambda value: getattr(value, "key", str(value)))
 async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, choice: Any, language: str) -> None:

@@ -102,6 +102,7 @@ def used(requests: list[Any]) -> tuple[int, float]:
     return len(sizes), sum(sizes) / 4
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("behaviour", FAKERS)
 async def test_made_up_progress_is_asked_about(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
@@ -134,6 +135,7 @@ TREES: dict[str, tuple[Deeds, Deeds, int]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("tree", TREES)
 async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, language: str, native: bool) -> None:
@@ -201,6 +203,7 @@ def with_work(story: Story) -> Story:
     return story
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("work", HONEST)
 async def test_honest_long_work_is_left_alone(tmp_path: Path, work: str, language: str, native: bool) -> None:
@@ -211,6 +214,7 @@ async def test_honest_long_work_is_left_alone(tmp_path: Path, work: str, languag
     assert not story.duck_calls()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("native", [False, True])
 async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: Path, native: bool) -> None:
     def pieces(number: int) -> list[dict[str, Any]]:
@@ -228,6 +232,7 @@ async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: 
     assert sum(len(part.requests) for part in troupe.parts.values()) >= 240
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("language", "native"), [("en", True), ("ja", False)])
 async def test_200_plain_turns_in_a_small_window_are_no_reason_to_step_in(
     tmp_path: Path, language: str, native: bool

@@ -83,6 +83,7 @@ def prepared(top: Path, replies: Iterator[Line], language: str = "en", **other: 
     return story
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("behaviour", RUNAWAYS)
 async def test_what_will_not_stop_is_asked_about(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
@@ -249,6 +250,7 @@ async def test_whatever_a_model_does_it_ends_and_says_so(tmp_path_factory: Any, 
     await ends_and_says_so(tmp_path_factory.mktemp("any") / "x", seed)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("seed", range(12))
 async def test_a_few_random_models_end_and_say_so(tmp_path: Path, seed: int) -> None:
     await ends_and_says_so(tmp_path / "x", seed)

@@ -127,6 +127,7 @@ async def test_what_the_model_writes_after_the_yes_stays_in_the_sandbox(tmp_path
     assert not (tmp_path / "outside/hit").exists()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("right", ["outside", "network", "home"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_with_any_more_right_only_the_copy_runs(tmp_path: Path, way: str, right: str) -> None:

@@ -41,6 +41,7 @@ PLANTED: dict[str, dict[str, str]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("rights", [(), ("outside",), ("network", "home")])
 @pytest.mark.parametrize("planted", PLANTED)
 async def test_a_server_of_the_folder_runs_as_it_was_at_the_yes(
@@ -118,6 +119,7 @@ CHANGES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("scope", ["always", "session"])
 @pytest.mark.parametrize("change", CHANGES)
 async def test_a_tool_that_says_something_else_of_itself_is_asked_about_again(

@@ -184,6 +184,7 @@ SECRETS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", CHANGES)
 async def test_plan_mode_changes_nothing_by_any_route(tmp_path: Path, command: str, sandbox: str) -> None:
@@ -191,6 +192,7 @@ async def test_plan_mode_changes_nothing_by_any_route(tmp_path: Path, command: s
     assert await ground.got(act("shell.run", command=command), mode="plan", sandbox=sandbox) == []
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", ["plan", "full-auto"])
 @pytest.mark.parametrize("command", GIT)
 async def test_git_runs_no_program_that_the_repository_brings(tmp_path: Path, command: str, mode: str) -> None:

@@ -73,6 +73,7 @@ async def run(top: Path, *commands: str, sandbox: str = "bubblewrap") -> Story:
     return story
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", DISGUISED)
 async def test_no_disguise_brings_a_secret_to_the_model(tmp_path: Path, command: str, sandbox: str) -> None:

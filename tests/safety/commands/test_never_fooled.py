@@ -4,7 +4,7 @@ import shlex
 import time
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from duckflow.safety.commands.judge import judge_command
@@ -123,28 +123,24 @@ WRAPPINGS = some.sampled_from(
 )
 
 
-@settings(max_examples=300)
 @given(some.one_of(TANGLED, some.text(max_size=80)))
 def test_there_is_always_a_verdict_and_a_reason_for_it(text: str) -> None:
     verdict = judge_command(text)
     assert (verdict.verdict == "safe") == (not verdict.reasons)
 
 
-@settings(max_examples=200)
 @given(some.lists(STATEMENTS, max_size=4), some.lists(STATEMENTS, max_size=4), some.sampled_from([";\n", "\n", "\n\n"]))
 def test_harm_between_other_statements_is_found(before: list[str], after: list[str], between: str) -> None:
     text = between.replace(";", "").join([*before, HARM, *after])
     assert judge_command(text).verdict == "dangerous"
 
 
-@settings(max_examples=300)
 @given(TANGLED, some.sampled_from(["\n", "\n;", "\n &&", " ;"]))
 def test_harm_added_to_any_text_is_never_safe(text: str, between: str) -> None:
     assert judge_command(f"{text}{between} {HARM}").verdict != "safe"
     assert judge_command(f"{HARM}{between} {text}").verdict != "safe"
 
 
-@settings(max_examples=200)
 @given(COMMANDS, some.lists(WRAPPINGS, min_size=1, max_size=3))
 def test_wrapping_never_makes_a_command_less_than_it_was(command: str, wrappings: list[str]) -> None:
     wrapped = command
@@ -153,7 +149,6 @@ def test_wrapping_never_makes_a_command_less_than_it_was(command: str, wrappings
     assert ORDER[judge_command(wrapped).verdict] >= ORDER[judge_command(command).verdict]
 
 
-@settings(max_examples=200)
 @given(TANGLED)
 def test_a_readable_text_in_quotes_is_judged_like_the_text(text: str) -> None:
     assume(

@@ -138,6 +138,7 @@ async def ground(place: Yard) -> AsyncGenerator[Ground]:
     made.sandbox.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("way", LOST)
 async def test_no_command_loses_history_for_good(ground: Ground, way: str, packed: bool) -> None:
@@ -157,6 +158,7 @@ async def test_no_command_loses_history_for_good(ground: Ground, way: str, packe
     assert ground.history() == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("way", WORKS)
 async def test_git_works_as_it_does_outside(ground: Ground, way: str, packed: bool) -> None:

@@ -44,8 +44,9 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("tracked", [True, False], ids=["git", "no-git"])
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
 async def test_a_command_is_undone_and_redone(ground: Playground, command: str, tracked: bool) -> None:
     ground.fill(FILES)
     if tracked:

@@ -77,6 +77,7 @@ DEEDS = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("deed", DEEDS)
 async def test_what_a_command_does_to_git_is_taken_back(ground: Playground, deed: str, packed: bool) -> None:

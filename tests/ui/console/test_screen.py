@@ -115,7 +115,7 @@ def test_esc_works_while_a_long_line_full_of_signs_streams_in(tmp_path: Path, op
     signs = " ".join(f"*{number}" for number in range(40_000))
     terminal = start(opened, tmp_path, [said(signs, chunk=40, delay=0.0005)])
     terminal.enter("go")
-    terminal.wait_for("*2000 ")
+    terminal.wait_for("*1000 ")
     terminal.type("\x1b")
     screen = terminal.wait_for("Interrupted.")
     assert "*39999" not in screen
