@@ -24,7 +24,7 @@ EMBEDDED = "local:"
 LONGEST_REPLY = 1_000_000
 """Letters of a reply, its thoughts and calls; one that goes on is cut off there."""
 LETTERS_OF_TOKEN = 4
-BILLIONS = re.compile(r"(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])", re.IGNORECASE)
+BILLIONS = r"(?i)(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])"
 
 
 def make_profile(
@@ -47,7 +47,7 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
     if window <= settings.small_window:
         return True
     # A mixture names its whole first and its active part after it: the whole counts.
-    sizes = [float(size) for size in BILLIONS.findall(name)]
+    sizes = [float(size) for size in re.findall(BILLIONS, name)]
     return bool(sizes) and max(sizes) <= settings.small_billions
 
 

@@ -28,10 +28,10 @@ LANGUAGES = {
     ".rb": "Ruby", ".php": "PHP", ".swift": "Swift", ".sh": "Shell", ".sql": "SQL", ".html": "HTML", ".css": "CSS",
     ".vue": "Vue", ".scala": "Scala", ".lua": "Lua", ".r": "R", ".jl": "Julia", ".ex": "Elixir", ".hs": "Haskell",
 }  # fmt: skip
-PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}")
+PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}"
 """A name that is too short and too plain to say anything to a model."""
 MOST_LANGUAGES, MOST_FOLDERS = 4, 8
-BRANCH = re.compile(r"ref: refs/heads/([\w./+-]{1,80})")
+BRANCH = r"ref: refs/heads/([\w./+-]{1,80})"
 UNFINISHED = {
     "MERGE_HEAD": "merging", "rebase-merge": "rebasing", "rebase-apply": "rebasing", "CHERRY_PICK_HEAD": "picking",
     "REVERT_HEAD": "reverting", "BISECT_LOG": "bisecting",
@@ -91,7 +91,7 @@ class Project:
             head = (git / "HEAD").read_bytes()[:200].decode("utf-8", "replace")
         except OSError:
             return ""
-        named = BRANCH.match(head)
+        named = re.match(BRANCH, head)
         doing = next((what for name, what in UNFINISHED.items() if (git / name).exists()), "")
         return ", ".join(filter(None, (named[1] if named else "detached HEAD", doing)))
 
@@ -105,7 +105,7 @@ class Project:
         languages: Counter[str] = Counter()
         folders: list[str] = []
         for path, is_folder in islice(_entries(self._workspace.root, DEPTH), LOOKED_AT):
-            if is_folder and "/" not in path and PLAIN_NAME.fullmatch(path):
+            if is_folder and "/" not in path and re.fullmatch(PLAIN_NAME, path):
                 folders.append(f"{path}/")
             elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
                 languages[language] += 1

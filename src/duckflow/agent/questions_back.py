@@ -2,24 +2,15 @@
 
 import asyncio
 
-from pydantic import Field
-
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.talking import AskedBack
 from duckflow.events.types import Event, Noticed
-from duckflow.forms.schema import strict_schema
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
-from duckflow.tools.plan.drafting import conversation, drafted
-from duckflow.tools.plan.drafts import Draft, read_draft
 from duckflow.tools.plan.ports import Think
 
 LONGEST_ACTION = 6000
-
-
-class ExplanationDraft(Draft):
-    answer: str = Field(min_length=1)
 
 
 class QuestionsBack:
@@ -39,6 +30,10 @@ class QuestionsBack:
         task.add_done_callback(self._answers.discard)
 
     async def _answer(self, asked: AskedBack) -> None:
+        from duckflow.forms.schema import strict_schema
+        from duckflow.tools.plan.drafting import conversation, drafted
+        from duckflow.tools.plan.drafts import ExplanationDraft, read_draft
+
         gate = asked.question.gate
         values = {
             "question": asked.text,

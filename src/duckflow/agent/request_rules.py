@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.patterns import begins, joined, may_find, search
@@ -56,8 +56,7 @@ def _is_order(clause: str, language: str) -> bool:
     return not clause.isascii() and search("requests.forbids", clause, language) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """What stands behind an `@`: the paths it may be, the longest first."""
 
     paths: tuple[str, ...]

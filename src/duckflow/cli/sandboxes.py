@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from duckflow.tools.shell.background import Background
 
 
-RECURSIVE = re.compile(
-    r"\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)", re.DOTALL
-)
+RECURSIVE = r"(?s)\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)"
 """Programs that read whole folders though they are judged to only read."""
 
 
@@ -104,7 +102,7 @@ class Sandboxes:
         judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
         if runs_programs and not self._trusted() and judged.verdict != "safe":
             judged = judged._replace(reasons=(*judged.reasons, say("harm.untrusted")))
-        if (judged.verdict != "safe" or RECURSIVE.search(command)) and (open_secret := self._open_secret()):
+        if (judged.verdict != "safe" or re.search(RECURSIVE, command)) and (open_secret := self._open_secret()):
             doubt = say("harm.may_read", path=shown(open_secret))
             judged = CommandVerdict("ask" if judged.verdict == "safe" else judged.verdict, (*judged.reasons, doubt))
         return judged

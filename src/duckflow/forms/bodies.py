@@ -10,10 +10,10 @@ EDITS = "edits"
 MARKDOWN = ("md", "markdown", "mdx")
 LABEL_LINES = 2
 
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)\Z")
-HEADING = re.compile(r"#{1,6} |---\n|<[!A-Za-z]")
-SEARCH = re.compile(r"<{5,9} ?SEARCH\b")
-REPLACE = re.compile(r">{5,9} ?REPLACE\b")
+FENCE = r" {0,3}(`{3,}|~{3,})([^`]*)\Z"
+HEADING = r"#{1,6} |---\n|<[!A-Za-z]"
+SEARCH = r"<{5,9} ?SEARCH\b"
+REPLACE = r">{5,9} ?REPLACE\b"
 
 
 class Body(NamedTuple):
@@ -54,12 +54,12 @@ def clean_body(text: str, kind: str = "") -> Body:
     if kind == EDITS and (edits := _edits_in(blocks)):
         return Body("".join(block.text() for block in edits), all(block.closed for block in edits))
     suffix = kind.lower().rpartition(".")[2]
-    opening = FENCE.match(lines[0])
+    opening = re.match(FENCE, lines[0])
     if opening and (suffix in MARKDOWN or opening.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], opening):
         return Body(one_newline("\n".join(lines[1:-1])))
     around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
     labelled = around <= 2 * len(blocks) + LABEL_LINES
-    if not opening and (suffix in MARKDOWN or ("." not in kind and HEADING.match(text) and not labelled)):
+    if not opening and (suffix in MARKDOWN or ("." not in kind and re.match(HEADING, text) and not labelled)):
         return Body(one_newline(text))
     fenced = [block for block in blocks if not block.edits]
     if not fenced:
@@ -86,9 +86,9 @@ def _blocks(lines: Sequence[str]) -> list[Block]:
     found: list[Block] = []
     position = 0
     while position < len(lines):
-        if opening := FENCE.match(lines[position]):
+        if opening := re.match(FENCE, lines[position]):
             found.append(_fenced(lines, position, opening))
-        elif SEARCH.match(lines[position]):
+        elif re.match(SEARCH, lines[position]):
             found.append(_edit_run(lines, position))
         else:
             position += 1
@@ -103,7 +103,7 @@ def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
     for position in range(start + 1, len(lines)):
         if _closes(lines[position], opening):
             depth -= 1
-        elif (inner := FENCE.match(lines[position])) and inner.group(1) == opening.group(1):
+        elif (inner := re.match(FENCE, lines[position])) and inner.group(1) == opening.group(1):
             depth += 1
         if not depth:
             return Block(lines[start + 1 : position], True, position + 1)
@@ -111,7 +111,7 @@ def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
 
 
 def _closes(line: str, opening: re.Match[str]) -> bool:
-    match = FENCE.match(line)
+    match = re.match(FENCE, line)
     return bool(match and match.group(1).startswith(opening.group(1)) and not match.group(2).strip())
 
 
@@ -119,9 +119,9 @@ def _edit_run(lines: Sequence[str], start: int) -> Block:
     """Edits with nothing but blank lines between them belong to one file."""
     position = start
     while True:
-        last = next((at for at in range(position, len(lines)) if REPLACE.match(lines[at])), None)
+        last = next((at for at in range(position, len(lines)) if re.match(REPLACE, lines[at])), None)
         if last is None:
             return Block(lines[start:], False, len(lines), edits=True)
         position = next((at for at in range(last + 1, len(lines)) if lines[at].strip()), len(lines))
-        if position == len(lines) or not SEARCH.match(lines[position]):
+        if position == len(lines) or not re.match(SEARCH, lines[position]):
             return Block(lines[start : last + 1], True, last + 1, edits=True)

@@ -16,18 +16,18 @@ DEPTH = 60
 FORGOTTEN = ("}", "]}", "}]}")
 """Closing brackets that a model may have forgotten at the end: those of a Decision, its list, its last action."""
 
-BRACKET = re.compile(r"[{\[]")
+BRACKET = r"[{\[]"
 # What follows the bracket of real JSON; a bracket in prose ("[note]", "{x}") is followed by something else.
-JSON_START = re.compile(r"\{\s*(?:[\"'“”„‘’`}/#.…]|[\w-]+\s*[:\"]|\Z)|\[\s*(?:[^\s\w]|\d|\Z)")
+JSON_START = r"\{\s*(?:[\"'“”„‘’`}/#.…]|[\w-]+\s*[:\"]|\Z)|\[\s*(?:[^\s\w]|\d|\Z)"
 WHOLE_STRING = r'"(?:[^"\\]|\\.)*"'
 FULL_WIDTH = str.maketrans("｛｝［］：，＂", '{}[]:,"')
-WIDE_SIGN = re.compile(rf"{WHOLE_STRING}|[｛｝［］：，＂]", re.DOTALL)
-ESCAPED_START = re.compile(r'[{\[]\s*(?:\\[nrt]\s*)*\\"')
-FENCE_BEFORE = re.compile(r"(?:```|~~~)[^\n`]*\n?\s*\Z")
-FENCE_AFTER = re.compile(r"\s*(?:```|~~~)[ \t]*(?:\n|\Z)")
-BLOCK_AFTER = re.compile(r"[}\]]\s*\n[ \t]*(?:```|~~~|<{5,9} ?SEARCH)")
-LEFTOVER = re.compile(r"\s*[}\]]")
-GOES_ON = re.compile(r"\s*[,:\"'，：]")
+WIDE_SIGN = rf"(?s){WHOLE_STRING}|[｛｝［］：，＂]"
+ESCAPED_START = r'[{\[]\s*(?:\\[nrt]\s*)*\\"'
+FENCE_BEFORE = r"(?:```|~~~)[^\n`]*\n?\s*\Z"
+FENCE_AFTER = r"\s*(?:```|~~~)[ \t]*(?:\n|\Z)"
+BLOCK_AFTER = r"[}\]]\s*\n[ \t]*(?:```|~~~|<{5,9} ?SEARCH)"
+LEFTOVER = r"\s*[}\]]"
+GOES_ON = r"\s*[,:\"'，：]"
 
 
 class ReadJson(NamedTuple):
@@ -60,16 +60,16 @@ def json_values(text: str) -> Iterator[ReadJson]:
     changed = text != plain
     position, count = 0, 0
     problem: ValueError | RecursionError | None = None
-    while start := BRACKET.search(text, position):
+    while start := re.compile(BRACKET).search(text, position):
         try:
             value, position = DECODER.raw_decode(text, start.start())
-            read = ReadJson(_storable(value), changed or bool(LEFTOVER.match(text, position)))
-            if GOES_ON.match(text, position) and (mended := _mended(text, start.start())):
+            read = ReadJson(_storable(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
+            if re.compile(GOES_ON).match(text, position) and (mended := _mended(text, start.start())):
                 read, position = mended
         except (ValueError, RecursionError) as failure:
             problem = problem or failure
             position = start.end()
-            if text[: start.start()].strip() and not JSON_START.match(text, start.start()):
+            if text[: start.start()].strip() and not re.compile(JSON_START).match(text, start.start()):
                 continue
             if (mended := _mended(text, start.start())) is None:
                 break
@@ -85,7 +85,7 @@ def _half_width(text: str) -> str:
     """Signs of the full-width kind, as an IME writes them, stand for the usual ones everywhere but inside strings."""
     if text.isascii() or not re.search("[｛｝［］：，＂]", text):
         return text
-    return WIDE_SIGN.sub(lambda found: found[0] if len(found[0]) > 1 else found[0].translate(FULL_WIDTH), text)
+    return re.sub(WIDE_SIGN, lambda found: found[0] if len(found[0]) > 1 else found[0].translate(FULL_WIDTH), text)
 
 
 def _unwrapped(text: str) -> str:
@@ -97,8 +97,8 @@ def _unwrapped(text: str) -> str:
             inner = None
         if isinstance(inner, str):
             return inner
-    start = BRACKET.search(text)
-    if start and len(text) <= MAX_MENDED and ESCAPED_START.match(text, start.start()):
+    start = re.search(BRACKET, text)
+    if start and len(text) <= MAX_MENDED and re.compile(ESCAPED_START).match(text, start.start()):
         try:
             return str(json.loads(f'"{text[start.start() :]}"', strict=False))
         except (ValueError, RecursionError):
@@ -136,7 +136,7 @@ def _closed(text: str) -> Any:
 def _is_cut(text: str) -> bool:
     """Whether it goes on after the last bracket that was closed, or none was closed at all."""
     last = max(text.rfind("}"), text.rfind("]"))
-    return last < 0 or bool(GOES_ON.match(text, last + 1))
+    return last < 0 or bool(re.compile(GOES_ON).match(text, last + 1))
 
 
 def _depth(text: str) -> int:
@@ -150,7 +150,7 @@ def _depth(text: str) -> int:
 def _before_blocks(text: str, start: int) -> int:
     """Where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
     curly = square = 0
-    for block in BLOCK_AFTER.finditer(text, start):
+    for block in re.compile(BLOCK_AFTER).finditer(text, start):
         end = block.start() + 1
         curly += text.count("{", start, end) - text.count("}", start, end)
         square += text.count("[", start, end) - text.count("]", start, end)
@@ -161,9 +161,9 @@ def _before_blocks(text: str, start: int) -> int:
 
 
 def _after_fence(text: str, start: int, end: int) -> int:
-    if FENCE_BEFORE.search(text, max(0, start - 80), start) and (fence := FENCE_AFTER.match(text, end)):
-        return fence.end()
-    return end
+    fenced = re.search(FENCE_BEFORE, text[max(0, start - 80) : start])
+    fence = re.compile(FENCE_AFTER).match(text, end) if fenced else None
+    return fence.end() if fence else end
 
 
 def _storable(value: Any) -> Any:

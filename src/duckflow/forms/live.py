@@ -9,14 +9,14 @@ from duckflow.llm.thoughts import Thoughts
 
 LONGEST_FENCE = 60
 
-START_OF_JSON = re.compile(r"[{｛]|`{1,3}")
-FENCED_JSON = re.compile(r"```[\w-]*\s*(?=[{\[｛［])")
-FENCE_SO_FAR = re.compile(r"`{1,2}\Z|```[\w-]*\s*\Z")
+START_OF_JSON = r"[{｛]|`{1,3}"
+FENCED_JSON = r"```[\w-]*\s*(?=[{\[｛［])"
+FENCE_SO_FAR = r"`{1,2}\Z|```[\w-]*\s*\Z"
 QUOTES = ("'", "`")
-MARK = re.compile(r"[\"'{}\[\]:,]")
-RUNS = {quote: re.compile(rf"[^{quote}\\]+") for quote in "\"'"}
-ESCAPE = re.compile(r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\.", re.DOTALL)
-ESCAPE_SO_FAR = re.compile(r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?\Z")
+MARK = r"[\"'{}\[\]:,]"
+RUNS = {quote: rf"[^{quote}\\]+" for quote in "\"'"}
+ESCAPE = r"(?s)\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-fA-F]{4}|\\."
+ESCAPE_SO_FAR = r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?\Z"
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class LiveText:
             if text.startswith(("[", "［"), position):
                 self._mode = "json"
                 return position
-        start = START_OF_JSON.search(text, position)
+        start = re.compile(START_OF_JSON).search(text, position)
         if not start or (self._is_prose and (self._last or start.start() > position)):
             self._show(text[position:])
             return len(text)
@@ -88,10 +88,10 @@ class LiveText:
         begins_word = not self._last or self._last.isspace()
         closes_code = self._in_code and start.group() == "```"
         if begins_word and not closes_code:
-            if fence := FENCED_JSON.match(text, start.start()):
+            if fence := re.compile(FENCED_JSON).match(text, start.start()):
                 self._mode = "json"
                 return fence.end()
-            if FENCE_SO_FAR.match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
+            if re.compile(FENCE_SO_FAR).match(text, start.start()) and len(text) - start.start() < LONGEST_FENCE:
                 self._rest = text[start.start() :]
                 return len(text)
         if start.group() == "```":
@@ -100,7 +100,7 @@ class LiveText:
         return start.end()
 
     def _structure(self, text: str, position: int) -> int:
-        mark = MARK.search(text, position)
+        mark = re.compile(MARK).search(text, position)
         if not mark:
             return len(text)
         level = self._levels[-1] if self._levels else None
@@ -135,17 +135,17 @@ class LiveText:
                 return ""
 
     def _string(self, text: str, position: int) -> int:
-        if run := RUNS[self._quote].match(text, position):
+        if run := re.compile(RUNS[self._quote]).match(text, position):
             self._take(run.group())
             return run.end()
         if text[position] == self._quote:
             self._quote = ""
             self._end_string()
             return position + 1
-        if ESCAPE_SO_FAR.match(text, position):
+        if re.compile(ESCAPE_SO_FAR).match(text, position):
             self._rest = text[position:]
             return len(text)
-        escape = ESCAPE.match(text, position)
+        escape = re.compile(ESCAPE).match(text, position)
         end = escape.end() if escape else position + 1
         self._take(_unescaped(text[position:end]))
         return end

@@ -26,9 +26,9 @@ CUT_OFF = (
     "Make the calls again, fewer at a time; write a long file in several parts."
 )
 CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
-WRITTEN_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
-WRITTEN_DECISION = re.compile(rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:')
-FENCED = re.compile(r"\A```(?:json)?\s*\n(.*)\n```\Z", re.DOTALL)
+WRITTEN_CALL = r"(?s)<tool_call>\s*(.*?)\s*</tool_call>"
+WRITTEN_DECISION = rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:'
+FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
 
 class NativeForm:
@@ -234,14 +234,14 @@ def _without_arguments(call: ToolCall) -> ToolCall:
 
 def _written_out(said: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
     """A Decision, or calls, written as text."""
-    if written := WRITTEN_CALL.findall(said):
+    if written := re.findall(WRITTEN_CALL, said):
         values = [_loaded(call) for call in written]
     else:
-        if WRITTEN_DECISION.match(said):
+        if re.match(WRITTEN_DECISION, said):
             from duckflow.forms.json_form import read_decision
 
             return read_decision(said, operations, "stop", state.phase)
-        whole = FENCED.match(said)
+        whole = re.match(FENCED, said)
         value = _loaded(whole[1] if whole else said)
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
     names = {name for operation in operations for name in (operation.name, wire_name(operation.name))}

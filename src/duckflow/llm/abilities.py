@@ -2,8 +2,8 @@
 
 import contextlib
 import json
+import os
 import re
-import secrets
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -112,7 +112,7 @@ class AbilityBook:
             return
         entries = self._read()
         entries[_entry_name(where, model)] = abilities._asdict() | {"learned": int(self._now())}
-        draft = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}")
+        draft = self._path.with_name(f".{self._path.name}.{os.urandom(4).hex()}")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(entries, indent=1), "utf-8")

@@ -6,7 +6,6 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from statistics import median_low
 from typing import NamedTuple
 
 from duckflow.llm.endpoints import SERVERS
@@ -30,7 +29,7 @@ PROVIDERS = {
 }
 """Endpoints that are called something else in the table."""
 
-DATED = re.compile(r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$")
+DATED = r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$"
 """The end of a name that says which day's model it is."""
 
 Row = tuple[int, int, float | None, float | None, float | None, float | None, str]
@@ -56,7 +55,7 @@ def facts_of(endpoint: str, model: str) -> Facts:
     """What is known of a model; else a guess by the models whose names begin like it. It is kept: a turn asks a dozen
     times, and a guess compares the name with every model of the table."""
     rows, name = models_of(endpoint), model
-    while name not in rows and (shorter := DATED.sub("", name)) != name:
+    while name not in rows and (shorter := re.sub(DATED, "", name)) != name:
         name = shorter
     if name in rows:
         facts = _facts(name, rows[name])
@@ -92,7 +91,7 @@ def _guessed(rows: dict[str, Row], model: str) -> Facts | None:
         alike = [row for other, row in rows.items() if f"{_plain(other)}-".startswith(f"{name}-")]
         if alike:
             flags = set(alike[0][6]).intersection(*(row[6] for row in alike))
-            return Facts(model, median_low([row[0] for row in alike]), flags="".join(sorted(flags)))
+            return Facts(model, sorted(row[0] for row in alike)[(len(alike) - 1) // 2], flags="".join(sorted(flags)))
         name = name.rpartition("-")[0]
     return None
 

@@ -1,7 +1,6 @@
 """Trying again: how often, after how long, and when not."""
 
 import asyncio
-import random
 import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -56,8 +55,10 @@ def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
     """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it."""
     if asked is not None:
         return min(asked, settings.retry_after_max_seconds)
+    from random import uniform
+
     longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** (tries - 1))
-    return longest * random.uniform(0.5, 1.0)
+    return longest * uniform(0.5, 1.0)
 
 
 def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:

@@ -5,20 +5,20 @@ import re
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000
 """Spaces before a reply for which its first word is waited for."""
-WHOLE_THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)", re.DOTALL | re.IGNORECASE)
-END_OF_THOUGHTS = re.compile(r"</(?:think|thinking)>[ \t]*(?:\n|\Z)")
+WHOLE_THOUGHT = r"(?si)\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)"
+END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
 
 
 def without_thoughts(text: str) -> str:
     """What a model says after thinking aloud. Thoughts that never end leave nothing."""
     end = 0
-    while match := WHOLE_THOUGHT.match(text, end):
+    while match := re.compile(WHOLE_THOUGHT).match(text, end):
         end = match.end()
     text = text[end:]
     if text.lstrip()[:1] in ("{", "[", "`"):
         return text
     # Some servers leave out the opening tag.
-    orphan = END_OF_THOUGHTS.search(text)
+    orphan = re.search(END_OF_THOUGHTS, text)
     return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
 
 

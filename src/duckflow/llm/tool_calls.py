@@ -1,7 +1,7 @@
 """Tool calls and thoughts as they come in over the wire, in pieces or whole."""
 
 import json
-import secrets
+import os
 from typing import Any, cast
 
 from duckflow.llm.json_fields import as_table
@@ -30,7 +30,7 @@ class CallCollector:
         place = self._places.get(number if index is None else index)
         if place is None or (name and self._is_another(self._calls[place], call_id)):
             place = self._places[number if index is None else index] = len(self._calls)
-            own = f"call_{secrets.token_hex(4)}"
+            own = f"call_{os.urandom(4).hex()}"
             self._calls.append({"id": "", "own": own, "name": "", "arguments": [], "extra": {}})
         call = self._calls[place]
         begins = bool(name) and not call["name"]

@@ -17,7 +17,7 @@ LINE = 90
 _ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
 _PATH = rf"(?<![\w/])(?:[~.]{{0,2}}/)?(?:[\w.-]+/)+[\w-]+(?:\.\w{{1,5}})?|(?<![\w/.])[\w-]+\.(?:{_ENDINGS})\b"
 _NAME = r"\b(?:_{0,2}[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+)\b"
-_EXIT = re.compile(r"exit code:? (-?\d+)|<returncode>(-?\d+)")
+_EXIT = r"exit code:? (-?\d+)|<returncode>(-?\d+)"
 
 
 class Digest:
@@ -70,7 +70,7 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     yield from (("files", path) for path in dict.fromkeys(re.findall(_PATH, text)))
     yield from (("names", name) for name in dict.fromkeys(re.findall(_NAME, text)))
     if message.role == "tool":
-        ran = _EXIT.search(text)
+        ran = re.search(_EXIT, text)
         code = ran[1] or ran[2] if ran else ""
         if code:
             yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)

@@ -11,14 +11,14 @@ INDEXED = 30_000
 """Characters of a message that can be found; of a longer one its head and tail."""
 
 _JAPANESE = r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+"
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
 # Tried only where a run of letters begins: from every letter of a long one it would take for ever.
-_COMPOUND = re.compile(
+_COMPOUND = (
     r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|(?<![a-z0-9])[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"
 )
-_JOINT = re.compile(r"[^A-Za-z0-9]+")
-_ONLY_HIRAGANA = re.compile(r"[\u3041-\u309e]+")
-_WITH_HIRAGANA = re.compile(r"[\u3041-\u309e]")
+_JOINT = r"[^A-Za-z0-9]+"
+_ONLY_HIRAGANA = r"[\u3041-\u309e]+"
+_WITH_HIRAGANA = r"[\u3041-\u309e]"
 # Words that say nothing of the matter, as stems.
 _FILLERS = frozenset(
     re.findall(
@@ -38,9 +38,9 @@ def telling(term: str) -> float:
     """How much a term says by itself: hiragana alone is mostly grammar."""
     if term.isascii():
         return FILLER_WEIGHT if term in _FILLERS else 1.0
-    if _ONLY_HIRAGANA.fullmatch(term):
+    if re.fullmatch(_ONLY_HIRAGANA, term):
         return HIRAGANA_WEIGHT
-    return MIXED_WEIGHT if _WITH_HIRAGANA.search(term) else 1.0
+    return MIXED_WEIGHT if re.search(_WITH_HIRAGANA, term) else 1.0
 
 
 def shares(question: str) -> dict[str, float]:
@@ -60,8 +60,8 @@ def indexed(text: str) -> str:
         text = f"{text[: INDEXED * 2 // 3]}\n{text[-INDEXED // 3 :]}"
     if not text.isascii():
         text = re.sub(_JAPANESE, _pairs, unicodedata.normalize("NFKC", text))
-    identifiers = " ".join(sorted({_joined(found) for found in _COMPOUND.findall(text)}))
-    return f"{_HUMP.sub(' ', text)} {identifiers}"
+    identifiers = " ".join(sorted({_joined(found) for found in re.findall(_COMPOUND, text)}))
+    return f"{re.sub(_HUMP, ' ', text)} {identifiers}"
 
 
 def terms(text: str) -> set[str]:
@@ -71,7 +71,7 @@ def terms(text: str) -> set[str]:
 
 def _joined(identifier: str) -> str:
     """`getUserId`, `get_user_id` and `get-user-id` are one. The x keeps them apart from ordinary words."""
-    return f"x{_JOINT.sub('', identifier).lower()}"
+    return f"x{re.sub(_JOINT, '', identifier).lower()}"
 
 
 def _pairs(match: re.Match[str]) -> str:

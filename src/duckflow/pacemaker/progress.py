@@ -26,10 +26,10 @@ LINES = 2_000
 """Lines of one result that are looked at."""
 MANY_LINES = 50
 """New lines that make a result worth twice as much."""
-WORD = re.compile(r"[A-Za-z0-9_-]+")
-FILE_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
-NUMBER = re.compile(r"[0-9]+")
-ANY_NUMBER = re.compile(r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])")
+WORD = r"[A-Za-z0-9_-]+"
+FILE_NAME = r"[\w-]+(?:\.[\w-]+)+"
+NUMBER = r"[0-9]+"
+ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
 STEM = 3
 
 
@@ -66,7 +66,7 @@ class SeenMaterial:
         unseen = [line for line in lines if hash(line) not in self._lines]
         new = [line for line in unseen if not own.holds(line)]
         _remember(self._lines, map(hash, unseen))
-        names = [name for line in new for name in FILE_NAME.findall(line)]
+        names = [name for line in new for name in re.findall(FILE_NAME, line)]
         _remember(self._shown, names)
         if step.kind == "read":
             _remember(self._mentioned, (name for name in names if name not in sent))
@@ -135,14 +135,14 @@ def stem_of(path: str) -> str:
 def names_file(asked: str, path: str) -> bool:
     """Whether a request names a file: by its name, its stem, or as one of a series (`m_01.py to m_24.py`,
     `m_NN.py`)."""
-    name, stem, words = path.rpartition("/")[2], stem_of(path), WORD.findall(asked)
+    name, stem, words = path.rpartition("/")[2], stem_of(path), re.findall(WORD, asked)
     if name in asked or (len(stem) >= STEM and stem in words):
         return True
-    shape, numbers = ANY_NUMBER.sub("#", stem), [int(number) for number in NUMBER.findall(stem)]
+    shape, numbers = re.sub(ANY_NUMBER, "#", stem), [int(number) for number in re.findall(NUMBER, stem)]
     if not numbers:
         return False
-    series = [word for word in words if ANY_NUMBER.sub("#", word) == shape]
-    bounds = [[int(number) for number in NUMBER.findall(word)] for word in series]
+    series = [word for word in words if re.sub(ANY_NUMBER, "#", word) == shape]
+    bounds = [[int(number) for number in re.findall(NUMBER, word)] for word in series]
     if any(len(numbered) < len(numbers) for numbered in bounds):
         return True
     columns = zip(numbers, *bounds, strict=True)

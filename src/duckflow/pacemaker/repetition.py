@@ -5,7 +5,7 @@ import re
 from duckflow.pacemaker.settings import DetectorSettings
 
 FENCE = "```"
-LETTER = re.compile(r"\w")
+LETTER = r"\w"
 PROBE = 20
 LEAST = 200
 """Shorter runs of repetition are left alone: a refrain, `ha ha ha`."""
@@ -41,7 +41,7 @@ class RepeatedText:
     def _is_round(self) -> bool:
         """Whether the text ends in `repeats` copies of the same passage. A line of dashes is no passage."""
         text, probe = self._text, self._text[-PROBE:]
-        if not LETTER.search(probe):
+        if not re.search(LETTER, probe):
             return False
         before = text.rfind(probe, 0, len(text) - 1)
         while before >= 0:
@@ -57,7 +57,7 @@ class RepeatedText:
 TIMES = 40
 LONGEST = 6
 """Lines of the longest passage that is looked for."""
-NUMBER = re.compile(r"\d+")
+NUMBER = r"\d+"
 
 
 class RepeatedLines:
@@ -71,7 +71,7 @@ class RepeatedLines:
         *whole, self._rest = (self._rest + piece).split("\n")
         for line in whole:
             if line.strip():
-                self._lines.append(NUMBER.sub("0", line.strip()))
+                self._lines.append(re.sub(NUMBER, "0", line.strip()))
         del self._lines[: -TIMES * LONGEST]
         return bool(whole) and any(self._goes_round(length) for length in range(1, LONGEST + 1))
 

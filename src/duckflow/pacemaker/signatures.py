@@ -17,17 +17,15 @@ HEAD, TAIL = 1500, 500
 SHORT = 300
 LABEL = 80
 
-CLOCK = re.compile(
-    r"[0-9]++(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
-)
-ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
+CLOCK = r"[0-9]++(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
+ADDRESS = r"0x[0-9a-fA-F]{4,}"
 TEMPORARY = (
     r"(?<=/tmp/)(?:tmp[._]?\w{6,12}|pytest-of-[^/\s]+/pytest-[0-9]+|[\w.-]*[0-9]{4,}[\w.-]*)|/var/folders/[^\s'\"]+"
 )
 QUOTED = r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|「[^」\n]*」"
-NUMBER = re.compile(r"[0-9]+")
-TAG = re.compile(r"</?[A-Za-z_][\w-]*>")
-WORD = re.compile(r"\w")
+NUMBER = r"[0-9]+"
+TAG = r"</?[A-Za-z_][\w-]*>"
+WORD = r"\w"
 NEVER_RAN = ("command not found", "not recognized as", "no such file or directory", "permission denied")
 
 
@@ -40,15 +38,15 @@ def take_sample(text: str) -> str:
 def strip_changing(text: str) -> str:
     """The text without what changes by itself."""
     if "0x" in text:
-        text = ADDRESS.sub("#", text)
+        text = re.sub(ADDRESS, "#", text)
     if "/tmp/" in text or "/var/folders/" in text:
         text = re.sub(TEMPORARY, "#", text)
-    return CLOCK.sub("#", text)
+    return re.sub(CLOCK, "#", text)
 
 
 def plain_line(line: str) -> str:
     """A line of output without anything that may change by itself, numbers included."""
-    return NUMBER.sub("#", strip_changing(line)).strip()
+    return re.sub(NUMBER, "#", strip_changing(line)).strip()
 
 
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
@@ -86,19 +84,19 @@ def error_signature(text: str) -> int:
 
     That is the last line of a traceback, else the first that does not just lead on to the next with a colon.
     """
-    lines = [line for line in TAG.sub("", take_sample(text)).split("\n") if WORD.search(line)]
+    lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(WORD, line)]
     if not lines:
         return hash("")
     if lines[0].lstrip().startswith("Traceback"):
         line = lines[-1]
     else:
         line = next((line for line in lines if not line.rstrip().endswith(":")), lines[0])
-    return hash(NUMBER.sub("#", re.sub(QUOTED, "'", line[:SHORT])).strip())
+    return hash(re.sub(NUMBER, "#", re.sub(QUOTED, "'", line[:SHORT])).strip())
 
 
 def is_empty(text: str) -> bool:
     """Nothing in it but spaces, brackets or tags."""
-    return not text or (len(text) < LABEL and not WORD.search(TAG.sub("", text)))
+    return not text or (len(text) < LABEL and not re.search(WORD, re.sub(TAG, "", text)))
 
 
 def says_nothing_found(text: str) -> bool:
@@ -123,7 +121,7 @@ def name_call(name: str, args: Mapping[str, Any] | str) -> str:
     return f"{name} {' '.join(first[:LABEL].split())}".strip()
 
 
-SEARCHED = re.compile(r"^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$", re.MULTILINE)
+SEARCHED = r"(?m)^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$"
 
 
 class LoopStep(NamedTuple):
@@ -193,6 +191,6 @@ def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:
         return []
     edits: Any = args.get("edits") or [args]
     if isinstance(edits, str):
-        return SEARCHED.findall(edits)
+        return re.findall(SEARCHED, edits)
     pairs = [cast("Mapping[str, Any]", one) for one in edits if isinstance(one, Mapping)]
     return [str(one["old"]) for one in pairs if one.get("old")]

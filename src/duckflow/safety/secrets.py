@@ -17,14 +17,14 @@ ENDINGS = (
     "_token", ".token",
 )  # fmt: skip
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", ".pub", ".example", ".pem.txt")
-WORDS = re.compile(r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json")
+WORDS = r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json"
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
 CODE = (
     ".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".java", ".kt", ".rb",
     ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html",
 )  # fmt: skip
 """A word as a name says little of a file with code in it; what looks like a key there is found by its look."""
-CONTENTS = re.compile(
+CONTENTS = (
     r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----"
     r"|\bAKIA[0-9A-Z]{16}\b"
     r"|\bgh[pousr]_[A-Za-z0-9]{30,}\b"
@@ -45,12 +45,10 @@ def secret_name(path: str) -> bool:
         return False
     if name in NAMES or name.startswith(BEGINNINGS) or name.endswith(ENDINGS):
         return True
-    return not name.endswith(CODE) and (WORDS.fullmatch(name) is not None or not FOLDERS.isdisjoint(folders))
+    return not name.endswith(CODE) and (re.fullmatch(WORDS, name) is not None or not FOLDERS.isdisjoint(folders))
 
 
-WHOLE_KEY = re.compile(
-    r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)", re.S
-)
+WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"
 BLOT = "•••"
 
 
@@ -82,8 +80,8 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
         hidden += sum(line is not None for line in cleaned)
         text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned, strict=True))
     text, passing = re.subn(IN_PASSING, lambda found: (found[1] or found[2] or found[3] or "") + BLOT, text)
-    text, keys = WHOLE_KEY.subn(BLOT, text)
-    text, tokens = CONTENTS.subn(lambda found: (found[1] or "") + BLOT, text)
+    text, keys = re.subn(WHOLE_KEY, BLOT, text)
+    text, tokens = re.subn(CONTENTS, lambda found: (found[1] or "") + BLOT, text)
     return Masked(text, hidden + passing + keys + tokens)
 
 
@@ -92,13 +90,13 @@ def _without(line: str, secret: frozenset[str]) -> str | None:
     file's name, a number or a mark before a line of it."""
     if line.strip() in secret:
         return BLOT
-    for found in islice(MARKS.finditer(line), MARKS_LOOKED_AT):
+    for found in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
         if line[found.end() :].strip() in secret:
             return line[: found.end()] + BLOT
     return None
 
 
-MARKS = re.compile(r"[:+\-|>\s]+")
+MARKS = r"[:+\-|>\s]+"
 MARKS_LOOKED_AT = 40
 
 
@@ -109,13 +107,13 @@ def redacted(text: str) -> str:
 
 def secret_text(text: str) -> bool:
     """Whether a text holds something that looks like a key or a token."""
-    return CONTENTS.search(text) is not None
+    return re.search(CONTENTS, text) is not None
 
 
 FILE_BYTES = 64 * 1024
 SHORTEST_LINE = 6
-SETTING = re.compile(r"""["']?([\w.-]+)["']?\s*[=:]\s*["']?([^\s"',;]+)""")
-TELLING = re.compile(r"(?i)key|token|secret|pass|pwd|credential|auth")
+SETTING = r"""["']?([\w.-]+)["']?\s*[=:]\s*["']?([^\s"',;]+)"""
+TELLING = r"(?i)key|token|secret|pass|pwd|credential|auth"
 SHORTEST_VALUE, SHORTEST_RANDOM = 8, 16
 
 
@@ -138,7 +136,7 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
     for path in files:
         for line in _lines(folder / path):
             lines.add(line)
-            if (found := SETTING.match(line.removeprefix("export "))) and _secret_value(found[1], found[2]):
+            if (found := re.match(SETTING, line.removeprefix("export "))) and _secret_value(found[1], found[2]):
                 values.add(found[2])
     return KnownSecrets(frozenset(lines), tuple(sorted(values, key=len, reverse=True)))
 
@@ -146,7 +144,7 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
 def _secret_value(name: str, value: str) -> bool:
     if "://" in value:
         return False
-    if TELLING.search(name):
+    if re.search(TELLING, name):
         return len(value) >= SHORTEST_VALUE
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return mixed and len(value) >= SHORTEST_RANDOM

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 ANY_FOLDERS = "**"
-PARTS = re.compile(r"\[([!^]?)(\]?[^\]]*)\]|\\(.)", re.DOTALL)
+PARTS = r"(?s)\[([!^]?)(\]?[^\]]*)\]|\\(.)"
 """A class of characters, which may begin with `!` or `^`, or a character that is meant as it stands."""
 
 
@@ -36,7 +36,7 @@ def _name(pattern: str) -> re.Pattern[str] | None:
     """For one name; nothing stands for any folders."""
     if pattern == ANY_FOLDERS:
         return None
-    return re.compile(fnmatch.translate(PARTS.sub(_as_library_says, pattern)))
+    return re.compile(fnmatch.translate(re.sub(PARTS, _as_library_says, pattern)))
 
 
 def _as_library_says(found: re.Match[str]) -> str:

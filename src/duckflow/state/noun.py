@@ -1,9 +1,9 @@
 """What all nouns share: pydantic settings, ids, and text that keeps its limit."""
 
-import secrets
 import unicodedata
 from collections.abc import Callable
 from typing import Annotated, Any, cast
+from uuid import uuid4
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
@@ -24,7 +24,7 @@ class Value(BaseModel):
 
 def new_id(prefix: str) -> Callable[[], str]:
     """A factory of ids such as `plan_1a2b3c4d`."""
-    return lambda: f"{prefix}_{secrets.token_hex(4)}"
+    return lambda: f"{prefix}_{uuid4().hex[:8]}"
 
 
 def shorten(text: str, limit: int) -> str:

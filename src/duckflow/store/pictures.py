@@ -9,7 +9,7 @@ from pathlib import Path
 from duckflow.state.picture import Picture
 
 SUFFIX = ".pictures"
-DIGEST = re.compile(r"[0-9a-f]{64}")
+DIGEST = r"[0-9a-f]{64}"
 
 
 class PictureStore:
@@ -37,7 +37,7 @@ class PictureStore:
         return self.find(picture.digest)
 
     def find(self, digest: str) -> bytes:
-        if not DIGEST.fullmatch(digest):
+        if not re.fullmatch(DIGEST, digest):
             return b""
         try:
             data = (self._folder / digest).read_bytes()

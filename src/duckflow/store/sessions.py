@@ -1,7 +1,7 @@
 """The sessions of one user: those of a work folder first, then those of all others."""
 
 import contextlib
-import secrets
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -35,7 +35,7 @@ class SessionEntry(NamedTuple):
 
 def new_session_id() -> str:
     """Sorts by time, and two started in the same second differ."""
-    return time.strftime("%Y%m%d-%H%M%S-") + secrets.token_hex(3)
+    return time.strftime("%Y%m%d-%H%M%S-") + os.urandom(3).hex()
 
 
 class Sessions:

@@ -17,7 +17,7 @@ from duckflow.state.phrase import say
 from duckflow.state.plan import Step
 from duckflow.state.schedule import ANYTHING, clash, held, lies_in, touched
 
-WILD = re.compile(r"[*?\[]")
+WILD = r"[*?\[]"
 
 
 class TakenFile(NamedTuple):
@@ -101,7 +101,7 @@ class FileLocks:
         above = [place, *map(str, PurePosixPath(place).parents)]
         patterns = [self._real(file) for file in files if file.strip()]
         return any(
-            any(map(Wildcard(pattern).matches, above)) if WILD.search(pattern) else lies_in(place, pattern)
+            any(map(Wildcard(pattern).matches, above)) if re.search(WILD, pattern) else lies_in(place, pattern)
             for pattern in patterns
         )
 
@@ -164,7 +164,7 @@ class FileLocks:
 
     def _place(self, path: str) -> str:
         """Gives the plain path; a pattern stands for the folder that it looks in."""
-        parts = takewhile(lambda part: not WILD.search(part), self._real(path).split("/"))
+        parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
         return "/".join(parts) or "."
 
     def _real(self, path: str) -> str:

@@ -1,7 +1,6 @@
 """The report of a job: its counts come from the state, its words from the model where one can be reached."""
 
 from duckflow.errors import DuckflowError
-from duckflow.forms.schema import strict_schema
 from duckflow.i18n.template import note, render
 from duckflow.prompts.layers import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
@@ -17,6 +16,7 @@ CAUSE = 500
 
 async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
     """Asks the model for the words; without usable ones the report is computed from the state."""
+    from duckflow.forms.schema import strict_schema
     from duckflow.tools.plan.drafts import ReportDraft, read_draft
 
     counts, language = count_results(drafter, job), drafter.state.language

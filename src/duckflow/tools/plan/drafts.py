@@ -72,6 +72,12 @@ class TaskDraft(Draft):
     reasoning: str = ""
 
 
+class ExplanationDraft(Draft):
+    """What the model says to a question of the user about an open Gate."""
+
+    answer: str = Field(min_length=1)
+
+
 class TasksDraft(Draft):
     tasks: list[TaskDraft] = Field(default_factory=list[TaskDraft])
     answer: str = ""
