@@ -1,8 +1,9 @@
 """How much of the program one message passes through: the model reads a file, edits it after a Gate, and answers.
 
-usage: python -m benchmarks.trace [--files | --functions]
+usage: python -m benchmarks.trace [--typed] [--files | --functions]
 
-The model is scripted and calls tools natively; the Gate (mode `ask`) is answered with yes. The same conversation is
+The model is scripted and calls tools natively; the Gate (mode `ask`) is answered with yes, by its choice or (`--typed`)
+by a line with that word. The same conversation is
 held once before, so that imports and what is computed once in a process are not counted. A function counts when it has
 a name of its own (no lambda, no comprehension) and is called in any thread between the message and the end of its turn;
 `loop_functions` leaves out those that are called only in threads beside the event loop. `argument_checks` says how
@@ -41,7 +42,7 @@ from duckflow.store.paths import Paths
 from duckflow.tools.tool import Args
 
 SOURCE = Path(__file__).parents[1] / "src/duckflow"
-WATCHED = ("make_profile", "errand", "read_decision", "decision_schema")
+WATCHED = ("make_profile", "form_of", "read_line", "read_answer", "errand", "read_decision", "decision_schema")
 MESSAGE = "Make main.py print ho instead of hi."
 BEFORE, AFTER = "print('hi')\n", "print('ho')\n"
 WINDOW = 200_000
@@ -162,7 +163,7 @@ def _call(operation: str, **args: Any) -> ToolCall:
     return ToolCall(call_id=f"call_{operation}", name=wire_name(operation), arguments=json.dumps(args))
 
 
-async def hold_turn(top: Path) -> TracedTurn:
+async def hold_turn(top: Path, typed: bool) -> TracedTurn:
     """One conversation of one message in a folder of its own."""
     folder, home = top / "work", top / "home"
     folder.mkdir(parents=True)
@@ -180,7 +181,9 @@ async def hold_turn(top: Path) -> TracedTurn:
 
     def hear(_: int, event: Event) -> None:
         turn.events.append(event)
-        if isinstance(event, QuestionAsked):
+        if isinstance(event, QuestionAsked) and typed:
+            built.conversation.take("yes")
+        elif isinstance(event, QuestionAsked):
             built.conversation.answer(event.question.question_id, "", "yes")
 
     built.conversation.hear(hear)
@@ -195,19 +198,20 @@ async def hold_turn(top: Path) -> TracedTurn:
     return turn
 
 
-def trace() -> TracedTurn:
+def trace(typed: bool = False) -> TracedTurn:
     """Each conversation has an event loop of its own: threads that the first one left waiting would not be profiled."""
     with tempfile.TemporaryDirectory() as top:
-        asyncio.run(hold_turn(Path(top) / "first"))
-        return asyncio.run(hold_turn(Path(top) / "second"))
+        asyncio.run(hold_turn(Path(top) / "first", typed))
+        return asyncio.run(hold_turn(Path(top) / "second", typed))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--typed", action="store_true", help="the yes is a line that somebody types")
     parser.add_argument("--files", action="store_true", help="print each file with its functions and calls")
     parser.add_argument("--functions", action="store_true", help="print each function with its calls")
     options = parser.parse_args()
-    turn = trace()
+    turn = trace(options.typed)
     for line in [*(turn.by_file() if options.files else ()), *(turn.by_function() if options.functions else ())]:
         print(line)
     print(json.dumps(turn.figures()))

@@ -105,3 +105,21 @@ def test_agents_file_stays_short() -> None:
 def test_nothing_names_a_download_address() -> None:
     for path in (TOP / "constraints").iterdir():
         assert "://" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_few_files_ask_what_form_a_model_speaks_or_whether_it_is_small(house: House) -> None:
+    """The form and the policies of a turn are chosen once; everybody else goes by them."""
+    asking = {
+        name
+        for name, module in house.modules.items()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("led", "native_tools")
+        if ast.unparse(node.value).endswith("profile")
+    }
+    assert asking == {
+        "duckflow.agent.connection",
+        "duckflow.agent.policies.policy",
+        "duckflow.prompts.compile",
+        "duckflow.work.agents",
+        "duckflow.work.plans",
+    }

@@ -25,7 +25,6 @@ from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
-from duckflow.ui.console.line import Line
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
@@ -33,6 +32,7 @@ from duckflow.ui.streams import print_err, print_out
 if TYPE_CHECKING:
     from duckflow.cli.page_beside import PageBeside
     from duckflow.ui.console.chat import Chat
+    from duckflow.ui.console.line import Line
 
 log = logging.getLogger(__name__)
 STDIN_LIMIT = 200_000
@@ -70,7 +70,7 @@ def _led(options: Options, setup: Setup, here: Here) -> int:
     return asyncio.run(_headless(options, wanted_session(options, setup, here), None, ""))
 
 
-async def behind(line: Line, typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
+async def behind(line: "Line", typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """The conversation for an input line that is up already."""
     here = partial(make_setup, options, words, paths)
     return await _converse(line, typing, wanted_session(options, here(), here), here, options)
@@ -168,7 +168,9 @@ async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
         return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
 
 
-async def _converse(line: Line, typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options) -> int:
+async def _converse(
+    line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options
+) -> int:
     """One conversation after another, until the user leaves."""
     first, beside = readable(options.message), _page_beside(options)
     try:
@@ -189,7 +191,7 @@ def _page_beside(options: Options) -> "PageBeside | None":
 
 
 async def _one(
-    line: Line, typing: asyncio.Task[None], chosen: ChosenSession, first: str, beside: "PageBeside | None"
+    line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, first: str, beside: "PageBeside | None"
 ) -> NextSession | None:
     from duckflow.ui.console.chat import Chat
     from duckflow.ui.console.picker import can_pick, pick

@@ -80,6 +80,7 @@ def _goes_past(question: Question, text: str, language: str, commands: Iterable[
     name = unicodedata.normalize("NFKC", text).split()[0]
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True
+    if not question.job or question.kind != "gate":
+        return False
     offered = tuple(choice.key for choice in question.choices)
-    answer = read_answer(text, offered, language) or means_always(text, offered) or read_whole(text, language).wish
-    return bool(question.job) and question.kind == "gate" and not answer
+    return not (read_answer(text, offered, language) or means_always(text, offered) or read_whole(text, language).wish)
