@@ -137,7 +137,13 @@ async def test_with_any_more_right_only_the_copy_runs(tmp_path: Path, way: str, 
     assert not (tmp_path / "outside/hit").exists()
 
 
-@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("bubblewrap", marks=pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")),
+        "landlock",
+    ],
+)
 async def test_a_hook_of_the_folder_has_the_rights_of_the_models_commands(tmp_path: Path, kind: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0)
