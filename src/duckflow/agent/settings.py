@@ -46,6 +46,8 @@ class AgentSettings(BaseModel):
     counted."""
     agents_tokens: int = Field(default=4_000_000, ge=1)
     """What all agents of a turn may take together, of tokens that no cache gave."""
+    step_characters: int = Field(default=24_000, ge=0)
+    """How much of files is quoted to a step of a plan: its own, and what the conversation has read."""
     task_seconds: float = 600.0
     """How long one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True

@@ -227,6 +227,7 @@ def _model(
         folder,
         lambda: usable_in_tasks(toolbox.operations()),
         partial(_offered_in_tasks, toolbox, connection),
+        limits.step_characters,
     )
     bodies = Bodies(session, connection, compiler, thinker, limits.body_tokens)
     summarizer = Summarizer(session, connection, compiler, settings.memory)

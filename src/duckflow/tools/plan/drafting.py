@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.forms.json_form import listed
@@ -16,11 +16,15 @@ from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think
 
+if TYPE_CHECKING:
+    from duckflow.tools.plan.step_files import FilePiece
+
 T = TypeVar("T")
 MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
+WISHES = 6000
 
 
 def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
@@ -64,13 +68,16 @@ class Drafter:
         folder: Folder,
         operations: Callable[[], Sequence[Operation]],
         offered: Callable[[], Awaitable[tuple[Operation, ...]]],
+        room: int,
     ) -> None:
-        """`operations`: those a task may use now. `offered`: those as the model is told of them; it finds the model."""
+        """`operations`: those a task may use now. `offered`: those as the model is told of them; it finds the model.
+        `room`: so many characters of files are quoted to a step."""
         self.state = state
         self.think = think
         self.folder = folder
         self.operations = operations
         self._offered = offered
+        self._room = room
 
     async def plan(self, goal: str, given: dict[str, Any] | None = None) -> Plan:
         """The plan that came with the call, or one that is asked for."""
@@ -116,17 +123,19 @@ class Drafter:
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:
-        from duckflow.tools.plan.step_context import material
+        from duckflow.tools.plan.step_context import failures, wishes
 
         operations = await self._offered()
         inline = any(map(_takes_text, operations))
         language = self.state.language
+        files = self.pieces(plan, step) if inline else []
         values = self._told_of(plan, step) | {
+            "conversation": wishes(self.state, plan, CONVERSATION),
             "changes": changes,
             "answer": note(language, "tasks_answer") if answers else "",
             "operations": listed(operations, language),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
-            "material": material(plan, step, self.folder, language, inline),
+            "material": "\n\n".join([*failures(step, language), *(piece.quoted(language) for piece in files)]),
         }
         tasks, answer = await drafted(
             self.think,
@@ -143,16 +152,28 @@ class Drafter:
 
     def step_request(self, plan: Plan, step: Step) -> str:
         """What an agent is asked that carries the step out, with the files it builds on."""
-        from duckflow.tools.plan.step_context import material
+        from duckflow.tools.plan.step_context import answers_given, failures, wishes
 
-        language = self.state.language
+        language, files = self.state.language, self.pieces(plan, step)
         values = self._told_of(plan, step)
         for name in ("failed", "files"):
             values[name] = one_line(values[name])
-        beside = [one for one in plan.steps if one.status == "in_progress" and one.step_id != step.step_id]
-        values["beside"] = "; ".join(f"{one.name} ({one.description})" for one in beside)
-        asked = render(language, "step_agent", **values, constraints="; ".join(self.state.five.constraints))
-        return "\n\n".join(filter(None, (material(plan, step, self.folder, language, texts=True), asked)))
+        beside = [other for other in plan.steps if other.status == "in_progress" and other.step_id != step.step_id]
+        values |= {
+            "beside": "; ".join(f"{other.name} ({other.description})" for other in beside),
+            "conversation": wishes(self.state, plan, WISHES),
+            "found": answers_given(self.state),
+            "constraints": "; ".join(self.state.five.constraints),
+            "quoted": note(language, "step_quoted") if files else "",
+        }
+        material = [*failures(step, language), *(piece.quoted(language) for piece in files)]
+        return "\n\n".join([*material, render(language, "step_agent", **values)])
+
+    def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
+        """The files that are quoted to the step, as they are now."""
+        from duckflow.tools.plan.step_files import pieces
+
+        return pieces(self.state, plan, step, self.folder, self._room)
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
         """The context of a step."""
@@ -167,7 +188,6 @@ class Drafter:
             "said": " / ".join(step.open_words),
             "done": "; ".join(task.line for task in step.tasks if task.status == "completed"),
             "failed": "; ".join(task.line for task in step.tasks if task.status == "failed"),
-            "conversation": conversation(self.state),
             "files": listing(self.folder),
             "facts": facts(self.folder),
         }

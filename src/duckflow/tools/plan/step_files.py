@@ -1,0 +1,142 @@
+"""The files that a step is shown: its own, and what the conversation has read while that is still so in the file."""
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import NamedTuple
+
+from duckflow.i18n.template import note, quoted
+from duckflow.safety.secrets import mask, secret_name
+from duckflow.state.action import READ_FILE
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Message
+from duckflow.state.plan import Plan, Step
+from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.step_context import files_of
+
+MENTION = "@"
+
+
+class FilePiece(NamedTuple):
+    """Lines of a file as they are now."""
+
+    path: str
+    text: str
+    first: int = 0
+    """The number of its first line; 0 where it is the whole file."""
+    last: int = 0
+    total: int = 0
+
+    def quoted(self, language: str) -> str:
+        lines = {"first": str(self.first), "last": str(self.last), "total": str(self.total)}
+        source = note(language, "piece_of_file", path=self.path, **lines) if self.first else self.path
+        return quoted(language, source, self.text)
+
+
+def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int) -> list[FilePiece]:
+    """The step's own files come whole where there is room. What the conversation has read follows, the plan's files
+    first, then the latest."""
+    texts = _Texts(folder)
+    chosen: list[FilePiece] = []
+    for path in files_of(plan, step):
+        text = texts.text(path)
+        if text.strip() and len(text) <= room:
+            room -= len(text)
+            chosen.append(FilePiece(path, text))
+    read = _lines_read(state, texts)
+    for path in sorted(read.keys() - {piece.path for piece in chosen}, key=lambda path: _rank(path, plan, step, read)):
+        lines = texts.lines(path)
+        for run in _runs(read[path]):
+            piece = _cut(path, lines, run, room)
+            if piece:
+                room -= len(piece.text)
+                chosen.append(piece)
+    return chosen
+
+
+class _Texts:
+    """Reads each file once. A file that may hold secrets is empty here."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._read: dict[str, str] = {}
+
+    def text(self, path: str) -> str:
+        if path not in self._read:
+            self._read[path] = "" if secret_name(path) else mask(self._folder.text(path)).text
+        return self._read[path]
+
+    def lines(self, path: str) -> list[str]:
+        return self.text(path).removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
+    """Gives the indexes of the lines that the conversation has read and that are still the same, the latest file
+    first."""
+    calls = {
+        action.action_id: action.args
+        for message in state.messages
+        if message.decision
+        for action in message.decision.actions
+        if action.operation == READ_FILE
+    }
+    read: dict[str, set[int]] = {}
+    for message in reversed(state.messages):
+        path, start = _asked_for(message, calls.get(message.answers))
+        if not path:
+            continue
+        path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
+        # The first line names the file. A last one may say that the rest is not shown.
+        shown = message.text.split("\n")[1:]
+        pairs = zip(shown, texts.lines(path)[start:], strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if same and same >= len(shown) - 1:
+            read.setdefault(path, set()).update(range(start, start + same))
+    return read
+
+
+def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, int]:
+    """Gives the file that a result shows, and the index of the first line; nothing for other messages."""
+    if message.role == "tool" and message.operation.startswith(MENTION):
+        return message.operation.removeprefix(MENTION), 0
+    if args is None:
+        return "", 0
+    start = str(args.get("start_line") or "1")
+    return str(args.get("path") or ""), max(1, int(start)) - 1 if start.isdecimal() else 0
+
+
+def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
+    """Files that the step names come first, then those of the plan, then the others as they were read."""
+    name = posixpath.basename(path)
+    named_by_step = name in f"{step.name} {step.description} {step.success}"
+    named_by_plan = any(name in f"{other.name} {other.description} {other.success}" for other in plan.steps)
+    return 2 - named_by_step - (named_by_step or named_by_plan or name in plan.goal), list(read).index(path)
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[range]:
+    """Gives numbers that follow each other as ranges."""
+    begin = end = -1
+    for number in sorted(numbers):
+        if number != end:
+            if end > begin:
+                yield range(begin, end)
+            begin = number
+        end = number + 1
+    if end > begin:
+        yield range(begin, end)
+
+
+def _cut(path: str, lines: list[str], run: range, room: int) -> FilePiece | None:
+    """Gives as many lines of the run as there is room for."""
+    taken: list[str] = []
+    for number in run:
+        room -= len(lines[number]) + 1
+        if room < 0:
+            break
+        taken.append(lines[number])
+    text = "\n".join(taken)
+    if not text.strip():
+        return None
+    last = run.start + len(taken)
+    whole = run.start == 0 and last == len(lines)
+    return FilePiece(path, text) if whole else FilePiece(path, text, run.start + 1, last, len(lines))

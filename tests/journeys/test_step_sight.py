@@ -1,0 +1,113 @@
+"""A step begins with what the conversation knows: the pieces of files it has read, and what the user wished for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.events.types import ActionStarted
+from tests.journeys.plans import PROPOSE, job_ended, report, when
+from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_step_agents import of_step
+from tests.journeys.test_steps import RUN_ALL, a_plan, tasks_of, written
+
+both = pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+LINES = [f"def part_{number}(): return {number}  # {'x' * 20}" for number in range(1, 2001)]
+NO_READING = "it needs no reading"
+
+
+def read(path: str, **lines: Any) -> dict[str, Any]:
+    return decide(act("file_ops.read_file", path=path, **lines), next_step="continue")
+
+
+class Sight(Story):
+    """A conversation that reads, plans one step, and has it carried out."""
+
+    def __init__(self, top: Path, native: bool, looks: list[Any], step: str = "first", **other: Any) -> None:
+        plan = json.dumps(a_plan((step, "a.py exists")))
+        done = written(a="A = 1\n")
+        carried_out = of_step(step, *done) if native else tasks_of(step, *done)
+        replies = [*looks, PROPOSE, when("Make a plan for this goal", plan), RUN_ALL, carried_out]
+        super().__init__(top, [*replies, when("A background job has ended", report())], native=native, **other)
+        self._asked = f"{'Your' if native else 'Now its'} step: {step}"
+
+    async def carried_out(self, *wishes: str) -> str:
+        """Gives the request that the step's model got."""
+        for wish in wishes:
+            await self.tell(wish)
+        await self.tell("yes")
+        assert (await job_ended(self)).status == "completed"
+        [request] = [text for text in map(self.prompt, range(len(self.model.requests))) if self._asked in text]
+        return request
+
+
+@both
+async def test_what_the_chat_has_read_of_a_long_file_stands_in_the_step(tmp_path: Path, native: bool) -> None:
+    looks = [read("src/big.py", start_line=900, end_line=940), read("src/big.py", start_line=930, end_line=960)]
+    story = Sight(tmp_path, native, [*looks, decide(respond("The mistake is in part_933."))], "mend big.py")
+    (story.folder / "src").mkdir()
+    (story.folder / "src/big.py").write_text("\n".join(LINES) + "\n")
+    request = await story.carried_out("look at the parts", "make a plan")
+    assert "src/big.py, lines 900-960 of 2000" in request, "two looks that overlap are one piece"
+    assert "\n".join(LINES[899:960]) in request and LINES[898] not in request and LINES[960] not in request
+    if native:
+        assert NO_READING in request and "The mistake is in part_933." in request
+    looked = [event for event in story.all(ActionStarted) if event.job and "big" in str(event.action.args)]
+    assert not looked, "nothing is read on the screen that the request does not hold"
+
+
+@both
+async def test_a_piece_that_has_changed_since_is_left_out(tmp_path: Path, native: bool) -> None:
+    looks = [read("old.txt"), read("same.txt"), decide(respond("Seen."))]
+    story = Sight(tmp_path, native, looks)
+    (story.folder / "old.txt").write_text("alpha\nbeta\ngamma\n")
+    (story.folder / "same.txt").write_text("delta\nepsilon\n")
+    await story.tell("look at both")
+    (story.folder / "old.txt").write_text("alpha\nother\ngamma\n")
+    request = await story.carried_out("make a plan")
+    assert "delta\nepsilon" in request
+    assert "alpha" not in request and "beta" not in request
+
+
+@both
+async def test_the_budget_holds_and_the_plans_files_come_first(tmp_path: Path, native: bool) -> None:
+    settings = {"agent": {"step_characters": 1000}}
+    looks = [read("core.txt"), read("other.txt"), decide(respond("Seen."))]
+    story = Sight(tmp_path, native, looks, "change core.txt", settings=settings)
+    for name in ("core", "other"):
+        (story.folder / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(500)))
+    request = await story.carried_out("look at both", "make a plan")
+    assert "core 0\ncore 1\n" in request and "core.txt, lines 1-" in request
+    assert "core 499" not in request and "other 1\n" not in request
+
+
+@both
+async def test_a_mentioned_file_is_known_to_the_step(tmp_path: Path, native: bool) -> None:
+    story = Sight(tmp_path, native, [])
+    (story.folder / "notes.md").write_text("use tabs\nnever spaces\n")
+    assert "use tabs\nnever spaces" in await story.carried_out("make a plan from @notes.md")
+
+
+@both
+async def test_a_key_in_a_file_that_was_read_does_not_travel(tmp_path: Path, native: bool) -> None:
+    story = Sight(tmp_path, native, [read("settings.txt"), decide(respond("Seen."))])
+    key = "sk-proj-" + "a1B2c3D4" * 5
+    (story.folder / "settings.txt").write_text(f"color = blue\nkey = {key}\n")
+    request = await story.carried_out("look", "make a plan")
+    assert "color = blue" in request and key not in request
+
+
+@both
+async def test_the_wish_and_every_correction_reach_the_step(tmp_path: Path, native: bool) -> None:
+    corrections = [f"correction {number}: never touch file_{number}" for number in range(9)]
+    story = Sight(tmp_path, native, [decide(respond("Understood.")) for _ in range(10)])
+    wish = "I wish for a snake game " + "with many colours " * 12 + "and a violet hat"
+    request = await story.carried_out(wish, *corrections, "make a plan")
+    assert "and a violet hat" in request, "the wish is not cut after its first words"
+    assert all(correction in request for correction in corrections)
+
+
+async def test_without_quoted_files_nothing_is_said_of_them(tmp_path: Path) -> None:
+    request = await Sight(tmp_path, True, []).carried_out("make a plan")
+    assert NO_READING not in request and "quoted above" not in request
