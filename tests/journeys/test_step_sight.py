@@ -1,4 +1,5 @@
-"""A step begins with what the conversation knows: the pieces of files it has read, and what the user wished for."""
+"""A step begins with what the conversation knows: the pieces of files it has read, and what the user wished for. The
+report of its job is written from all that it has changed."""
 
 import json
 from pathlib import Path
@@ -111,3 +112,25 @@ async def test_the_wish_and_every_correction_reach_the_step(tmp_path: Path, nati
 async def test_without_quoted_files_nothing_is_said_of_them(tmp_path: Path) -> None:
     request = await Sight(tmp_path, True, []).carried_out("make a plan")
     assert NO_READING not in request and "quoted above" not in request
+
+
+@both
+async def test_the_report_sees_every_change_with_its_size_before_any_look(tmp_path: Path, native: bool) -> None:
+    looks = [act("file_ops.grep", pattern=f"word_{number}") for number in range(25)]
+    files = {f"part_{number}": f"A = {number}\n" * (number + 1) for number in range(15)}
+    by_command = act("shell.run", command="printf 'x\\ny\\n' > made.txt; printf 'new\\n' > old.txt")
+    actions = [*looks, *written(**files), by_command]
+    plan = json.dumps(a_plan(("first", "part_1.py exists")))
+    carried_out = of_step("first", *actions) if native else tasks_of("first", *actions)
+    ended = when("A background job has ended", report())
+    replies = [PROPOSE, when("Make a plan for this goal", plan), RUN_ALL, carried_out, ended]
+    story = Story(tmp_path, replies, native=native)
+    (story.folder / "old.txt").write_text("one\ntwo\n")
+    await story.tell("make the parts")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+    request = story.prompt()
+    assert all(f"part_{number}.py (create +{number + 1} -0)" in request for number in range(15))
+    assert "made.txt (create +2 -0)" in request and "old.txt (edit +1 -2)" in request
+    before, _, _ = request.partition("[completed] shell.run")
+    assert before != request and "file_ops.grep" not in before, "looks come last"

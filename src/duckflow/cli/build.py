@@ -313,8 +313,8 @@ def _work(
         kinds, allowance = lambda: extensions.found().kinds, pacemaker.allowance
         return SubAgents(session, agents(), conduct, kinds, settings.agent, locks, allowance)
 
-    others = partial(Pacemaker, settings.pacemaker)
-    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, guard.phases, others, settings.agent, agents, locks)
+    others, limits, phases, undo = partial(Pacemaker, settings.pacemaker), settings.agent, guard.phases, guard.undo
+    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)
     return Work(jobs, sub_agents, pacemaker, PlanApproval(session, guard.phases, jobs, model.connection, ask))
 
 

@@ -1,20 +1,23 @@
 """The report of a job: its counts come from the state, its words from the model where one can be reached."""
 
+from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note, one_line, render
 from duckflow.prompts.layers import record_line
 from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of
+from duckflow.state.undo_scope import UndoScope
 from duckflow.tools.plan.drafting import Drafter, drafted
 
 RESULT_LINES = 40
 FILES = 12
 CAUSE = 500
+CHANGES = 60
 
 
-async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobReport:
+async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: JobStatus) -> JobReport:
     """Asks the model for the words; without usable ones the report is computed from the state."""
     from duckflow.forms.schema import strict_schema
     from duckflow.tools.plan.drafts import ReportDraft, read_draft
@@ -22,11 +25,10 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
     counts, language = count_results(drafter, job), drafter.state.language
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
-    results = [
-        f"- [{task.status}] {task.line}: {_result_line(task, 200)}"
-        for step in steps_of(drafter.state, job)
-        for task in step.tasks
-    ]
+    tasks = [task for step in steps_of(drafter.state, job) for task in step.tasks]
+    # Where there is no room for all of them, the looks around go first and the failures last.
+    tasks.sort(key=lambda task: (task.status != "failed", task.effect == "read"))
+    results = [f"- [{task.status}] {task.line}: {_result_line(task, 200)}" for task in tasks]
     values = {
         "status": status,
         "goal": plan.goal if plan else "",
@@ -35,7 +37,8 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
             for step in steps_of(drafter.state, job)
         ),
         "counts": note(language, "job_counts", done=str(now.done), failed=str(now.failed), left=str(now.left)),
-        "results": "\n".join(results[-RESULT_LINES:]) or "-",
+        "changes": await _changes(undo, job) if drafter.state.files_changed else "",
+        "results": "\n".join(results[:RESULT_LINES]) or "-",
         "shown": record_line(drafter.state, FILES, drafter.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
@@ -53,6 +56,20 @@ async def write_report(drafter: Drafter, job: Job, status: JobStatus) -> JobRepo
             "computed": False,
         }
     )
+
+
+async def _changes(undo: UndoKeeper, job: Job) -> str:
+    """Names every file that the job has changed, with the lines added and removed in all."""
+    try:
+        impacts = (await undo.diff(UndoScope(job=job.job_id))).impacts
+    except DuckflowError:
+        return ""
+    files = [impact for impact in impacts if impact.change != "folder"]
+    lines = [f"{one_line(impact.path)} ({impact.change} +{impact.added} -{impact.removed})" for impact in files]
+    if rest := files[CHANGES:]:
+        added, removed = sum(impact.added for impact in rest), sum(impact.removed for impact in rest)
+        lines[CHANGES:] = [f"… {len(rest)} (+{added} -{removed})"]
+    return "; ".join(lines)
 
 
 def count_results(drafter: Drafter, job: Job) -> JobReport:

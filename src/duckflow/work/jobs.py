@@ -12,6 +12,7 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
+from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, ProviderUnreachable, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
@@ -56,6 +57,7 @@ class JobRunner:
         dispatcher: Dispatcher,
         drafter: Drafter,
         phases: Phases,
+        undo: UndoKeeper,
         make_pacemaker: Callable[[], Pacemaker],
         settings: AgentSettings,
         agents: "Callable[[], Agents]",
@@ -66,6 +68,7 @@ class JobRunner:
         self._dispatcher = dispatcher
         self._drafter = drafter
         self._phases = phases
+        self._undo = undo
         self._make_pacemaker = make_pacemaker
         self._settings = settings
         self._agents = agents
@@ -199,7 +202,7 @@ class JobRunner:
         )
         try:
             status: JobStatus = "completed" if await work.run() else "failed"
-            self._end(job, status, await write_report(self._drafter, job, status))
+            self._end(job, status, await write_report(self._drafter, self._undo, job, status))
         except asyncio.CancelledError:
             if running.ending == "cancelled":
                 self._end(job, "cancelled", count_results(self._drafter, job))
