@@ -134,3 +134,9 @@ async def test_the_report_sees_every_change_with_its_size_before_any_look(tmp_pa
     assert "made.txt (create +2 -0)" in request and "old.txt (edit +1 -2)" in request
     before, _, _ = request.partition("[completed] shell.run")
     assert before != request and "file_ops.grep" not in before, "looks come last"
+
+
+async def test_a_text_without_a_call_has_one_role_in_a_step(tmp_path: Path) -> None:
+    request = await Sight(tmp_path, True, []).carried_out("make a plan")
+    assert "answer to the user" not in request and "Nobody reads" not in request
+    assert "Your answer, a text without a call, ends the step." in request
