@@ -69,6 +69,8 @@ async def test_a_piece_that_has_changed_since_is_left_out(tmp_path: Path, native
     request = await story.carried_out("make a plan")
     assert "delta\nepsilon" in request
     assert "alpha" not in request and "beta" not in request
+    looked = [event for event in story.all(ActionStarted) if event.job and "same" in str(event.action.args)]
+    assert not looked, "the conversation has read it already"
 
 
 @both

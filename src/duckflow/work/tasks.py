@@ -28,7 +28,7 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
-from duckflow.tools.plan.step_context import left_behind
+from duckflow.tools.plan.step_context import files_of, left_behind
 from duckflow.tools.shell.causes import telling_part
 from duckflow.work.file_locks import FileLocks
 
@@ -105,11 +105,11 @@ class TaskRunner:
         return Action(operation=drafted.operation, args=drafted.args, reasoning=drafted.reasoning or action.reasoning)
 
     async def read_files(self, plan: Plan, step: Step) -> None:
-        """Reads the files that are quoted whole to a step which writes texts: a file that counts as read is not
-        overwritten when somebody changes it meanwhile."""
+        """Reads the step's own files that are quoted whole, where the step writes texts: a file that counts as read is
+        not overwritten when somebody changes it meanwhile. The conversation has read the others itself."""
         if await self._drafter.writes_texts():
-            whole = [piece.path for piece in self._drafter.pieces(plan, step) if not piece.first]
-            await self._read(whole, step, self.actor_of(step))
+            whole = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
+            await self._read((path for path in files_of(plan, step) if path in whole), step, self.actor_of(step))
 
     def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
         """Says once in the step's own context what its texts are for."""
