@@ -70,7 +70,7 @@ async def test_a_search_passes_them_by(tmp_path: Path, home: Path) -> None:
     search = decide(act("file_ops.grep", pattern="the-key|a"), step="PLANNING", next_step="continue")
     story = Willing(tmp_path, [search, END], mode="full-auto")
     await story.tell("look")
-    assert "a.txt:1: a" in story.prompt() and KEY not in story.prompt()
+    assert "a.txt\n1:a" in story.prompt() and KEY not in story.prompt()
 
 
 KINDS = ["auto", pytest.param("landlock", marks=pytest.mark.skipif(version() < OLDEST, reason="no Landlock here"))]

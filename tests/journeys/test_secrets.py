@@ -67,7 +67,7 @@ async def test_a_search_leaves_them_out_and_says_so_whether_they_fit_or_not(tmp_
     await story.tell("look")
     assert "hidden-value" not in told(story)
     assert "not searched, because they look like secrets: deploy/.env" in story.prompt()
-    assert ("a.py:1: hidden = 1" in story.prompt()) == (pattern == "hidden")
+    assert ("a.py\n1:hidden = 1" in story.prompt()) == (pattern == "hidden")
 
 
 @pytest.mark.parametrize("command", ["cat .env", "head -1 < .env", "tail deploy/key.pem"])

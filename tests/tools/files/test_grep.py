@@ -25,17 +25,17 @@ def searcher(request: pytest.FixtureRequest) -> Generator[None]:
     os.environ["PATH"] = path
 
 
-async def test_lines_that_fit_come_with_path_and_number(hands: Hands) -> None:
+async def test_lines_that_fit_come_below_the_name_of_their_file_with_their_numbers(hands: Hands) -> None:
     hands.put("src/app.py", "import os\n\ndef main():\n    pass\n")
     hands.put("b.txt", "def other\n")
     done = await hands.do("grep", pattern=r"def \w+")
-    assert done.for_model.splitlines() == ["b.txt:1: def other", "src/app.py:3: def main():"]
+    assert done.for_model.splitlines() == ["b.txt", "1:def other", "", "src/app.py", "3:def main():"]
     assert done.for_user.values == {"pattern": r"def \w+", "matches": 2}
-    assert await hands.told("grep", pattern="def", path="src") == "src/app.py:3: def main():"
-    assert await hands.told("grep", pattern="def", path="src/app.py") == "src/app.py:3: def main():"
-    assert await hands.told("grep", pattern="def", glob="*.txt") == "b.txt:1: def other"
-    assert await hands.told("grep", pattern="DEF OTHER", ignore_case=True) == "b.txt:1: def other"
-    assert await hands.told("grep", pattern="-def|--other|def o") == "b.txt:1: def other"
+    assert await hands.told("grep", pattern="def", path="src") == "src/app.py\n3:def main():"
+    assert await hands.told("grep", pattern="def", path="src/app.py") == "src/app.py\n3:def main():"
+    assert await hands.told("grep", pattern="def", glob="*.txt") == "b.txt\n1:def other"
+    assert await hands.told("grep", pattern="DEF OTHER", ignore_case=True) == "b.txt\n1:def other"
+    assert await hands.told("grep", pattern="-def|--other|def o") == "b.txt\n1:def other"
 
 
 async def test_no_match_is_a_result_and_what_is_ignored_is_not_searched(hands: Hands) -> None:
@@ -47,7 +47,7 @@ async def test_no_match_is_a_result_and_what_is_ignored_is_not_searched(hands: H
     assert done.ok
     assert done.for_model.startswith("No line fits needle in .")
     hands.put(".github/ci.yml", "needle\n")
-    assert await hands.told("grep", pattern="needle") == ".github/ci.yml:1: needle"
+    assert await hands.told("grep", pattern="needle") == ".github/ci.yml\n1:needle"
 
 
 async def test_japanese_is_found_in_every_encoding(hands: Hands) -> None:
@@ -56,14 +56,14 @@ async def test_japanese_is_found_in_every_encoding(hands: Hands) -> None:
         hands.put(f"{encoding}.txt", text.encode(encoding))
     hands.put("utf-16.txt", f"\ufeff{text}".encode("utf-16-le"))
     told = await hands.told("grep", pattern="検索.*行")
-    assert told.splitlines() == [f"{name}.txt:2: 検索する行です" for name in ("cp932", "euc_jp", "utf-16", "utf-8")]
+    assert told == "\n\n".join(f"{name}.txt\n2:検索する行です" for name in ("cp932", "euc_jp", "utf-16", "utf-8"))
 
 
 async def test_too_many_matches_are_cut_with_a_word(tmp_path: Path) -> None:
     hands = Hands(tmp_path, FileSettings(grep_matches=5, grep_line=40))
     hands.put("a.txt", "needle\n" * 100)
     told = (await hands.told("grep", pattern="needle")).splitlines()
-    assert len(told) == 6
+    assert told[:-1] == ["a.txt", *(f"{number}:needle" for number in range(1, 6))]
     assert told[-1] == "[stopped after 5 matches; narrow the pattern, path or glob]"
     hands.put("long.txt", "needle" + "x" * 10_000 + "\n")
     assert len(await hands.told("grep", pattern="needle", glob="long.txt")) < 150
@@ -78,7 +78,7 @@ async def test_a_bad_pattern_is_told(hands: Hands, pattern: str) -> None:
 
 async def test_expressions_only_python_knows_work_too(hands: Hands) -> None:
     hands.put("a.txt", "foo bar\nfoo baz\n")
-    assert await hands.told("grep", pattern="foo (?!bar)") == "a.txt:2: foo baz"
+    assert await hands.told("grep", pattern="foo (?!bar)") == "a.txt\n2:foo baz"
 
 
 async def test_an_expression_that_takes_forever_is_ended(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_links_are_not_followed_and_nothing_outside_is_searched(hands: Han
     (tmp_path / "outside.txt").write_text("needle outside\n")
     (hands.folder / "out").symlink_to(tmp_path)
     hands.put("in.txt", "needle\n")
-    assert await hands.told("grep", pattern="needle") == "in.txt:1: needle"
+    assert await hands.told("grep", pattern="needle") == "in.txt\n1:needle"
     for path in ("out", "..", str(tmp_path), "out/outside.txt"):
         assert (await hands.refused("grep", pattern="needle", path=path)).key == "path.outside"
     assert (await hands.refused("grep", pattern="needle", path="missing")).key == "file.missing"
@@ -114,16 +114,24 @@ async def test_odd_names_and_no_text_and_large_files(tmp_path: Path) -> None:
     hands.put("data.bin", b"needle\0\n")
     hands.put("large.txt", "filler\n" * 1000 + "needle\n")
     told = await hands.told("grep", pattern="^needle$")
-    assert told.splitlines() == ["large.txt:1001: needle", "line\\nbreak.txt:1: needle"]
+    assert told.splitlines() == ["large.txt", "1001:needle", "", "line\\nbreak.txt", "1:needle"]
 
 
 async def test_a_module_in_the_folder_is_not_imported_by_the_search(hands: Hands) -> None:
     hands.put("json.py", "raise SystemExit(3)  # needle\n")
     hands.put("re.py", "raise SystemExit(3)\n")
-    assert await hands.told("grep", pattern="needle") == "json.py:1: raise SystemExit(3)  # needle"
+    assert await hands.told("grep", pattern="needle") == "json.py\n1:raise SystemExit(3)  # needle"
 
 
 async def test_lines_around_a_match_come_with_it(hands: Hands) -> None:
     hands.put("a.py", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
     told = await hands.told("grep", pattern="two|seven", context=1)
-    assert told.splitlines() == ["a.py:1- one", "a.py:2: two", "a.py:3- three", "--", "a.py:6- six", "a.py:7: seven"]
+    assert told.splitlines() == ["a.py", "1-one", "2:two", "3-three", "--", "6-six", "7:seven"]
+
+
+@pytest.mark.parametrize("context", [0, 1])
+async def test_a_line_can_be_copied_as_it_stands_in_the_file(hands: Hands, context: int) -> None:
+    lines = ["\tdef needle():", "    needle = 1  ", " needle", "needle", "\t  \tneedle", "　needle"]
+    hands.put("a.py", "".join(f"{line}\n" for line in lines))
+    told = (await hands.told("grep", pattern="needle", context=context)).split("\n")
+    assert told == ["a.py", *(f"{number}:{line}" for number, line in enumerate(lines, 1))]

@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -66,8 +67,7 @@ class Grep(FileTool[GrepArgs]):
             found.matches = [match for match in found.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
-        shown_lines = self._with_context(found.matches, args.context) if args.context else map(_line, found.matches)
-        lines = [*shown_lines, *self._notes(found, pattern, path), *_left_out(secret)]
+        lines = [*self._by_file(found.matches, args.context), *self._notes(found, pattern, path), *_left_out(secret)]
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
@@ -109,26 +109,34 @@ class Grep(FileTool[GrepArgs]):
             found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
         return found
 
-    def _with_context(self, matches: list[Match], context: int) -> list[str]:
-        """Each match with the lines around it, `:` behind the numbers of matches and `-` behind the others."""
-        told: list[str] = []
+    def _by_file(self, matches: list[Match], context: int) -> list[str]:
+        """Each file's name, and below it its matches with the lines around them. The text of a line begins right
+        behind its number and a mark: `:` for a match and `-` for the others."""
+        lines: list[str] = []
         for path, group in groupby(matches, lambda match: match.path):
-            found = {match.line: match for match in group}
-            around = {line for hit in found for line in range(max(1, hit - context), hit + context + 1)}
-            try:
-                texts = load(self.workspace, path, self.settings.max_file_bytes).lines
-            except (DuckflowError, OSError):
-                told += map(_line, found.values())
-                continue
-            before = 0
-            for line in sorted(one for one in around if one <= len(texts)):
-                told += ["--"] if line > before + 1 and told else []
-                text = shown_line(texts[line - 1][: self.settings.grep_line])
-                told.append(_line(found[line]) if line in found else f"{shown(path)}:{line}- {text}")
-                before = line
-        if len(told) > self.settings.read_lines:
-            told = [*told[: self.settings.read_lines], "[cut here; give less context or a narrower pattern]"]
-        return told
+            lines += ["", shown(path)] if lines else [shown(path)]
+            lines += self._in_file(path, {match.line: match.text for match in group}, context)
+        if context and len(lines) > self.settings.read_lines:
+            return [*lines[: self.settings.read_lines], "[cut here; give less context or a narrower pattern]"]
+        return lines
+
+    def _in_file(self, path: str, hits: dict[int, str], context: int) -> Iterator[str]:
+        texts = self._lines_of(path) if context else ()
+        around = {line for hit in hits for line in range(max(1, hit - context), min(len(texts), hit + context) + 1)}
+        before = 0
+        for line in sorted(around | hits.keys()):
+            if context and before and line > before + 1:
+                yield "--"
+            text = hits[line] if line in hits else texts[line - 1][: self.settings.grep_line]
+            yield f"{line}{':' if line in hits else '-'}{shown_line(text)}"
+            before = line
+
+    def _lines_of(self, path: str) -> Sequence[str]:
+        """None of a file that cannot be read, or not whole."""
+        try:
+            return load(self.workspace, path, self.settings.max_file_bytes).lines
+        except (DuckflowError, OSError):
+            return ()
 
     def _notes(self, found: TextMatch, pattern: str, path: str) -> list[str]:
         if found.timed_out:
@@ -157,10 +165,6 @@ def _left_out(secret: list[str]) -> list[str]:
         return []
     named = ", ".join(map(shown, secret[:FILES_NAMED])) + (", …" if len(secret) > FILES_NAMED else "")
     return [f"[not searched, because they look like secrets: {named}; name one as the path, and the user is asked]"]
-
-
-def _line(match: Match) -> str:
-    return f"{shown(match.path)}:{match.line}: {shown_line(match.text)}"
 
 
 def _secret_files(root: Path, folder: str) -> list[str]:
