@@ -144,6 +144,23 @@ async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_re
     assert "The snake is blue." in await Desk(story, language).give("/recall conversation:1")
 
 
+@LANGUAGES
+async def test_the_last_change_of_the_state_does_not_quote_the_model(tmp_path: Path, language: str) -> None:
+    delta: dict[str, Any] = {"why_now": "the shop opens", "plan_brief": ["count the coins"]}
+    replies = [
+        decide(act("shell.run", command="true"), step="EXECUTION", next_step="continue", rationale="I begin now."),
+        decide(act("shell.run", command="true"), step="EXECUTION", next_step="continue", state_delta=delta),
+        decide(respond("Done."), step="EXECUTION"),
+    ]
+    story = Story(tmp_path, replies, language=language, mode="full-auto")
+    await story.tell("make it")
+    told = {"en": "Last change of the state", "ja": "直近の状態の変化"}[language]
+    assert f"{told}: step: PLANNING → EXECUTION\n" in story.prompt(1)
+    assert f"{told}: why_now, plan_brief\n" in story.prompt(2)
+    shown = story.prompt(2).rpartition("[state]" if language == "en" else "[状態]")[2]
+    assert shown.count("the shop opens") == shown.count("count the coins") == 1
+
+
 @pytest.mark.parametrize(
     ("language", "told"),
     [("en", "1 of 1 plans and 2 of 2 tasks were completed"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],

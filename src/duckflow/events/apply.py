@@ -269,7 +269,9 @@ def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged
     state.status = event.status
     if isinstance(event, happened.PhaseMoved):
         state.phase = event.target
-        state.last_delta = shorten(f"step: {event.source} → {event.target} ({event.why})", 200)
+        # The model knows why it moved: only what was decided without it is told.
+        why = f" ({event.why})" if event.why and event.by == "system" else ""
+        state.last_delta = shorten(f"step: {event.source} → {event.target}{why}", 200)
         state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
         del state.transitions[:-HISTORY_LIMIT]
 
@@ -278,7 +280,8 @@ def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
     changed = event.delta.items()
     state.five = state.five.model_copy(update=changed)
     if changed:
-        state.last_delta = shorten("; ".join(f"{name}: {value}" for name, value in changed.items()), 200)
+        # The values stand in the state itself.
+        state.last_delta = ", ".join(changed)
     if event.delta.decision:
         state.decision_log.append(event.delta.decision)
         del state.decision_log[:-HISTORY_LIMIT]
