@@ -33,6 +33,14 @@ def test_languages_folders_and_the_test_command(tmp_path: Path) -> None:
     assert found.tests() == "python -m pytest -q"
 
 
+def test_languages_are_those_that_the_code_is_written_in(tmp_path: Path) -> None:
+    code, page = "x = 1\n" * 5000, "<p>\n"
+    pages = {f"docs__page{number}·html": page for number in range(20)}
+    parts = {f"src__part{number}·py": code for number in range(4)}
+    found = project(tmp_path, **pages, **parts, src__fast·c="int x;\n", src__run·sh=code, docs__all·css="a" * 1_000_000)
+    assert found.facts() == "Python, CSS, Shell; docs/ src/"
+
+
 def test_an_empty_folder_says_nothing(tmp_path: Path) -> None:
     found = project(tmp_path)
     assert (found.facts(), found.tests(), found.branch(), found.rules()) == ("", "", "", "")

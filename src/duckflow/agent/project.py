@@ -31,6 +31,10 @@ LANGUAGES = {
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}"
 """A name that is too short and too plain to say anything to a model."""
 MOST_LANGUAGES, MOST_FOLDERS = 4, 8
+LEAST_SHARE = 0.05
+"""A language with less of the code is not named."""
+LONG_FILE = 50_000
+"""A file that is longer was hardly written by hand, and counts as one of this length."""
 BRANCH = r"ref: refs/heads/([\w./+-]{1,80})"
 UNFINISHED = {
     "MERGE_HEAD": "merging", "rebase-merge": "rebasing", "rebase-apply": "rebasing", "CHERRY_PICK_HEAD": "picking",
@@ -104,12 +108,13 @@ class Project:
     def _facts(self) -> str:
         languages: Counter[str] = Counter()
         folders: list[str] = []
-        for path, is_folder in islice(_entries(self._workspace.root, DEPTH), LOOKED_AT):
-            if is_folder and "/" not in path and re.fullmatch(PLAIN_NAME, path):
-                folders.append(f"{path}/")
+        for path, size in islice(_entries(self._workspace.root, DEPTH), LOOKED_AT):
+            if size is None:
+                folders += [f"{path}/"] if "/" not in path and re.fullmatch(PLAIN_NAME, path) else []
             elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
-                languages[language] += 1
-        spoken = ", ".join(name for name, _ in languages.most_common(MOST_LANGUAGES))
+                languages[language] += min(size, LONG_FILE) + 1
+        least = languages.total() * LEAST_SHARE
+        spoken = ", ".join(name for name, share in languages.most_common(MOST_LANGUAGES) if share >= least)
         added = ", ".join(f"+ {folder}" for folder in self._workspace.added)
         return "; ".join(filter(None, (spoken, " ".join(sorted(folders)[:MOST_FOLDERS]), added)))
 
@@ -168,8 +173,8 @@ def _above(path: str) -> Iterator[str]:
         yield "/".join(names[:count])
 
 
-def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """Files and folders, those near the top first."""
+def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, int | None]]:
+    """Files with their sizes and folders without one, those near the top first."""
     below: list[tuple[Path, str]] = []
     try:
         with os.scandir(folder) as found:
@@ -177,7 +182,7 @@ def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, 
                 if one.name.startswith(".") or one.name in OTHERS_WORK:
                     continue
                 is_folder = one.is_dir(follow_symlinks=False)
-                yield prefix + one.name, is_folder
+                yield prefix + one.name, None if is_folder else one.stat(follow_symlinks=False).st_size
                 if is_folder:
                     below.append((folder / one.name, f"{prefix}{one.name}/"))
     except OSError:
