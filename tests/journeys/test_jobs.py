@@ -56,7 +56,7 @@ async def test_how_far_it_is_is_answered_from_the_state_without_a_call(tmp_path:
     assert await story.tell(question) == "done"
     told, now = (event.what for event in story.all(Noticed)[-2:])
     assert told.key == "job.progress.running"
-    assert [told.values[name] for name in ("steps_done", "steps", "done", "total")] == [0, 1, 1, 2]
+    assert [told.values[name] for name in ("steps_done", "steps", "done")] == [0, 1, 1]
     assert now.key == "job.now" and "b.py" in str(now.values["task"]) and now.values["step"] == "Core loop"
     assert len(story.model.requests) == calls
     await story.chat.aclose()
@@ -109,7 +109,7 @@ async def test_the_model_can_steer_jobs_too(tmp_path: Path) -> None:
     go = decide(act("task_loop.resume"), respond("ok"))
     story = await started(tmp_path, [look, go, body("a.py", delay=0.1), body("b.py"), REPORT])
     await story.tell("have a look at the work and let it rest for a moment")
-    assert "running, 0 of 2 tasks" in story.prompt()
+    assert "running, 0 of 1 steps, 0 task(s) done" in story.prompt()
     assert [event.status for event in story.all(JobChanged)] == ["paused", "running"]
     assert (await job_ended(story)).status == "completed"
 

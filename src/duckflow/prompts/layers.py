@@ -84,8 +84,9 @@ def job_line(state: AgentState, job: Job) -> str:
         state.language,
         "job_line_asking" if job.question else "job_line",
         job=f"{job.job_id} {job.name!r}: {job.status}",
+        steps_done=str(now.steps_done),
+        steps=str(now.steps),
         done=str(now.done),
-        total=str(now.total),
         doing=now.doing or "-",
     )
 

@@ -88,7 +88,8 @@ def in_the_middle(state: AgentState, job: Job) -> bool:
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     """A job that is not over: how far, what it does and for how long, and what it asks."""
     now = progress(state, job)
-    counts = {"steps_done": now.steps_done, "steps": now.steps, "done": now.done, "total": now.total}
+    # A step finds its tasks while it runs, so nobody knows how many there will be.
+    counts = {"steps_done": now.steps_done, "steps": now.steps, "done": now.done}
     key = "job.waits" if job.question else f"job.progress.{job.status}"
     yield say(key, job=job.name, elapsed=duration(max(0.0, time.time() - job.began) if job.began else 0.0), **counts)
     for one in now.now:

@@ -36,7 +36,7 @@ def test_enter_sends_what_is_suggested_and_everything_can_be_answered_otherwise(
     tour.answer("１")
     tour.wait_for("score.py  (+2")
     tour.answer("")
-    tour.wait_for("1 of 2 tasks so far")
+    tour.wait_for("1 task done")
     tour.answer("")
     tour.wait_for("sends: Why is the game slow?")
     tour.answer("")
