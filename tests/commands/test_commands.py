@@ -1,10 +1,12 @@
 """Every slash command, given in a real conversation."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
+from duckflow.commands.recap import recap
 from duckflow.commands.sessions import SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
@@ -54,6 +56,16 @@ async def test_help_names_every_command_in_both_languages(desk: Desk) -> None:
 async def test_an_unknown_command_names_the_nearest_one(desk: Desk) -> None:
     assert await desk.give("/statsu") == "There is no /statsu. Did you mean /status?"
     assert await desk.give("/xyzzy") == "There is no /xyzzy. See /help."
+
+
+async def test_what_is_told_when_a_session_goes_on_names_every_file_that_was_changed(tmp_path: Path) -> None:
+    paths = [f"part{number}.txt" for number in range(12)]
+    writes = [act("file_ops.write_file", path=path, content="one\n") for path in paths]
+    story = Story(tmp_path, [decide(*writes, respond("Written."))])
+    await story.tell("write them")
+    again = story.restart([])
+    told = recap(again.session.state, "ask", time.time(), Words("en"))
+    assert f"Files changed: {', '.join(paths)}" in told
 
 
 async def test_status_why_and_audit_tell_of_the_turn(desk: Desk) -> None:

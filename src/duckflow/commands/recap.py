@@ -13,7 +13,6 @@ from duckflow.tools.toolbox import talk_operations
 TITLE = 60
 ASKED = 300
 REPLIED = 600
-SHOWN_FILES = 5
 
 
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
@@ -34,7 +33,7 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
     if state.plan and state.plan.status != "completed":
         lines.append(plan_tree(state.plan, words))
     if state.files_changed:
-        lines.append(words("status.files", files=", ".join(state.files_changed[-SHOWN_FILES:])))
+        lines.append(words("status.files", files=", ".join(state.files_changed)))
     if state.mode and state.mode != mode:
         lines.append(words("recap.mode", was=state.mode, mode=mode))
     if state.model:
