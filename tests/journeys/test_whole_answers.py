@@ -10,6 +10,7 @@ from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PermissionGiven, PlanChanged, QuestionClosed
 from duckflow.events.work import JobStarted
 from duckflow.i18n.answers import read_whole
+from duckflow.i18n.template import note
 from duckflow.state.message import Message
 from duckflow.state.question import Answer
 from tests.journeys.plans import PROPOSE, SNAKE, Typing, until, when
@@ -75,6 +76,8 @@ async def test_a_yes_with_a_condition_runs_nothing_and_costs_no_mood(tmp_path: P
     await story.chat.take(said)
     await story.asked(2)
     assert not (story.folder / "one.py").exists() and said in story.prompt()
+    # Nobody has said no, neither to this nor to what was to come after it.
+    assert all(note(language, key) not in story.prompt() for key in ("moved_no", "not_run_refused"))
     vitals = story.session.state.vitals
     # What the model says of its own confidence moves the mood a little.
     assert before.mood - vitals.mood < 0.05 and before.stamina - vitals.stamina < 0.05

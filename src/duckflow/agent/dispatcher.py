@@ -71,6 +71,11 @@ class Dispatched:
         """A question stays one, whatever becomes of the reads beside it."""
         self.stop = self.stop if self.stop in ASKING else reason
 
+    @property
+    def why_not_run(self) -> str:
+        """The note for the model on what was left out after the stop."""
+        return "not_run_wished" if self.stop == "refused" and self.wished else f"not_run_{self.stop}"
+
     def ran(self, operation: str) -> bool:
         return any(result.ok and result.operation == operation for result in self.results)
 
@@ -203,7 +208,7 @@ class Dispatcher:
                 going_on.append(action)
             else:
                 done.held += done.stop in ASKING and self._preparation.acts(action)
-                why = self._note(f"not_run_{done.stop}", operation=done.failed)
+                why = self._note(done.why_not_run, operation=done.failed)
                 self._tell(action.operation, action.action_id, why, actor)
         return going_on
 

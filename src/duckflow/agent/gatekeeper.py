@@ -131,6 +131,11 @@ class Clearance(NamedTuple):
     nobody: bool = False
     """No person is there who could say yes."""
 
+    @property
+    def why_not(self) -> str:
+        """The note for the model on how it was answered, where it may not be done."""
+        return "moved_nobody" if self.nobody else "moved_wished" if self.wish else "moved_no"
+
     def free(self, deeds: list[Ready]) -> list[Ready]:
         """All, or with a no those that need none and come before what was asked about."""
         asked = [place for place, one in enumerate(deeds) if one.action.action_id in self.asked_about]
@@ -274,7 +279,7 @@ class Gatekeeper:
             if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
-                answered(clearance.allowed, "")
+                answered(clearance.allowed, clearance.why_not)
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
         return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 

@@ -50,7 +50,8 @@ class Phases:
 
     @contextmanager
     def gate(self) -> Generator[Callable[[bool, str], None]]:
-        """While the user is asked, that is what it does; it ends with what they said, or when they interrupt."""
+        """The step is AWAITING_APPROVAL while the user is asked. The caller says whether it is allowed, and the note
+        that says why not."""
         before, answered = self._session.state.phase, False
 
         def answer(allowed: bool, why: str) -> None:
@@ -59,7 +60,7 @@ class Phases:
             if self._session.state.phase is not Phase.AWAITING_APPROVAL:
                 return
             if not allowed:
-                self._move(Phase.PLANNING, why or self._why("moved_no"), status=Status.REQUIRES_USER_INPUT)
+                self._move(Phase.PLANNING, self._why(why), status=Status.REQUIRES_USER_INPUT)
             elif before is not Phase.AWAITING_APPROVAL:
                 # A look that was asked for while planning is no reason to begin.
                 self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, self._why("moved_yes"))
@@ -70,7 +71,7 @@ class Phases:
             yield answer
         finally:
             if not answered:
-                answer(False, self._why("moved_interrupted"))
+                answer(False, "moved_interrupted")
 
     def refused(self, why: str) -> None:
         """What was to be done may not be, without anybody being asked."""

@@ -225,7 +225,7 @@ class StepWork:
         """Answers the calls that were not made: each call of a reply must have an answer."""
         ran = {result.action_id for result in done.results}
         stopped = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
-        key = f"not_run_{done.stop if done.stop in ('refused', 'nobody') else stopped}"
+        key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stopped}"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:
