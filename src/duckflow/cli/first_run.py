@@ -9,11 +9,11 @@ from pathlib import Path
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.ports import Ask
-from duckflow.events.types import Noticed, Waiting
+from duckflow.events.types import Event, Noticed, Waiting
 from duckflow.llm.choice import ModelChoice
 from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Question
 from duckflow.state.question import Choice as Way
-from duckflow.state.question import Question
 from duckflow.store.paths import Paths
 
 MB = 1_000_000
@@ -50,6 +50,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if here and not runtime_missing():
         return choice
     by_itself = choice.why.key == BY_ITSELF
+    ask = _while_turn_lasts(ask, session)
     way = "no"
     if session.state.turn_open:
         way = await _ask_way(ask, model.size // MB, runtime_missing(), by_itself)
@@ -73,6 +74,30 @@ def require_weights(name: str, paths: Paths) -> None:
 
     if Weights(paths.models, os.environ).path(name) is None:
         raise ProviderUnreachable("local.no_weights", name=name, path=str(paths.models))
+
+
+def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
+    """Asks as `ask` does, but takes the question back when the turn is interrupted: whoever connects is not cancelled
+    with the turn, and the next line that is typed must not become an answer."""
+
+    async def asked(question: Question) -> Answer:
+        asking = asyncio.ensure_future(ask(question))
+
+        def hear(_event: Event) -> None:
+            if not session.state.turn_open:
+                asking.cancel()
+
+        stop = session.subscribe(hear)
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if session.state.turn_open:
+                raise
+            raise ProviderUnreachable(NO_MODEL) from None
+        finally:
+            stop()
+
+    return asked
 
 
 async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> str:

@@ -51,3 +51,26 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
     assert settings["model"] == "server:duck-small"
     assert settings["endpoints"]["server"] == {"base_url": endpoint.url, "key_env": "SERVER_API_KEY"}
     assert not leaks(tmp_path)
+
+
+def test_a_key_is_gone_from_the_line_when_its_question_is_interrupted(tmp_path: Path, opened: list[Terminal]) -> None:
+    with FakeEndpoint(says("ok"), models=MODELS, key=KEY) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for("4. not now")
+        terminal.answer("2")
+        terminal.wait_for("http://192.168.1.5:8000/v1")
+        terminal.answer(endpoint.url)
+        terminal.wait_for("Incorrect API key")
+        terminal.type(KEY)
+        terminal.wait_for("****")
+        terminal.type("\x1b")
+        terminal.wait_for("Interrupted.")
+        terminal.wait_until(lambda screen: "****" not in screen, what="an empty line")
+        asked = len(endpoint.paths)
+        terminal.enter("and now?")
+        # It is a message that needs a model, not an answer to a question that is gone.
+        terminal.wait_until(lambda screen: screen.count("4. not now") == 2, what="the ways to a model")
+        assert len(endpoint.paths) == asked and KEY not in terminal.shown() and KEY.encode() not in terminal.raw
+        assert not leaks(tmp_path)

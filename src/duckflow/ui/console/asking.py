@@ -31,6 +31,7 @@ class Asking:
         self._typed: list[str] = []
         self._typed_here = False
         self._shown = ""
+        self._secret = False
         self._asked_at = 0.0
         self._taken_away_at = 0.0
 
@@ -44,6 +45,7 @@ class Asking:
         new = question is not None and question.question_id != self._shown
         self._shown = question.question_id if question else ""
         if question and new:
+            self._secret = question.secret
             self._screen.ask(question)
             self._asked_at = time.monotonic()
             return question if question.kind == "edit" and self._typed_here else None
@@ -59,7 +61,10 @@ class Asking:
             self._typed.remove(text)
 
     def hear_closed(self, item: QuestionItem) -> None:
-        """Where somebody else has answered it, the person here is told."""
+        """Where somebody else has answered it, the person here is told. What was typed of a secret goes from the line:
+        it would be shown now, and sent as a message."""
+        if self._secret and item.id == self._shown and not (item.answer and self._typed_here):
+            self._line.put_back("")
         if item.answer and item.id == self._shown and not self._typed_here:
             self._taken_away_at = time.monotonic()
             self._screen.note(self._words("question.elsewhere"))
