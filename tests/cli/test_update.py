@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -9,39 +10,66 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.cli.update import upgrade_command
+from duckflow.installation import Installation
 from tests.cli.shell import Shell
 
 PROJECT = Path(__file__).parents[2]
 
 
+CLONE: dict[str, object] = {"url": "file:///src/my%20d", "dir_info": {}}
+EDITABLE = {"url": "file:///src/d", "dir_info": {"editable": True}}
+WHEEL: dict[str, object] = {"url": "file:///w/d.whl", "archive_info": {}}
+REPOSITORY = {"url": "https://host.example/d.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}
+PIPX, UV = "/home/u/.local/share/pipx/venvs/duckflow-companion", "/home/u/.local/share/uv/tools/duckflow-companion"
+
+
 @pytest.mark.parametrize(
-    ("prefix", "origin", "command"),
+    ("prefix", "origin", "upgrade", "add"),
     [
-        ("/home/u/.local/share/pipx/venvs/duckflow", {}, "pipx upgrade duckflow"),
-        ("/home/u/.local/share/uv/tools/duckflow", {}, "uv tool upgrade duckflow"),
-        ("/home/u/.cache/uv/archive-v0/x", {}, "uvx --refresh duckflow"),
-        ("/home/u/v", {}, "/p -m pip install --upgrade duckflow"),
-        ("/home/u/v", {"url": "file:///src/d", "dir_info": {}}, "/p -m pip install --upgrade /src/d"),
+        (PIPX, CLONE, "pipx upgrade duckflow-companion", "pipx install --force '/src/my d[web]'"),
+        (UV, CLONE, "uv tool upgrade duckflow-companion", "uv tool install --force '/src/my d[web]'"),
+        ("/home/u/v", {}, "/p -m pip install --upgrade '.'", "/p -m pip install '.[web]'"),
+        ("/home/u/v", CLONE, "/p -m pip install --upgrade '/src/my d'", "/p -m pip install '/src/my d[web]'"),
+        ("/home/u/v", EDITABLE, "git -C /src/d pull && make -C /src/d install", "/p -m pip install -e '/src/d[web]'"),
+        ("/active", CLONE, "pip install --upgrade '/src/my d'", "pip install '/src/my d[web]'"),
         (
             "/home/u/v",
-            {"url": "file:///src/my%20d", "dir_info": {}},
-            "/p -m pip install --upgrade '/src/my d'",
+            WHEEL,
+            "/p -m pip install --upgrade 'duckflow-companion @ file:///w/d.whl'",
+            "/p -m pip install 'duckflow-companion[web] @ file:///w/d.whl'",
         ),
         (
             "/home/u/v",
-            {"url": "file:///src/my%20d", "dir_info": {"editable": True}},
-            "git -C '/src/my d' pull && make -C '/src/my d' install",
-        ),
-        (
-            "/home/u/v",
-            {"url": "file:///src/d", "dir_info": {"editable": True}},
-            "git -C /src/d pull && make -C /src/d install",
+            REPOSITORY,
+            "/p -m pip install --upgrade 'duckflow-companion @ git+https://host.example/d.git'",
+            "/p -m pip install 'duckflow-companion[web] @ git+https://host.example/d.git'",
         ),
     ],
 )
-def test_how_to_update(prefix: str, origin: dict[str, object], command: str) -> None:
-    assert upgrade_command(prefix, "/p", json.dumps(origin) if origin else "") == command
+def test_commands_name_where_this_copy_came_from(
+    prefix: str, origin: dict[str, object], upgrade: str, add: str
+) -> None:
+    installation = Installation(prefix, "/p", json.dumps(origin) if origin else "", "/active")
+    assert (installation.upgrade(), installation.add("web")) == (upgrade, add)
+
+
+def test_uv_adds_a_part_where_there_is_no_pip() -> None:
+    command = Installation("/home/u/v", "/p", json.dumps(EDITABLE), has_pip=False).add("fleet")
+    assert command == "uv pip install --python /p -e '/src/d[fleet]'"
+
+
+STRANGER = re.compile(
+    r"(?:install|inject|upgrade|uvx|pipx run|download)(?:\s+-+[\w-]+(?:[ =]\S+)??)*\s+['\"]?duckflow(?![-\w/.])"
+)
+"""A command that would fetch the registry's `duckflow`, which is another person's program."""
+
+
+def test_nothing_we_print_can_fetch_the_strangers_program() -> None:
+    texts = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("src/**/*.*"), PROJECT / "Makefile"]
+    written = {path: path.read_text(errors="replace") for path in texts if path.suffix != ".pyc"}
+    assert STRANGER.search("pip install 'duckflow[web]'") and STRANGER.search("uvx --refresh duckflow")
+    assert not STRANGER.search("pip install 'duckflow-companion[web] @ file:///x'")
+    assert {str(path): match[0] for path, text in written.items() for match in STRANGER.finditer(text)} == {}
 
 
 def test_it_is_told_in_both_languages(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
 from duckflow.i18n.language import language_of
-from duckflow.i18n.words import Words, catalogue, install_command
+from duckflow.i18n.words import Words, catalogue
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 
@@ -78,20 +78,3 @@ def test_one_of_something_is_not_called_many() -> None:
     assert words("file.read", path="a.py", lines=1) == "Read a.py (1 line)"
     assert words("file.read", path="a.py", lines=21) == "Read a.py (21 lines)"
     assert words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2").startswith("1 call · 1 tokens")
-
-
-@pytest.mark.parametrize(
-    ("prefix", "command"),
-    [
-        ("/home/d/duckflow/.venv", "/home/d/duckflow/.venv/bin/python -m pip install"),
-        ("/home/d/my duck", "'/home/d/my duck/bin/python' -m pip install"),
-        ("/home/d/.local/share/pipx/venvs/duckflow", "pipx inject duckflow"),
-        (
-            "/home/d/.local/share/uv/tools/duckflow",
-            "uv pip install --python /home/d/.local/share/uv/tools/duckflow/bin/python",
-        ),
-        ("/home/d/active", "pip install"),
-    ],
-)
-def test_a_part_is_added_to_the_installation_that_misses_it(prefix: str, command: str) -> None:
-    assert install_command(prefix, f"{prefix}/bin/python", "/home/d/active") == command

@@ -48,7 +48,7 @@ COMMANDS = {
     "config": "config:run_config",
     "mcp": "mcp:run_mcp",
     "completion": "completion:run_completion",
-    "update": "update:tell_update",
+    "update": "doctor.command:tell_update",
 }
 """What carries out a subcommand; only the one that is asked for is loaded."""
 PLUGIN_LOADER = "pydantic.plugin._loader"

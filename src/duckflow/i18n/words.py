@@ -1,9 +1,7 @@
 """Turns a phrase into the user's language."""
 
 import json
-import os
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
@@ -21,18 +19,6 @@ def catalogue(language: str) -> Mapping[str, str]:
     """The texts that a language has itself. Only the one in use is loaded."""
     texts: dict[str, str] = json.loads(own_piece(language, "words.json") or "{}")
     return texts
-
-
-INSTALLERS = {"/pipx/venvs/": "pipx inject duckflow", "/uv/tools/": "uv pip install --python {python}"}
-
-
-def install_command(prefix: str, python: str, active: str) -> str:
-    """What adds a part to the installation in `prefix`: the shell's own pip may belong to another one, which would look
-    for us in a registry. `active` is the environment that the shell is in."""
-    if active == prefix:
-        return "pip install"
-    known = (command for place, command in INSTALLERS.items() if place in f"{prefix}/")
-    return next(known, "{python} -m pip install").format(python=f"'{python}'" if " " in python else python)
 
 
 ENDING = r"\{\w+:"
@@ -63,11 +49,14 @@ class Words:
         if text is None:
             # An old journal may hold phrases this version has no words for: better a rough line than none.
             return " ".join([key, *map(str, values.values())])
-        if "{pip}" in text:
-            values["pip"] = install_command(sys.prefix, sys.executable, os.environ.get("VIRTUAL_ENV", ""))
-        return text.format_map(
-            {name: _Counted(value) for name, value in values.items()} if re.search(ENDING, text) else values
-        )
+        shown: dict[str, object] = dict(values)
+        if "{install:" in text:
+            from duckflow.installation import InstallCommands
+
+            shown["install"] = InstallCommands()
+        elif re.search(ENDING, text):
+            shown = {name: _Counted(value) for name, value in values.items()}
+        return text.format_map(shown)
 
     def _text(self, key: str) -> str | None:
         """In this language, else in the default one."""

@@ -1,15 +1,18 @@
-"""`duckflow doctor`: what is set up, what is not, and how to fix it."""
+"""`duckflow doctor` says what is set up and how to mend what is not; `duckflow update` how to bring it up to date."""
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from duckflow import __version__
 from duckflow.cli.doctor.finding import DoctorFinding
 from duckflow.cli.doctor.machine import check_machine, check_settings, check_terminal
 from duckflow.cli.doctor.model import check_model
 from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
+from duckflow.installation import this_installation
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
@@ -20,6 +23,13 @@ OTHER_TROUBLE = 1
 def run_doctor(options: Options, words: Words, paths: Paths) -> int:
     """Exit code 0 when a conversation would work, 5 when only the model would not, else 1."""
     return asyncio.run(_told(options, words, paths))
+
+
+def tell_update(_: Options, words: Words, __: Paths) -> int:
+    """Nothing is fetched or changed."""
+    print_out(words("update.version", version=__version__, where=sys.prefix))
+    print_out(words("update.how", command=this_installation().upgrade()))
+    return 0
 
 
 async def _told(options: Options, words: Words, paths: Paths) -> int:

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow.errors import ProviderUnreachable
+from duckflow.installation import NAME
 from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import REPORT_SECONDS, Incoming, Meter, SourceUnavailable, Stage
@@ -162,7 +163,7 @@ async def install_runtime() -> None:
 def _requirements() -> list[str]:
     """What the extra asks for, as it is written in the package itself."""
     try:
-        wanted = [line.partition(";") for line in requires("duckflow") or []]
+        wanted = [line.partition(";") for line in requires(NAME) or []]
     except PackageNotFoundError:
         wanted = []
     return [name.strip() for name, _, marker in wanted if f'"{EXTRA}"' in marker or f"'{EXTRA}'" in marker] or [

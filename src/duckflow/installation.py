@@ -1,0 +1,91 @@
+"""How this copy was installed, and what to type to add a part or to bring it up to date.
+
+Nothing is published under our name, and `duckflow` in the public registry is another person's program: every command
+names the folder, file or address that this copy came from."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from shlex import quote
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+NAME = "duckflow-companion"
+"""The name of the distribution; command and package are called `duckflow`."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """A copy of the program. `origin` is what the installer noted in `direct_url.json` ("" where it noted nothing);
+    `active` is the virtual environment that the shell is in."""
+
+    prefix: str
+    python: str
+    origin: str = ""
+    active: str = ""
+    has_pip: bool = True
+
+    def add(self, extra: str) -> str:
+        """The command that adds an extra to this very copy."""
+        source = self._source(extra)
+        if "/pipx/venvs/" in f"{self.prefix}/":
+            return f"pipx install --force {source}"
+        if "/uv/tools/" in f"{self.prefix}/":
+            return f"uv tool install --force {source}"
+        return f"{self._pip_install} {source}"
+
+    def upgrade(self) -> str:
+        """The command that brings this copy up to date."""
+        if self._noted.get("dir_info", {}).get("editable"):
+            return f"git -C {quote(self._folder)} pull && make -C {quote(self._folder)} install"
+        if "/pipx/venvs/" in f"{self.prefix}/":
+            return f"pipx upgrade {NAME}"
+        if "/uv/tools/" in f"{self.prefix}/":
+            return f"uv tool upgrade {NAME}"
+        return f"{self._pip_install} --upgrade {self._source('')}"
+
+    @property
+    def _noted(self) -> dict[str, Any]:
+        noted: dict[str, Any] = json.loads(self.origin or "{}")
+        return noted
+
+    @property
+    def _folder(self) -> str:
+        return unquote(urlsplit(str(self._noted.get("url", ""))).path)
+
+    @property
+    def _pip_install(self) -> str:
+        """The pip that a shell finds may belong to another environment."""
+        if not self.has_pip:
+            return f"uv pip install --python {quote(self.python)}"
+        return "pip install" if self.active == self.prefix else f"{quote(self.python)} -m pip install"
+
+    def _source(self, extra: str) -> str:
+        """What to install. Where the origin is unknown it is the clone that the user is asked to stand in."""
+        wanted = f"[{extra}]" if extra else ""
+        url = str(self._noted.get("url", ""))
+        if url and "dir_info" not in self._noted:
+            revision = self._noted.get("vcs_info", {})
+            address = f"{revision['vcs']}+{url}" if revision else url
+            return quote(f"{NAME}{wanted} @ {address}")
+        option = "-e " if self._noted.get("dir_info", {}).get("editable") else ""
+        return f"{option}'{self._folder or '.'}{wanted}'"
+
+
+def this_installation() -> Installation:
+    try:
+        origin = distribution(NAME).read_text("direct_url.json") or ""
+    except (PackageNotFoundError, OSError):
+        origin = ""
+    active = os.environ.get("VIRTUAL_ENV", "")
+    return Installation(sys.prefix, sys.executable, origin, active, find_spec("pip") is not None)
+
+
+class InstallCommands:
+    """A text's `{install:web}` becomes the command that adds the extra `web`."""
+
+    def __format__(self, extra: str) -> str:
+        return this_installation().add(extra)
