@@ -370,6 +370,18 @@ def test_the_record_of_a_session_shows_what_was_done_and_no_keys(shell: Shell) -
     assert "•••" in second["args"]["content"] and key not in told + whole
 
 
+@pytest.mark.parametrize("line", ["/statsu", "/nosuch with words", "/my-command:part"])
+def test_an_unknown_command_is_wrong_usage_and_costs_nothing(shell: Shell, line: str) -> None:
+    ran = shell.run("-p", line, "-m", shell.script())
+    assert ran.returncode == 2 and ran.stdout == "" and line.split()[0] in ran.stderr
+    assert ("/status" in ran.stderr) == (line == "/statsu")
+
+
+@pytest.mark.parametrize("line", ["/tmp is full, why?", "/usr/bin or /bin?", "/ is what?", "/1 of it"])
+def test_a_path_at_the_beginning_is_no_command(shell: Shell, line: str) -> None:
+    assert shell.run("-p", line, "-m", shell.script()).stdout == "Hello there.\n"
+
+
 def test_help_speaks_both_languages(shell: Shell) -> None:
     assert "coding companion" in shell.run("--help").stdout
     assert "相棒" in shell.run("--help", "--lang", "ja").stdout

@@ -45,6 +45,12 @@ def test_what_cannot_be_used_is_told(bare: Shell) -> None:
     assert "needs no login" in bare.run("mcp", "login", "bad").stderr
 
 
+def test_a_headless_command_sees_the_servers_as_they_are(bare: Shell) -> None:
+    bare.run("mcp", "add", "math", "--", sys.executable, "-I", "-S", str(SERVER))
+    listed = bare.run("-p", "/mcp", "-m", bare.script())
+    assert listed.returncode == 0 and "✓ math: ready" in listed.stdout and "13 tools" in listed.stdout
+
+
 class Agent:
     """Another agent that uses Duckflow."""
 

@@ -395,5 +395,6 @@ def _commands(
     from duckflow.cli.slash import command_table
     from duckflow.commands.outside import OutsideCommands
 
-    sources = (make(), OutsideCommands(outside and (lambda: outside.servers)))
+    servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
+    sources = (make(), servers)
     return command_table(setup.words, setup.paths, setup.folder, setup.model_flag, pick, sources)

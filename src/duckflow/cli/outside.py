@@ -70,6 +70,11 @@ class Outside:
         """In the background."""
         self._loading = self._loading or asyncio.create_task(self._start_own())
 
+    async def ready(self) -> None:
+        """Before a command asks about the servers: those that nobody has started yet get time for a first answer."""
+        if not self._loading:
+            await (await self._started()).first_answers()
+
     async def offer(self, toolbox: Toolbox) -> None:
         """Before jobs go on that no turn of this process has begun: they may use tools of servers."""
         servers = await self._started()

@@ -1,6 +1,6 @@
 """`/mcp`: the servers of others and how they are. Their prompts are commands: `/server:prompt`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,12 @@ Prompt = dict[str, Any]
 class OutsideCommands:
     """Where no server is named there is only the command that says so."""
 
-    def __init__(self, find: "Callable[[], OutsideServers] | None") -> None:
+    def __init__(
+        self, find: "Callable[[], OutsideServers] | None" = None, ready: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`ready` starts the servers where no chat or turn has done so yet."""
         self._find = find
+        self._ready = ready
 
     def group(self) -> Group:
         return (Command("mcp", self._mcp, ("restart",)),)
@@ -43,9 +47,12 @@ class OutsideCommands:
         return self._find().servers if self._find else {}
 
     async def look(self) -> None:
-        """Servers tell by themselves what changes."""
+        """Servers that run tell by themselves what changes."""
+        if self._ready:
+            await self._ready()
 
     async def _mcp(self, context: CommandContext, rest: str) -> str:
+        await self.look()
         words, servers = context.words, self._servers()
         wish, _, name = rest.partition(" ")
         if not servers:

@@ -1,6 +1,8 @@
 """A conversation without a person: answers on stdout, progress on stderr, an exit code."""
 
 import json
+import os
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +77,7 @@ class Headless:
         self._job_failed = False
         self._stopped: set[str] = set()
         """The jobs that were paused and then ended, since nobody is there who could resume them."""
-        self._work = self._doubt = ""
+        self._work = self._doubt = self._complaint = ""
         self._waits = False
         """The latest turn has ended with a question without whose answer the work cannot go on."""
         self._ended: tuple[Outcome, Phrase | None] | None = None
@@ -91,6 +93,9 @@ class Headless:
         if not attachments and await is_command(prompt):
             if told := await conversation.run_command(prompt):
                 self._said.append(told)
+        elif not attachments and _names_a_command(prompt):
+            self._complaint = await conversation.run_command(prompt)
+            return self.finish(conversation.state, fits=True, outcome="usage")
         else:
             shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
             await conversation.say(f"{prompt}{shape}", attachments)
@@ -187,7 +192,7 @@ class Headless:
     def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
         """Prints what is left to print and gives the exit code. Without an `outcome` the last turn tells it."""
         outcome, cause = outcome or self._outcome(state, fits), self._ended[1] if self._ended else None
-        why = self._words.phrase(cause) if cause else ""
+        why = self._words.phrase(cause) if cause else self._complaint
         if self._gate and outcome == "gate":
             why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
         offers = outcome == "pending_user" and not self._waits
@@ -279,6 +284,12 @@ class Headless:
 
     def _progress(self, phrase: Phrase) -> None:
         print_err(plain(f"· {self._words.phrase(phrase)}"))
+
+
+def _names_a_command(prompt: str) -> bool:
+    """The first word looks like a slash command, and there is no file or folder of that name."""
+    first = prompt.split(maxsplit=1)[0]
+    return re.fullmatch(r"/[a-zA-Z][\w:-]*", first) is not None and not os.path.lexists(first)
 
 
 def _stopped_at(question: Question, mode: str, words: Words) -> str:
