@@ -5,12 +5,14 @@ from pathlib import Path
 
 import keyring
 import keyring.backend
+import keyring.backends.fail
+import keyring.backends.null
 import pytest
 
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
-from duckflow.tools.outside.tokens import keep_login, login_name
+from duckflow.tools.outside.tokens import Logins, login_name
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_outside_tools import calls, results, servers, settings, told, until
 from tests.tools.outside.http_server import HttpServer, serving
@@ -105,9 +107,34 @@ async def test_a_login_that_has_run_out_is_renewed(tmp_path: Path) -> None:
             assert "unknown operation" in results(story)[0].for_model
             assert "mcp.login_needed" in {event.what.key for event in story.all(Noticed)}
             login = {"access_token": "old", "refresh_token": "r", "client": {"client_id": "c"}, "resource": server.url}
-            keep_login(server.url, {**login, "endpoint": server.url.replace("/mcp", "/token")})
+            Logins(tmp_path / "logins").keep(server.url, {**login, "endpoint": server.url.replace("/mcp", "/token")})
             story = await call_add(tmp_path, server)
         assert results(story)[0].for_model == "5"
         assert json.loads(ring.kept[login_name(server.url)])["access_token"] == "fresh"
+    finally:
+        keyring.set_keyring(before)
+
+
+class Forgetful(Ring):
+    """A keyring without a desktop: it takes what it is given and never gives it back."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return None
+
+
+@pytest.mark.parametrize("ring", [Forgetful(), keyring.backends.fail.Keyring(), keyring.backends.null.Keyring()])
+async def test_a_login_that_no_keyring_keeps_lies_in_a_file_for_the_user_alone(
+    tmp_path: Path, ring: keyring.backend.KeyringBackend
+) -> None:
+    before, url = keyring.get_keyring(), "https://far.example/mcp"
+    keyring.set_keyring(ring)
+    try:
+        path = Logins(tmp_path / "data/logins").keep(url, {"access_token": "mine"})
+        assert path and path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+        assert await Logins(tmp_path / "data/logins").token_for(url, refused=False) == "mine"
+        assert await Logins(tmp_path / "data/logins").token_for("https://other.example/mcp", refused=False) == ""
+        keyring.set_keyring(Ring())
+        assert Logins(tmp_path / "data/logins").keep(url, {"access_token": "newer"}) is None
+        assert await Logins(tmp_path / "data/logins").token_for(url, refused=False) == "newer" and not path.exists()
     finally:
         keyring.set_keyring(before)

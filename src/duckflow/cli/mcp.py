@@ -36,9 +36,10 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
             return asyncio.run(_test(options, settings, words, paths))
         case "login":
             from duckflow.cli.mcp_login import login
+            from duckflow.tools.outside.tokens import Logins
 
             name = _required(options.name)
-            return asyncio.run(login(name, _entry(name, settings), words, options.scope))
+            return asyncio.run(login(name, _entry(name, settings), words, Logins(paths.logins), options.scope))
         case "serve":
             from duckflow.cli.mcp_serve import serve
 

@@ -16,11 +16,11 @@ from duckflow.tools.outside.http import LOGIN_NEEDED, SCOPE
 from duckflow.tools.outside.login import Landing, LoginWish, log_in
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import filled_in
-from duckflow.tools.outside.tokens import keep_login
+from duckflow.tools.outside.tokens import Logins
 from duckflow.ui.streams import print_out
 
 
-async def login(name: str, entry: ServerSettings, words: Words, scope: str = "") -> int:
+async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, scope: str = "") -> int:
     """`scope`: the rights that are asked for, where the server does not say so by itself."""
     if not entry.url:
         raise UsageError("mcp.no_address", name=name)
@@ -48,12 +48,9 @@ async def login(name: str, entry: ServerSettings, words: Words, scope: str = "")
     finally:
         stop()
         await landing.close()
-    try:
-        await asyncio.to_thread(keep_login, url, kept)
-    except Exception as problem:
-        # A keyring can fail in as many ways as there are desktops.
-        raise UsageError("mcp.no_keyring", reason=str(problem) or type(problem).__name__) from None
-    print_out(plain(words("mcp.logged_in", name=name)))
+    file = await asyncio.to_thread(logins.keep, url, kept)
+    key = "mcp.logged_in_file" if file else "mcp.logged_in"
+    print_out(plain(words(key, name=name, file=str(file))))
     return 0
 
 

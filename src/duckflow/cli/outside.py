@@ -179,7 +179,7 @@ def make_servers(
     take: "TakePicture | None" = None,
 ) -> "OutsideServers":
     from duckflow.tools.outside.servers import OutsideContext, OutsideServers
-    from duckflow.tools.outside.tokens import token_for
+    from duckflow.tools.outside.tokens import Logins
 
-    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, token_for, take)
+    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, Logins(paths.logins).token_for, take)
     return OutsideServers(settings, around)

@@ -51,16 +51,16 @@ def key_in_keyring(endpoint: Endpoint) -> Key | None:
     return usable_key(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else None
 
 
-def store_key(endpoint: Endpoint, key: Key) -> bool:
-    """Whether the keyring has taken the key and gives it back."""
+def write_keyring(name: str, secret: str) -> bool:
+    """Stores a secret and says whether the keyring gives it back: without a desktop some take it and never do."""
 
     def store() -> str:
         import keyring
 
-        keyring.set_password(KEYRING_SERVICE, endpoint.name, key.secret)
-        return _stored(endpoint.name) or ""
+        keyring.set_password(KEYRING_SERVICE, name, secret)
+        return _stored(name) or ""
 
-    return _in_time(store) == key.secret
+    return _in_time(store) == secret
 
 
 def read_keyring(name: str) -> str:

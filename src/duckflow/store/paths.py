@@ -77,6 +77,11 @@ class Paths(NamedTuple):
         return self.data / "trusted-hooks.json"
 
     @property
+    def logins(self) -> Path:
+        """The logins to servers that no keyring keeps."""
+        return self.data / "logins"
+
+    @property
     def log(self) -> Path:
         return self.data / "duckflow.log"
 

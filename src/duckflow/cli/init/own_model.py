@@ -13,7 +13,7 @@ from duckflow.llm.choice import ModelChoice
 from duckflow.llm.discover import fetch_models
 from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
 from duckflow.llm.facts import facts_of, models_of
-from duckflow.llm.keys import Key, may_be_stored, store_key, usable_key
+from duckflow.llm.keys import Key, may_be_stored, usable_key, write_keyring
 from duckflow.state.phrase import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
@@ -153,7 +153,7 @@ def _kept(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...],
         settings.append((("llm", "endpoints", endpoint.name, "base_url"), endpoint.base_url))
     if choice.key is None:
         return tuple(settings), ()
-    if may_be_stored(endpoint) and store_key(endpoint, choice.key):
+    if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
         return tuple(settings), (say("own.in_keyring"),)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
     if not known:

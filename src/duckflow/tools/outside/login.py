@@ -98,6 +98,8 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
         redirect_uris=[landing.address],
         grant_types=["authorization_code", "refresh_token"],
         response_types=["code"],
+        # A program on the user's machine can keep no secret. Some servers refuse a registration that does not say so.
+        token_endpoint_auth_method="none",
     )
 
     async def wait() -> Any:

@@ -1,14 +1,18 @@
-"""Logins to servers at addresses: tokens in the keyring of the operating system, renewed when they have run out."""
+"""Logins to servers at addresses: their tokens are kept, and renewed when they have run out."""
 
 import asyncio
+import hashlib
 import json
+import os
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from duckflow.llm.json_fields import as_table
-from duckflow.llm.keys import KEYRING_SERVICE, read_keyring
+from duckflow.llm.keys import read_keyring, write_keyring
+from duckflow.store.paths import private_folder
 
 Table = dict[str, Any]
 RENEW_SECONDS = 30.0
@@ -20,21 +24,46 @@ def login_name(url: str) -> str:
     return f"mcp {url}"
 
 
-async def token_for(url: str, refused: bool) -> str:
-    """The token for an address; nothing where nobody has logged in, or the login has run out for good."""
-    login = await asyncio.to_thread(_kept, url)
-    if not login:
-        return ""
-    if refused or time.time() > login.get("expires_at", float("inf")) - EARLY_SECONDS:
-        login = await _renewed(url, login)
-    return str(login.get("access_token", ""))
+class Logins:
+    """The logins of the user. Where no keyring keeps them, they lie in files that only the user can read."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
-def keep_login(url: str, login: Table) -> None:
-    """An exception of the keyring's own when it cannot be kept."""
-    import keyring
+    async def token_for(self, url: str, refused: bool) -> str:
+        """The token for an address; nothing where nobody has logged in, or the login has run out for good."""
+        login = await asyncio.to_thread(self._read, url)
+        if not login:
+            return ""
+        if refused or time.time() > login.get("expires_at", float("inf")) - EARLY_SECONDS:
+            login = await _renewed(login)
+            if login:
+                await asyncio.to_thread(self.keep, url, login)
+        return str(login.get("access_token", ""))
 
-    keyring.set_password(KEYRING_SERVICE, login_name(url), json.dumps(login))
+    def keep(self, url: str, login: Table) -> Path | None:
+        """The file that keeps the login, or None where the keyring does."""
+        path, text = self._path(url), json.dumps(login)
+        if write_keyring(login_name(url), text):
+            path.unlink(missing_ok=True)
+            return None
+        private_folder(self._folder)
+        scratch = path.with_suffix(".new")
+        scratch.unlink(missing_ok=True)
+        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        scratch.replace(path)
+        return path
+
+    def _path(self, url: str) -> Path:
+        return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:32]}.json"
+
+    def _read(self, url: str) -> Table:
+        try:
+            path = self._path(url)
+            return as_table(json.loads(path.read_text() if path.exists() else read_keyring(login_name(url)) or "{}"))
+        except (OSError, ValueError):
+            return {}
 
 
 def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Table:
@@ -52,14 +81,7 @@ def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Tabl
     }
 
 
-def _kept(url: str) -> Table:
-    try:
-        return as_table(json.loads(read_keyring(login_name(url)) or "{}"))
-    except ValueError:
-        return {}
-
-
-async def _renewed(url: str, login: Table) -> Table:
+async def _renewed(login: Table) -> Table:
     """By the refresh token; nothing where that is not to be had."""
     client, endpoint = as_table(login.get("client")), str(login.get("endpoint", ""))
     if not login.get("refresh_token") or not endpoint:
@@ -77,6 +99,4 @@ async def _renewed(url: str, login: Table) -> Table:
     except (httpx.HTTPError, ValueError):
         return {}
     tokens.setdefault("refresh_token", login["refresh_token"])
-    renewed = login_of(tokens, client, endpoint, str(login["resource"]))
-    await asyncio.to_thread(keep_login, url, renewed)
-    return renewed
+    return login_of(tokens, client, endpoint, str(login["resource"]))
