@@ -29,6 +29,11 @@ SECRET_VALUE = re.compile(
     r"\b(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|xox[abprs]|npm|pypi|AKIA|ASIA|AIza|eyJ)[-_]?[\w-]{16,}"
     r"|://[^/\s:@]*:[^/\s@]+@|-----BEGIN"
 )
+HARMLESS_VARIABLE = (
+    r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
+    r"|RUST_BACKTRACE)"
+)
+"""Variables that change how a program speaks, not what it runs."""
 
 
 def environment(given: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:

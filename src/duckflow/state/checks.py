@@ -6,6 +6,7 @@ from typing import Literal
 from duckflow.state.noun import Value
 
 CheckKind = Literal["tests", "types", "lint", "build"]
+CHECK_KINDS: tuple[CheckKind, ...] = ("tests", "types", "lint", "build")
 ChecksState = Literal["none", "outdated", "passing", "failing_before", "failing"]
 SHOWN = 4
 

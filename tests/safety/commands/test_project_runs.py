@@ -14,6 +14,19 @@ PLAIN = [
     ("/work/pond/.venv/bin/pytest -rA -n 4 --cov=src", "tests", "pytest"),
     ("PYTHONPATH=src:lib CI=1 uv run pytest -k 'swim and not dive'", "tests", "pytest"),
     ("timeout 60 poetry run py.test --lf", "tests", "pytest"),
+    ("pytest --doctest-modules", "tests", "pytest"),
+    ("pytest -p no:cacheprovider -W error::DeprecationWarning", "tests", "pytest"),
+    ("pytest -pno:randomly --rootdir=. --import-mode importlib", "tests", "pytest"),
+    ("pytest --junitxml=out/report.xml --log-cli-level=INFO --cov-fail-under 80", "tests", "pytest"),
+    ("pytest --cache-clear --durations=5 --show-capture=no -m 'not slow'", "tests", "pytest"),
+    ("python3 manage.py test pond --keepdb -v 2", "tests", "python manage.py test"),
+    ("jest --maxWorkers=2 --testPathPattern pond", "tests", "jest"),
+    ("go test -v -tags=integration -coverprofile=c.out ./...", "tests", "go test"),
+    ("cargo test --exclude slow --workspace --color never", "tests", "cargo test"),
+    ("mypy -v --exclude build -p pond --warn-unreachable", "linters", "mypy"),
+    ("ruff check --output-format=concise --extend-select I .", "linters", "ruff check"),
+    ("npm test --workspace=pond", "tests", "npm test"),
+    ("mvn -B -o verify", "tests", "mvn verify"),
     ("python -m unittest discover -s tests -v", "tests", "unittest"),
     ("npm test -- --coverage", "tests", "npm test"),
     ("npm run test:unit --silent", "tests", "npm run test:unit"),
@@ -39,6 +52,29 @@ pytest -o addopts=-pevil
 pytest --override-ini=x=y
 pytest --basetemp=src
 pytest --pdb
+pytest --rootdir ../other
+pytest --rootdir=/
+pytest --confcutdir=/
+pytest --junitxml=/tmp/x.xml
+pytest --log-file=../x.log
+pytest --pastebin=all
+pytest --pyargs evil
+pytest -p no:x -p evil
+pytest -xpevil
+pytest -qp evil
+pytest --tx ssh=evil
+pytest --pdbcls=evil:Evil
+pytest -c=../evil.ini
+pytest --config-file evil.ini
+pytest --debug
+python manage.py test --settings=evil
+python manage.py migrate
+python ../manage.py test
+node --test --test-reporter=./evil.mjs
+eslint -f ./evil.js src
+pylint --output-format=evil.Reporter x
+rubocop -a
+tsc --watch
 pytest @args
 pytest /etc
 pytest ../other

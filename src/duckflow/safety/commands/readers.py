@@ -1,7 +1,8 @@
 """The table of readers: programs that only read, with the options that leave them so. What is not here asks.
 
 A row: programs | options | limits. Options are named one by one: letters without a value, `n:` with a text as value,
-`f@` with a path as value that is looked at like an operand, and the same for long ones (`--lines:`); `0-9`: the digits.
+`f@` with a path as value that is looked at like an operand, `p~` with a value that only switches something off
+(`no:cacheprovider`), and the same for long ones (`--lines:`); `0-9`: the digits.
 Limits: operands are `text` and no files; the first is a `pattern`, unless an option of `instead` is given; `least` and
 `most` so many operands (with fewer it waits for input); operands only with an option of `listing`, which says what to
 list; operands must `match`; the `last` word is the operand, as what follows is written to; options are `single` words
@@ -11,8 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["flag", "text", "path"]
-MARKS: dict[str, Kind] = {":": "text", "@": "path"}
+Kind = Literal["flag", "text", "path", "off"]
+MARKS: dict[str, Kind] = {":": "text", "@": "path", "~": "off"}
+SWITCHED_OFF = "no:"
 DIFF_OPTIONS = (
     "pusUwbazMCBDRrWi 0-9 U: S: G: --patch --no-patch --stat --numstat --shortstat --summary --name-only --name-status "
     "--color --no-color --color-words --word-diff --check --abbrev --find-renames --find-copies --cached --staged "

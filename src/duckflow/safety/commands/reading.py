@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from duckflow.safety.commands.git import REVISION
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
-from duckflow.safety.commands.readers import GIT_READERS, READERS, VERSIONS, Reader
+from duckflow.safety.commands.readers import GIT_READERS, READERS, SWITCHED_OFF, VERSIONS, Reader
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
 
@@ -111,6 +111,8 @@ def read_strictly(arguments: Sequence[Word], reader: Reader) -> ReadArguments:
         elif kind != "flag":
             taken = replace(word, text=value) if value else waiting.pop() if waiting else Word("-?")
             if taken.text.startswith("-") and not single and not NUMBER.fullmatch(taken.text):
+                read.unknown.append(f"{text} {taken.text}")
+            if kind == "off" and not taken.text.startswith(SWITCHED_OFF):
                 read.unknown.append(f"{text} {taken.text}")
             if kind == "path":
                 read.paths.append(taken)

@@ -4,6 +4,8 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from duckflow.safety.environment import HARMLESS_VARIABLE
+
 OPERATORS = ";&|()\n"
 REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
 RUNNERS = (
@@ -29,12 +31,7 @@ CHANGES_THE_SHELL = frozenset(
 )
 """Words after which a name may mean another program, or the exit code another thing."""
 STRICT = re.compile(r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?")
-HARMLESS_NAMES = frozenset(
-    (
-        *("CI", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "DJANGO_SETTINGS_MODULE", "NODE_ENV"),
-        *("TZ", "LANG", "LC_ALL", "TERM", "NO_COLOR", "FORCE_COLOR", "RUST_BACKTRACE", "DATABASE_URL"),
-    )
-)
+HARMLESS_NAME = re.compile(rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL")
 """Variables that leave it to the program what it does."""
 NOT_PLAIN = re.compile(r"[`{}]|\$\(|<\(|<<|[()]")
 AFTER_CALL = re.compile(r"[#<>|;&\n\\]")
@@ -133,7 +130,7 @@ def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
 
 def _sets_only_harmless(words: Sequence[str]) -> bool:
     names = [match[1] for word in words[:-1] if (match := SETS_NAME.match(word))]
-    return all(name in HARMLESS_NAMES for name in names)
+    return all(map(HARMLESS_NAME.fullmatch, names))
 
 
 def tries_out(command: str) -> bool:

@@ -13,18 +13,6 @@ from duckflow.tools.shell.calls import deciding_call, ends_with_call, folder_of,
 
 NAMES_KEPT = 20
 LONGEST_REPORT = 20_000_000
-TEST_PROGRAMS = r"pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|bats|playwright"
-CHECKS: tuple[tuple[str, CheckKind], ...] = (
-    (rf"(?:{TEST_PROGRAMS})\b", "tests"),
-    (r"(?:go|cargo|deno|swift|mix|dotnet|bun|flutter|rake|zig build) (?:nextest run|test)\b", "tests"),
-    (r"(?:npm|pnpm|yarn) (?:run )?(?:t|test|tests|test:\S+|check)\b|node --test\b", "tests"),
-    (r"(?:make|just|task|rake|gradlew?|mvnw?) (?:-\S+ )*(?:tests?|check|verify)\b|python manage\.py test\b", "tests"),
-    (r"(?:mypy|pyright|basedpyright|pyre|tsc|pytype)\b|(?:npm|pnpm|yarn) run type\S*", "types"),
-    (r"ruff check\b|(?:flake8|pylint|eslint|golangci-lint|shellcheck|rubocop|stylelint|import-linter)\b", "lint"),
-    (r"(?:cargo clippy|go vet|biome check|make lint)\b|(?:npm|pnpm|yarn) run lint\S*", "lint"),
-    (r"make(?: -\S+)*(?: all| build)?$|(?:npm|pnpm|yarn) run build\S*", "build"),
-    (r"(?:cargo build|cargo check|go build|dotnet build|gradle build|mvn package)\b", "build"),
-)
 RUNS_NOTHING = re.compile(
     r"--version|-V|--help|-h|--collect-only|--co|--list\S*|--no-run|--dry-run|--just-print|--exit-zero|--passWithNoTests"
     r"|--fixtures\S*|--markers|--setup-plan|--setup-only|--cache-\S+|--showConfig|--init|--if-present|--keep-going"
@@ -70,14 +58,15 @@ class RecognisedCheck(NamedTuple):
 
 
 def recognised(command: str) -> RecognisedCheck | None:
+    from duckflow.safety.commands.project_tools import check_kind
+
     words = deciding_call(command)
-    text = " ".join(words)
-    kinds: list[CheckKind] = [kind for pattern, kind in CHECKS if re.match(pattern, text)]
-    if not kinds or any(RUNS_NOTHING.fullmatch(word) for word in words):
+    kind = check_kind(words)
+    if kind is None or any(RUNS_NOTHING.fullmatch(word) for word in words):
         return None
     if words[0] == "make" and any(MAKE_RUNS_NOTHING.fullmatch(word) for word in words[1:]):
         return None
-    return RecognisedCheck(tuple(words), kinds[0], runs_alone(command), folder_of(command))
+    return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command))
 
 
 class RunnerReport(NamedTuple):

@@ -1,0 +1,222 @@
+"""The project's own tests, checkers and builds: their programs, and the options that leave a run what it is.
+
+One table serves two readers. The judge of commands covers such a run by a rule (`project_runs.py`), and the shell tool
+takes it for a check (`tools/shell/checkers.py`). A row is written as in `readers.py`. An option that loads code, names
+another place for it or sends something away stands in no row."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from duckflow.safety.commands.readers import Reader, read_table
+from duckflow.state.checks import CHECK_KINDS, CheckKind
+
+TESTS = r"""
+pytest, py.test | qvxslVhd r: k: m: n: W: p~ --tb: --maxfail: --lf --ff --nf --sw --last-failed --failed-first
+  --new-first --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset --lfnf: --last-failed-no-failures:
+  --exitfirst --no-header --no-summary --no-fold-skipped --force-short-summary --durations: --durations-min: --color
+  --code-highlight: --quiet --verbose --verbosity: --report-chars: --capture: --show-capture: --showlocals
+  --no-showlocals --full-trace --xfail-tb --deselect: --ignore@ --ignore-glob: --collect-only --co --keep-duplicates
+  --collect-in-virtualenv --continue-on-collection-errors --noconftest --confcutdir@ --rootdir@ --import-mode:
+  --assert: --strict --strict-markers --strict-config --disable-warnings --disable-pytest-warnings --pythonwarnings:
+  --max-warnings: --disable-plugin-autoload --runxfail --cache-clear --cache-show --markers --fixtures --funcargs
+  --fixtures-per-test --setup-show --setup-only --setup-plan --trace-config --version --help --doctest-modules
+  --doctest-report: --doctest-glob: --doctest-ignore-import-errors --doctest-continue-on-failure --junitxml@
+  --junit-xml@ --junitprefix: --junit-prefix: --log-level: --log-format: --log-date-format: --log-cli-level:
+  --log-cli-format: --log-file@ --log-file-level: --log-auto-indent: --log-disable: --cov --cov-report: --no-cov
+  --cov-branch --cov-append --cov-fail-under: --cov-context: --no-cov-on-fail --timeout: --session-timeout:
+  --timeout-method: --numprocesses: --maxprocesses: --max-worker-restart: --dist: --maxschedchunk: --loadscope-reorder
+  --no-loadscope-reorder --forked --reruns: --reruns-delay: --only-rerun: --count: --randomly-seed:
+  --randomly-dont-reorganize --random-order --random-order-seed: --asyncio-mode: --asyncio-debug --anyio-mode:
+  --hypothesis-seed: --hypothesis-show-statistics --hypothesis-verbosity: --hypothesis-explain --benchmark-only
+  --benchmark-skip --benchmark-disable --benchmark-columns: --benchmark-sort: --no-migrations --nomigrations
+  --create-db --reuse-db --slow --runslow --run-slow --sugar --picked
+unittest | vqfbc k: --verbose --quiet --failfast --buffer --catch --locals --durations:
+unittest discover | vqfbc s@ t@ p: k: --start-directory@ --top-level-directory@ --pattern: --verbose --quiet
+  --failfast --buffer --catch --locals --durations:
+python manage.py test | v: k: p: --pattern: --verbosity: --failfast --keepdb --noinput --no-input --parallel --tag:
+  --exclude-tag: --reverse --timing --debug-mode --buffer --shuffle --durations: --no-color --force-color
+tox | qvl e: f: p: --quiet --verbose --parallel: --skip-missing-interpreters --listenvs
+nox | lrR s: k: t: e: p: --sessions: --session: --keywords: --tags: --reuse-existing-virtualenvs --list --no-install
+  --stop-on-first-error --error-on-missing-interpreters
+jest | iob w: t: --ci --silent --verbose --coverage --runInBand --testNamePattern: --testPathPattern: --bail
+  --onlyChanged --onlyFailures --no-coverage --no-cache --colors --noStackTrace --maxWorkers: --testTimeout:
+  --passWithNoTests --detectOpenHandles --forceExit --findRelatedTests --changedSince: --expand --listTests --shard:
+  --logHeapUsage --errorOnDeprecated
+vitest, vitest run | t: --run --coverage --silent --bail: --testNamePattern: --no-color --passWithNoTests
+  --maxWorkers: --minWorkers: --testTimeout: --retry: --changed --hideSkippedTests --no-coverage --shard: --allowOnly
+  --isolate --no-isolate --globals --typecheck
+mocha | bcC g: f: t: s: --grep: --fgrep: --invert --bail --recursive --timeout: --slow: --parallel --jobs: --exit
+  --retries: --full-trace --color --no-color --forbid-only --forbid-pending --check-leaks --sort
+playwright test | x g: j: --grep: --grep-invert: --headed --workers: --retries: --repeat-each: --max-failures:
+  --project: --timeout: --quiet --list --shard: --last-failed --forbid-only
+rspec | bw f: e: t: --example: --tag: --order: --seed: --fail-fast --only-failures --next-failure --backtrace --color
+  --no-color --format: --profile --dry-run --verbose
+ctest | VQNF R: E: L: j: C: --verbose --extra-verbose --output-on-failure --test-dir@ --parallel: --timeout: --quiet
+  --rerun-failed --stop-on-failure --tests-regex: --label-regex: --show-only --progress --schedule-random
+bats | ct j: f: r --recursive --filter: --tap --pretty --jobs: --count --timing --print-output-on-failure
+  --verbose-run
+phpunit | v --verbose --filter: --testsuite: --group: --exclude-group: --testdox --stop-on-failure --stop-on-error
+  --colors --debug --no-coverage --no-progress --list-tests --order-by: --display-warnings --display-deprecations
+node --test, bun test, mix test, swift test, deno test, flutter test, zig build test | v --test-name-pattern:
+  --test-skip-pattern: --test-only --test-timeout: --test-concurrency: --coverage --quiet --experimental-test-coverage
+  --bail --timeout: --only --filter: --skip: --parallel --trace --seed: --max-failures: --failed --stale --fail-fast
+  --no-check
+dotnet test | t v: c: f: --no-build --no-restore --nologo --verbosity: --filter: --configuration: --framework:
+  --list-tests --blame --tl
+go test | vxna p: --v --x --n --race --short --cover --count: --run: --skip: --list: --timeout: --bench: --benchmem
+  --benchtime: --cpu: --parallel: --failfast --json --p: --covermode: --coverprofile@ --coverpkg: --shuffle: --tags:
+  --vet: --fullpath --trimpath --a --msan --asan --mod: --fuzz: --fuzztime:
+cargo test, cargo nextest run | qv p: j: F: --all --workspace --release --all-features --no-default-features
+  --features: --lib --bins --bin: --test: --tests --doc --example: --examples --package: --no-run --no-fail-fast
+  --locked --offline --frozen --quiet --verbose --all-targets --exclude: --jobs: --profile: --color: --message-format:
+  --keep-going --future-incompat-report --nocapture --no-capture --retries: --test-threads: --bench: --benches
+  --manifest-path@
+"""
+TYPES = r"""
+mypy | v p: m: --strict --ignore-missing-imports --no-error-summary --error-summary --show-error-codes
+  --hide-error-codes --python-version: --platform: --pretty --no-pretty --no-incremental --check-untyped-defs
+  --disallow-untyped-defs --disallow-incomplete-defs --disallow-untyped-calls --disallow-any-generics
+  --warn-unreachable --warn-unused-ignores --warn-redundant-casts --warn-return-any --no-implicit-optional
+  --strict-optional --strict-equality --follow-imports: --namespace-packages --explicit-package-bases
+  --show-column-numbers --show-error-context --show-error-end --show-absolute-path --no-color-output --color-output
+  --verbose --package: --module: --exclude: --disable-error-code: --enable-error-code: --implicit-reexport
+  --no-implicit-reexport --skip-version-check --no-namespace-packages --output: --cache-fine-grained
+pyright, basedpyright | p@ --outputjson --level: --pythonversion: --pythonplatform: --project@ --warnings --stats
+  --verbose --skipunannotated --dependencies --threads
+pyre, pyre check, pytype | k --noninteractive --keep-going
+tsc | p@ --noEmit --project@ --pretty --strict --skipLibCheck --incremental --listFiles --diagnostics
+  --extendedDiagnostics --noErrorTruncation | needs=--noEmit
+vue-tsc | p@ --noEmit --project@ --pretty --skipLibCheck | needs=--noEmit
+"""
+LINTERS = r"""
+ruff check | qve --quiet --verbose --select: --ignore: --extend-select: --extend-ignore: --statistics --no-cache
+  --preview --no-preview --show-files --show-settings --diff --output-format: --no-fix --exit-non-zero-on-fix
+  --target-version: --line-length: --exclude: --extend-exclude: --per-file-ignores: --respect-gitignore --isolated
+  --force-exclude --ignore-noqa --silent --no-unsafe-fixes
+ruff format, black | qvS l: t: --check --diff --quiet --verbose --line-length: --no-cache --color --no-color --fast
+  --target-version: --exclude: --extend-exclude: --include: --preview --isolated --force-exclude --workers:
+  --skip-string-normalization --skip-magic-trailing-comma | needs=--check,--diff
+isort | cqv l: --check-only --check --diff --quiet --verbose --profile: --line-length: --skip: --skip-glob: --color
+  --filter-files --skip-gitignore | needs=-c,--check-only,--check,--diff
+flake8, pycodestyle, pyflakes | qv j: --max-line-length: --select: --ignore: --extend-ignore: --extend-select: --count
+  --statistics --show-source --exclude: --extend-exclude: --filename: --max-complexity: --per-file-ignores: --jobs:
+  --exit-zero --color: --benchmark --first --show-pep8 --format: --quiet --verbose --isolated
+pylint | Ev d: e: j: r: --disable: --enable: --errors-only --score: --jobs: --reports: --max-line-length:
+  --msg-template: --fail-under: --fail-on: --ignore: --ignore-patterns: --ignore-paths: --recursive: --confidence:
+  --verbose --py-version: --exit-zero
+lint-imports | v --verbose --no-cache --show-timings
+bandit, vulture | rqvil f: --recursive --quiet --verbose --exclude: --severity-level: --confidence-level:
+  --min-confidence: --skip: --format:
+eslint | --quiet --max-warnings: --ext: --cache --no-color --color --no-ignore --ignore-pattern:
+  --no-error-on-unmatched-pattern --no-warn-ignored --report-unused-disable-directives --debug --stats
+prettier | clu --check --list-different --ignore-unknown --no-color --color --no-cache --loglevel: --log-level: |
+  needs=-c,-l,--check,--list-different
+biome check, biome lint, biome ci, stylelint, golangci-lint run | --quiet --verbose --max-diagnostics:
+  --diagnostic-level: --colors: --no-errors-on-unmatched --max-warnings: --formatter: --timeout: --fast --new
+  --allow-empty-input
+rubocop | lSDP f: --only: --except: --format: --parallel --fail-level: --display-cop-names --extra-details --lint
+  --force-exclusion --no-color --color
+shellcheck | xaC s: e: i: o: S: f: --shell: --exclude: --include: --severity: --format: --external-sources
+  --check-sourced --color --enable: --wiki-link-count:
+go vet | v x --v --x --tags: --json
+cargo clippy, cargo check | qv p: j: F: --all --workspace --all-targets --all-features --no-default-features --release
+  --tests --lib --bins --bin: --test: --examples --benches --locked --offline --frozen --quiet --verbose --package:
+  --features: --exclude: --jobs: --profile: --color: --message-format: --keep-going --no-deps --manifest-path@
+cargo fmt | qv p: --check --all --quiet --verbose --package: | needs=--check
+"""
+BUILDS = r"""
+go build | vxna o@ --v --x --n --a --race --tags: --trimpath --mod: --p: --o@
+cargo build | qv p: j: F: --all --workspace --release --all-targets --all-features --no-default-features --lib --bins
+  --bin: --tests --examples --benches --locked --offline --frozen --quiet --verbose --package: --features: --exclude:
+  --jobs: --profile: --color: --message-format: --keep-going --manifest-path@
+dotnet build, swift build, zig build, mix compile | v: c: --no-restore --nologo --configuration: --verbosity: --tl
+  --warnings-as-errors --force
+tsc | b p@ --build --project@ --pretty --strict --skipLibCheck --incremental --force --verbose --dry --diagnostics
+"""
+TASK_RUNNERS = r"""
+make, gmake | ksBwO j: l: --silent --quiet --jobs: --keep-going --always-make --no-print-directory --print-directory
+  --output-sync --trace --warn-undefined-variables --load-average:
+npm, npm run, pnpm, pnpm run, yarn, yarn run, bun run | s --silent --quiet --if-present --loglevel: --workspace:
+  --workspaces --color --no-color
+just, task, rake | v --verbose --quiet --silent --no-color
+gradle, gradlew, mvn, mvnw | qoeBXi --quiet --offline --no-daemon --console: --tests: --info --warn --stacktrace
+  --continue --parallel --rerun-tasks --batch-mode --no-transfer-progress --errors --fail-at-end --fail-fast
+  --build-cache --no-build-cache
+"""
+"""Programs whose next word names what they do."""
+TARGET = re.compile(
+    r"(?P<tests>tests?|t|check|checks|verify|unit|coverage|ci)|(?P<lint>lint)|(?P<types>types?|typecheck|vet)"
+    r"|(?P<build>build|all|compile|package|assemble)"
+)
+TARGET_PART = re.compile(r"[:_-]")
+SCRIPTED = ("npm", "pnpm", "yarn")
+"""Their short forms take only `test` and `t`; any other name would be a command of their own."""
+MAKES = ("make", "gmake")
+LONGEST_NAME = 3
+"""Words in the name of a program."""
+
+
+class ProjectProgram(NamedTuple):
+    """A row of the tables that fits the beginning of a command."""
+
+    name: str
+    kind: CheckKind | None
+    """What it is for; nothing for a task runner, where the target says so."""
+    reader: Reader
+    arguments: int
+    """The place where its arguments begin."""
+
+
+@cache
+def _programs() -> dict[str, list[tuple[CheckKind | None, Reader]]]:
+    tables: tuple[tuple[CheckKind | None, str], ...] = (
+        *(("tests", TESTS), ("types", TYPES), ("lint", LINTERS), ("build", BUILDS)),
+        (None, TASK_RUNNERS),
+    )
+    rows = dict[str, list[tuple[CheckKind | None, Reader]]]()
+    for kind, table in tables:
+        for program, reader in read_table(table).items():
+            rows.setdefault(program, []).append((kind, reader))
+    return rows
+
+
+def programs_in(words: Sequence[str]) -> Iterator[ProjectProgram]:
+    """Gives the rows that fit, the longest name first."""
+    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
+        name = " ".join(words[:length])
+        for kind, reader in _programs().get(name, ()):
+            yield ProjectProgram(name, kind, reader, length)
+
+
+def check_kind(words: Sequence[str]) -> CheckKind | None:
+    """Says what a command is a check of, by its program, the target of a task runner and the options that it needs."""
+    for program in programs_in(words):
+        arguments = words[program.arguments :]
+        needed = program.reader.listed("needs")
+        if program.kind is None:
+            kind = target_kind(program.name, arguments)
+        else:
+            kind = program.kind if not needed or not set(needed).isdisjoint(arguments) else None
+        if kind:
+            return kind
+    return None
+
+
+def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
+    """Says what a task runner is told to do."""
+    targets = targets_in(arguments)
+    if program in SCRIPTED and targets[:1] not in (["test"], ["t"]):
+        return None
+    # Without a target make builds; other runners then do something that is not said.
+    named = targets or (["all"] if program in MAKES else [])
+    matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in named]
+    kinds = {match.lastgroup if match else None for match in matches}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    return next((known for known in CHECK_KINDS if known == kind), None)
+
+
+def targets_in(arguments: Sequence[str]) -> list[str]:
+    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return [text for text in before if not text.startswith("-") and not text.isdigit()]
