@@ -17,10 +17,16 @@ def edits(*paths: str) -> tuple[FileImpact, ...]:
 def test_a_rule_for_files_is_their_kind_in_their_folder() -> None:
     rule = rule_for("file_ops.write_file", edits("src/a.py", "src/b.py"), "")
     assert rule is not None
-    assert rule == Permission(operation="file_ops.write_file", pattern="src/*.py")
+    assert rule == Permission(operation="file_ops.edits", pattern="src/*.py")
     assert rule.covers("file_ops.write_file", edits("src/c.py"), "")
+    assert rule.covers("file_ops.edit_file", edits("src/c.py"), ""), "by whichever tool"
     assert not rule.covers("file_ops.write_file", edits("src/c.py", "setup.cfg"), "")
-    assert not rule.covers("file_ops.delete_file", edits("src/c.py"), "")
+    for change in ("delete", "move"):
+        impacts = (FileImpact(path="src/c.py", change=change),)
+        assert not rule.covers(f"file_ops.{change}_file", impacts, "")
+        given = rule_for(f"file_ops.{change}_file", impacts, "")
+        assert given and not given.covers("file_ops.edit_file", edits("src/c.py"), "")
+    assert not rule.covers("memory.remember", edits("src/c.py"), "")
     assert rule_for("file_ops.write_file", edits("src/a.py", "b.txt"), "") is None
 
 

@@ -27,16 +27,18 @@ def notices(story: Story) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("language", "said"),
+    ("language", "said", "pattern"),
     [
-        ("en", "yes, and don't ask again for .py files"),
-        ("en", "yes, don't ask again"),
-        ("en", "yes for all python files"),
-        ("ja", "はい、.pyファイルはもう聞かなくていいです"),
-        ("ja", "はい、もう聞かないでください"),
+        ("en", "yes, and don't ask again for .py files", "**/*.py"),
+        ("en", "yes, don't ask again", "*.py"),
+        ("en", "yes for all python files", "**/*.py"),
+        ("ja", "はい、.pyファイルはもう聞かなくていいです", "**/*.py"),
+        ("ja", "はい、もう聞かないでください", "*.py"),
     ],
 )
-async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(tmp_path: Path, language: str, said: str) -> None:
+async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(
+    tmp_path: Path, language: str, said: str, pattern: str
+) -> None:
     story = Typing(tmp_path, BOTH, mode="ask", language=language)
     turn = asyncio.create_task(story.tell("write both"))
     await story.asked()
@@ -46,8 +48,72 @@ async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(tmp_path: 
     told = [event for event in story.events if isinstance(event, Noticed | PermissionGiven)]
     at = next(place for place, event in enumerate(told) if isinstance(event, PermissionGiven))
     before = told[at - 1]
-    assert isinstance(before, Noticed) and before.what.values == {"rule": "file_ops.write_file *.py"}
+    assert isinstance(before, Noticed) and before.what.values == {"pattern": pattern}
     assert story.all(PermissionGiven)[0].scope == "session"
+
+
+NOTES = "notes.rst"
+WRITE = act("file_ops.write_file", path=NOTES, content="ducks\n")
+EDIT = act("file_ops.edit_file", path=NOTES, edits=[{"old": "ducks", "new": "geese"}])
+DEEPER = act("file_ops.write_file", path="docs/more.rst", content="swans\n")
+DELETE = act("file_ops.delete_file", path=NOTES)
+TESTS = act("shell.run", command="pytest -q --doctest-modules -p no:cacheprovider")
+
+
+@pytest.mark.parametrize(("first", "second"), [(WRITE, EDIT), (EDIT, WRITE)], ids=["written", "edited"])
+@pytest.mark.parametrize(("language", "said"), [("en", "all rst files are fine"), ("ja", "rstファイルは全部いいよ")])
+async def test_a_rule_for_files_covers_every_tool_that_edits_them_and_no_delete(
+    tmp_path: Path, language: str, said: str, first: dict[str, object], second: dict[str, object]
+) -> None:
+    calls = [decide(call, next_step="continue") for call in (first, second, DEEPER, DELETE)]
+    story = Typing(tmp_path, [*calls, decide(respond("ok"))], mode="ask", language=language)
+    (story.folder / NOTES).write_text("ducks\n")
+    turn = asyncio.create_task(story.tell("write notes"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    question = await story.asked(2)
+    assert question.gate and question.gate.operations == ("file_ops.delete_file",)
+    assert (story.folder / "docs/more.rst").exists()
+    await story.chat.take("2")
+    await turn
+
+
+@pytest.mark.parametrize(
+    ("said", "patterns"),
+    [
+        ("yes, and don't ask again", ["*.rst", "pytest"]),
+        ("yes, and don't ask again for pytest", ["pytest"]),
+        ("yes, and don't ask again for rst files", ["**/*.rst"]),
+        ("はい、今後は聞かなくていいです", ["*.rst", "pytest"]),
+        ("4", ["*.rst", "pytest"]),
+        ("3", ["*.rst", "pytest"]),
+    ],
+)
+async def test_two_calls_at_one_gate_get_the_rules_that_were_meant(
+    tmp_path: Path, said: str, patterns: list[str]
+) -> None:
+    story = Typing(tmp_path, [decide(WRITE, TESTS, next_step="continue"), decide(respond("ok"))], mode="ask")
+    turn = asyncio.create_task(story.tell("write notes and test"))
+    question = await story.asked()
+    assert [choice.key for choice in question.choices] == ["yes", "no", "session", "always"]
+    taken = await story.chat.take(said)
+    if said == "4":
+        assert taken.meaning == "unclear", "a rule that stays takes its word"
+        await story.chat.take("always")
+    await turn
+    assert (story.folder / NOTES).exists()
+    assert [given.rule.values["pattern"] for given in story.all(PermissionGiven)] == patterns
+
+
+async def test_what_was_not_named_waits_where_only_a_part_was_agreed_to(tmp_path: Path) -> None:
+    replies = [decide(WRITE, TESTS, next_step="continue"), decide(WRITE, next_step="continue"), decide(respond("ok"))]
+    story = Typing(tmp_path, replies, mode="ask")
+    turn = asyncio.create_task(story.tell("write notes and test"))
+    await story.asked()
+    assert (await story.chat.take("all rst files are fine")).meaning == "answer"
+    await turn
+    ran = [event.result.operation for event in story.all(ActionFinished) if event.result.ok]
+    assert ran == ["file_ops.write_file", "response"] and len(story.gates()) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.lasting import runs_later_by, what_lasts
@@ -86,20 +86,29 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
     choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
     if request.editable:
         choices.append(Choice(key="edit", label=say("gate.edit_it")))
-    rule = risky[0].rule
-    alike = all(one.rule == rule and not one.assessment.always_ask for one in risky)
-    if rule and alike:
-        values = {"operation": rule.operation, "pattern": rule.pattern}
-        ending = "_tool" if rule.kind else ""
-        choices.append(Choice(key="session", label=say(f"gate.session{ending}", **values)))
-        choices.append(Choice(key="always", label=say(f"gate.always{ending}", **values)))
+    rules = _rules(risky)
+    if rules and all(one.rule in rules for one in risky):
+        choices += [Choice(key=scope, label=_scope_label(scope, rules)) for scope in ("session", "always")]
     return tuple(choices)
+
+
+def _rules(risky: Sequence[RiskyAction]) -> list[Permission]:
+    """The rules that a yes which goes further may set up, each once."""
+    return list(dict.fromkeys(one.rule for one in risky if one.rule and not one.assessment.always_ask))
+
+
+def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
+    if len(rules) > 1:
+        return say(f"gate.{scope}_several", rules="; ".join(rule.shown() for rule in rules))
+    [rule] = rules
+    ending = f"_{rule.sort}" if rule.sort else ""
+    return say(f"gate.{scope}{ending}", operation=rule.operation, pattern=rule.pattern)
 
 
 def _habit(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
     """The rule that answers to this add up to: one that is offered anyway, of medium risk at most."""
-    offered = any(choice.key == "always" for choice in question.choices)
-    return risky[0].rule if offered and question.gate and question.gate.risk in ("low", "medium") else None
+    rules = _rules(risky) if any(choice.key == "always" for choice in question.choices) else []
+    return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None
 
 
 class Ready(NamedTuple):
@@ -275,7 +284,7 @@ class Gatekeeper:
             question = question.model_copy(update={"details": (say("gate.usual", times=times, **values),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
             answer = await actor.ask(question)
-            clearance = self._meaning(answer, question, risky[0].rule)
+            clearance = self._meaning(answer, question, risky)
             if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
@@ -283,7 +292,7 @@ class Gatekeeper:
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
         return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
 
-    def _meaning(self, answer: Answer, question: Question, rule: Permission | None) -> Clearance:
+    def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered = {choice.key for choice in question.choices}
         match answer.choice:
             case "yes":
@@ -291,14 +300,21 @@ class Gatekeeper:
             case "edit" if "edit" in offered:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
-                if scope in offered and rule and fits(rule, answer.about, self._session.state.language):
-                    self._session.emit(Noticed(what=rule.begins(scope)))
-                    self.permissions.add(rule, for_good=scope == "always")
-                    self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
-                else:
-                    self._session.emit(Noticed(what=say("permission.only_once")))
-                return Clearance(True, asked=True)
+                rules = [rule for rule in _rules(risky) if fits(rule, answer.about, self._session.state.language)]
+                partly = answer.bounded and not all(one.rule in rules for one in risky)
+                if rules or not partly:
+                    self._allow(rules, scope, answer.about)
+                return Clearance(not partly, asked=True, reason=answer.text if partly else "", wish=partly)
             case "wish":
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
+
+    def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
+        """People are told of each rule before it counts."""
+        if not rules:
+            self._session.emit(Noticed(what=say("permission.only_once")))
+        for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):
+            self._session.emit(Noticed(what=rule.begins(scope)))
+            self.permissions.add(rule, for_good=scope == "always")
+            self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))

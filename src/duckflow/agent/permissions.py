@@ -11,6 +11,7 @@ from typing import Any
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
 from duckflow.safety.commands.verdict import ProjectTool
+from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
@@ -18,6 +19,10 @@ from duckflow.state.question import FileImpact
 
 ANY = "*"
 """The pattern for every call of a tool that names neither files nor commands."""
+FILE_TOOLS = "file_ops."
+EDITS = "file_ops.edits"
+"""The operation of a rule for files that are written or edited, by whichever tool. What is moved or deleted has a rule
+of its own."""
 
 
 class Permission(Value):
@@ -36,7 +41,8 @@ class Permission(Value):
     ) -> bool:
         """Whether everything the action would do is allowed by this rule. `by_name`: only a rule that names the very
         file counts, none for files of a kind."""
-        if operation != self.operation or said != self.said or self.kind:
+        impacts = tuple(impacts)
+        if self.operation not in (operation, _subject(operation, impacts)) or said != self.said or self.kind:
             return False
         if command:
             if command == self.pattern:
@@ -59,19 +65,34 @@ class Permission(Value):
         """What people are told when the rule takes effect."""
         if self.kind:
             return say(f"permission.tool_given.{scope}", tool=self.pattern)
+        if self.operation == EDITS:
+            return say(f"permission.edits_given.{scope}", pattern=self.pattern)
         return say(f"permission.given.{scope}", rule=self.shown())
 
     def describe(self) -> Phrase:
-        return say("permission.tool" if self.kind else "permission.rule", **self.model_dump(exclude_defaults=True))
+        return say(f"permission.{self.sort or 'rule'}", **self.model_dump(exclude_defaults=True))
+
+    @property
+    def sort(self) -> str:
+        """Rules that people are told of in words of their own."""
+        return "tool" if self.kind else "edits" if self.operation == EDITS else ""
+
+    def as_named(self, about: str, language: str) -> "Permission":
+        """The rule as far as the user's words go: who names nothing but a kind of file means it in every folder."""
+        name = self.pattern.rpartition("/")[2]
+        kind = name.removeprefix("*").casefold()
+        names = named_in(about, language)
+        named = names and all(kind in (f".{word.lstrip('*.')}", *FILE_KINDS.get(word, ())) for word in names)
+        if self.operation != EDITS or not named or not name.startswith("*."):
+            return self
+        return self.model_copy(update={"pattern": f"**/{name}"})
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
 """The commands of this project may read its secret files; what they print of them stays hidden."""
 
-# Variables that change how a program speaks, not what it runs.
-HARMLESS_VARIABLE = r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE)=\S*"
 WRAPPER = (
-    rf"(?:env(?: {HARMLESS_VARIABLE})+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
+    rf"(?:env(?: {HARMLESS_VARIABLE}=\S*)+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
     r"|stdbuf(?: -\S+)+) "
 )
 RUNS_ANYTHING = frozenset((
@@ -99,6 +120,7 @@ def rule_for(
     if command:
         return _command_rule(operation, command)
     impacts = tuple(impacts)
+    operation = _subject(operation, impacts)
     paths = {PurePosixPath(impact.path) for impact in impacts}
     alike = {(path.parent, path.suffix) for path in paths}
     suffix = next(iter(alike))[1] if len(alike) == 1 else ""
@@ -110,14 +132,30 @@ def rule_for(
     return Permission(operation=operation, pattern=escaped(str(paths.pop()))) if len(paths) == 1 else None
 
 
-FILE_KINDS = {"markdown": ".md", "python": ".py", "javascript": ".js", "typescript": ".ts", "shell": ".sh"}
+def _subject(operation: str, impacts: Sequence[FileImpact]) -> str:
+    """What a rule is for: a tool, or edits of files whichever tool makes them."""
+    edits = impacts and all(impact.change in ("create", "edit") for impact in impacts)
+    return EDITS if edits and operation.startswith(FILE_TOOLS) else operation
+
+
+FILE_KINDS = {
+    "markdown": (".md", ".markdown"),
+    "restructuredtext": (".rst",),
+    "python": (".py",),
+    "javascript": (".js", ".mjs", ".cjs"),
+    "typescript": (".ts",),
+    "shell": (".sh",),
+    "yaml": (".yaml", ".yml"),
+    "text": (".txt",),
+}
 
 
 def fits(rule: Permission, about: str, language: str) -> bool:
     """Whether a rule is about what the user named, and so not wider than their words: everything that they named must
     stand in it. Words that only point at what was asked about fit every rule."""
     shown = rule.shown().casefold()
-    return all(word in shown or FILE_KINDS.get(word, "\0") in shown for word in named_in(about, language))
+    names = named_in(about, language)
+    return all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names)
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
@@ -229,11 +267,11 @@ class Permissions:
         return SECRET_FILES in (*self.session, *self.always)
 
     def add(self, rule: Permission, for_good: bool) -> None:
-        kept = self.always if for_good else self.session
+        rules = self.always if for_good else self.session
         # A rule for what a tool said of itself before is over.
-        kept[:] = [known for known in kept if not rule.said or known.operation != rule.operation or known == rule]
-        if rule not in kept:
-            kept.append(rule)
+        rules[:] = [known for known in rules if not rule.said or known.operation != rule.operation or known == rule]
+        if rule not in rules:
+            rules.append(rule)
         if for_good:
             self._save()
 

@@ -29,6 +29,7 @@ SHORT = 6
 PUNCTUATION = " 。、.,!！"
 DASH = re.compile(r"\s+[–—-]+\s+")
 """A dash between two parts of a sentence."""
+CLAUSE_END = r"[,.;:!、。]"
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
 
@@ -48,6 +49,8 @@ class WholeAnswer(NamedTuple):
     condition: bool = False
     """Something else is wanted first: nothing may be done yet."""
     background: bool = False
+    bounded: bool = False
+    """It says yes to what it names, and says nothing of the rest that was asked about."""
     asks: bool = False
     """It asks something back."""
     waits: bool = False
@@ -61,7 +64,12 @@ class WholeAnswer(NamedTuple):
     def may_be_yes(self) -> bool:
         """Whether it is a yes, or at least nothing in it speaks against that."""
         doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
-        return self.verdict == "yes" or not doubts
+        return self.plain_yes or not doubts
+
+    @property
+    def plain_yes(self) -> bool:
+        """Whether it is a yes to all that was asked."""
+        return self.verdict == "yes" and not self.bounded
 
 
 class Parts(NamedTuple):
@@ -71,11 +79,12 @@ class Parts(NamedTuple):
     scope: Scope = ""
     about: str = ""
     background: bool = False
+    bounded: bool = False
 
 
 @lru_cache(maxsize=64)
 def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
-    plain = DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
+    plain = _heart(DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'")), language)
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
@@ -93,7 +102,8 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         word = word or _choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
     if word == "yes" and not waits:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
-        return WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background, against=against)
+        read = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
+        return read._replace(bounded=parts.bounded, against=against)
     reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
     if word == "no" and REASONS & set(kinds_in(plain, language)):
         reason = plain
@@ -120,6 +130,10 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     if (choice := _choices(languages_in(plain, language)).get(word)) in offered:
         return Answer(choice=choice)
     reply = read_whole(text, language)
+    if reply.bounded:
+        scope = PERMANENT if reply.for_good else "session"
+        answer = Answer(choice=scope, text=plain, about=reply.about, bounded=True)
+        return answer if scope in offered else None
     if reply.verdict in offered:
         return Answer(choice=reply.verdict, text=reply.reason)
     return _refused_by_choice(plain, offered, language)
@@ -151,22 +165,35 @@ def _names_always(plain: str, language: str) -> bool:
     return any(choice == PERMANENT and word in plain.casefold() for word, choice in choices)
 
 
+def _heart(plain: str, language: str) -> str:
+    """The text without what people say before they answer ("sorry for the wait"), or to say that they repeat
+    themselves ("as I said")."""
+    for name in ("scopes.preface", "scopes.afterword"):
+        plain, _ = _without(name, plain, " ", language)
+    return plain.strip()
+
+
 def _taken_apart(plain: str, language: str) -> Parts:
     """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and what is said of
     the session bounds `always`."""
-    rest, taken = plain, dict[str, str]()
+    rest, taken, begins = plain, dict[str, str](), False
     for part in PARTS:
         for name, left in ((f"scopes.allows.{part}", AGREED), (f"scopes.{part}", " , ")):
             rest, found = _without(name, rest, left, language)
             for match in found:
-                taken[part] = taken.get(part) or (match.groupdict().get("about") or "").strip()
+                about = (match.groupdict().get("about") or "").strip()
+                begins |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
+                taken[part] = taken.get(part) or about
     if rest != plain:
         rest, _ = _without("scopes.joint", rest, " ", language)
     scope: Scope = "once" if "once" in taken else "always" if "always" in taken else ""
     if "session" in taken and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
         scope = "session"
     about = "" if scope == "once" else taken.get("session") or taken.get("always") or ""
-    return Parts(rest.strip(), scope, about, "background" in taken and "foreground" not in taken)
+    # A sentence that begins with what is allowed ("all rst files are fine") agrees to just that, unless a yes follows.
+    follows = "".join(re.split(CLAUSE_END, rest.strip(PUNCTUATION))[1:])
+    bounded = begins and bool(named_in(about, language)) and not agrees_somewhere(follows, language)
+    return Parts(rest.strip(), scope, about, "background" in taken and "foreground" not in taken, bounded)
 
 
 def _without(name: str, text: str, left: str, language: str) -> tuple[str, list[re.Match[str]]]:

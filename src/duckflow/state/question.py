@@ -118,3 +118,5 @@ class Answer(Value):
     text: str = ""
     about: str = ""
     """Of a yes that goes further than once: what the user named that it is for."""
+    bounded: bool = False
+    """The user said yes to what they named, and nothing of the rest that was asked about."""

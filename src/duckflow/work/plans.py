@@ -71,7 +71,7 @@ class PlanApproval:
         if not same_words(words, newest.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
         answer = read_whole(newest.text, state.language)
-        if not answer.may_be_yes or (answer.verdict != "yes" and not await self._confirmed(plan)):
+        if not answer.may_be_yes or (not answer.plain_yes and not await self._confirmed(plan)):
             raise ToolError(note(state.language, "approve_no_yes"), "plan.not_approved", name=plan.name)
         begun = await self.approve(plan, background or answer.background)
         return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
