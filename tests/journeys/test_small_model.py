@@ -206,7 +206,8 @@ async def test_looking_for_what_is_not_there_yet_does_not_let_it_off(tmp_path: P
 )
 async def test_to_a_greeting_there_is_nothing_but_an_answer(tmp_path: Path, says: str, only_answers: bool) -> None:
     reply = decide(respond("Hello."), step="PLANNING", next_step="continue" if only_answers else "done")
-    story = small(tmp_path, [reply])
+    look = decide(act("file_ops.list_files", path="."), next_step="continue", step="PLANNING")
+    story = small(tmp_path, [reply] if only_answers else [look, reply])
     assert await story.tell(says) == "done"
     schema = story.model.requests[0].schema
     assert schema and (operations(schema) == {"response"}) == only_answers

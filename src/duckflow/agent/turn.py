@@ -110,7 +110,10 @@ class Turn:
         profile = await turn.profile()
         self._at_work = self._policies.of(profile)
         more = await self._opened(turn, *(partial(one.opening, turn) for one in self._policies.leading(profile)))
-        return more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
+        ending = more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
+        for policy in self._at_work:
+            await policy.closing(turn, ending)
+        return ending
 
     async def _opened(self, turn: TurnSoFar, *openings: Begin) -> str | Ending:
         note = ""

@@ -349,7 +349,7 @@ def _front(
 
         outside = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
         first = (outside.policy(toolbox), *first)
-    leading = partial(_leading, guard.dispatcher, model.bodies, actor, guard.phases)
+    leading = partial(_leading, guard, model, actor, ground.workspace)
     policies = Policies(first, last=(ReviewByRecord(guard.phases),), leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
     brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
@@ -370,10 +370,10 @@ def _front(
     return Front(conversation, outside)
 
 
-def _leading(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:
+def _leading(guard: Guard, model: ModelSide, actor: Actor, workspace: Workspace) -> tuple[Policy, ...]:
     from duckflow.agent.led.policies import leading_policies
 
-    return leading_policies(dispatcher, bodies, actor, phases)
+    return leading_policies(guard.dispatcher, model.bodies, actor, guard.phases, workspace)
 
 
 async def _admit(extensions: Extensions, hooks: Hooks) -> bool:

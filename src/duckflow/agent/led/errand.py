@@ -44,13 +44,13 @@ def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
         wish = _wish(request[: match.start()], request[match.end() : end], languages_in(request, language))
         if wish != "other":
             names.append(match[1])
-        if wish == "write" and _is_file(match[1]):
+        if wish == "write" and is_file(match[1]):
             writes.append(match[1])
     only = bool(writes) and not search("requests.more", request, language)
     return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only, _only_asks(request, language))
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
     """Whether it cannot be something else with a dot in it, such as a method."""
     from duckflow.tools.plan.criterion import ENDINGS
 

@@ -8,17 +8,20 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.led.errand import errand, greets
-from duckflow.agent.led.owed_files import OwedFiles, held_to
-from duckflow.agent.led.tryout import TryOut
+from duckflow.agent.led.owed_parts import OwedParts, held_to
+from duckflow.agent.led.parts import parts
+from duckflow.agent.led.tryout import Trial, TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
 from duckflow.forms.form import Reading
 from duckflow.i18n.patterns import search
 from duckflow.safety.secrets import secret_name
+from duckflow.safety.workspace import Workspace
 from duckflow.state.action import PROPOSE_PLAN, READ_FILE, RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.message import last_request
 from duckflow.state.phase import Phase
+from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 
 class ReadNamedFiles(Policy):
@@ -39,6 +42,8 @@ class ReadNamedFiles(Policy):
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         first = not turn.loops and turn.state.plan is None
         if not first or not self._read or errand(turn.request, turn.state.language).writes:
+            return None
+        if any(part.kind in ("look", "deed") for part in parts(turn.request, turn.state.language).owed):
             return None
         return Guidance(turn.note("files_given", files=", ".join(self._read)))
 
@@ -96,12 +101,15 @@ def _answering(operations: Sequence[Operation]) -> list[Operation]:
     return [one for one in operations if one.name == RESPOND]
 
 
-def leading_policies(dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases) -> tuple[Policy, ...]:
+def leading_policies(
+    dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases, workspace: Workspace
+) -> tuple[Policy, ...]:
     """In this order: a try-out comes before what looks at its result."""
+    trial = Trial(dispatcher, bodies, actor)
     return (
         HoldToPlan(),
         ReadNamedFiles(dispatcher, actor),
-        TryOut(dispatcher, bodies, actor),
-        OwedFiles(phases),
+        TryOut(dispatcher, bodies, trial),
+        OwedParts(trial, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
         AnswerEnds(phases),
     )

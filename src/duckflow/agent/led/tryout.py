@@ -1,18 +1,21 @@
 """A small model's code is tried out, where a command may run without asking; an error goes back to it at once."""
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
-from duckflow.agent.policies.policy import Policy, TurnSoFar
+from duckflow.agent.led.parts import parts
+from duckflow.agent.policies.policy import Loop, Policy, TurnSoFar
 from duckflow.errors import DuckflowError
 from duckflow.forms.bodies import clean_body
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import render
-from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action
+from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action, Decision, TaskProfile
 from duckflow.state.message import PromptMessage
+from duckflow.state.phase import Phase
 
 SECONDS = 20
 SCRIPT = "try.py"
@@ -24,21 +27,65 @@ WELL = "exit code 0"
 TIMED_OUT = "Timed out"
 
 
-class TryOut(Policy):
-    """Runs what was written, if it is Python. What that shows is noted with the loop."""
+class Trial:
+    """Runs a command by itself. Where it fails inside a file that the model has just written, that is mended."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
         self._bodies = bodies
         self._actor = actor
 
+    async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
+        """The last run, after the mends, with what is wrong still. Nothing is mended where the command would be asked
+        for again."""
+        done, endless = await self.do(action), turn.note("endless")
+        for _ in range(MENDS):
+            path, fault = _blamed(paths, done, endless)
+            if not fault or not await self._dispatcher.free(action):
+                break
+            if not (text := await self._bodies.mended(path, fault)):
+                break
+            why = turn.note("mends", path=path, fault=fault)
+            await self.do(Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why))
+            done = await self.do(action)
+        well = _output(done).startswith(WELL)
+        return Loop(made_up(action), done, tried=well, fault=_blamed(paths, done, endless)[1])
+
+    async def do(self, action: Action) -> Dispatched:
+        return await self._dispatcher.run(Reading(made_up(action)), self._actor)
+
+
+def made_up(action: Action) -> Decision:
+    """The Decision for an action that follows from the request itself."""
+    return Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
+
+
+def _blamed(paths: Sequence[str], done: Dispatched, endless: str) -> tuple[str, str]:
+    """The file in which a run has failed, and the error."""
+    faults = ((path, fault_of(path, _output(done), endless)) for path in paths if path.endswith(".py"))
+    return next(((path, fault) for path, fault in faults if fault), ("", ""))
+
+
+def _output(done: Dispatched) -> str:
+    return "\n".join(result.for_model for result in done.results)
+
+
+class TryOut(Policy):
+    """Runs what was written, if it is Python and no run of it is asked for anyway."""
+
+    def __init__(self, dispatcher: Dispatcher, bodies: Bodies, trial: Trial) -> None:
+        self._dispatcher = dispatcher
+        self._bodies = bodies
+        self._trial = trial
+
     async def after(self, turn: TurnSoFar) -> None:
-        loop = turn.last
+        loop, owed = turn.last, parts(turn.request, turn.state.language).owed
         written = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
         if len(written) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
         path = str(written[0].args.get("path", ""))
-        if path.endswith(".py") and await self._dispatcher.free(_trial(turn, path, "print()")):
+        runs = any(part.kind == "run" for part in owed)
+        if path.endswith(".py") and not runs and await self._dispatcher.free(_trial(turn, path, "print()")):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:
@@ -47,18 +94,9 @@ class TryOut(Policy):
             script = await self._script_for(path, turn.state.language)
         except DuckflowError:
             return
-        if not script or END in script:
-            return
-        endless = turn.note("endless")
-        output = await self._tried(turn, path, script)
-        for _ in range(MENDS):
-            fault = fault_of(path, output, endless)
-            if not fault or not (text := await self._bodies.mended(path, fault)):
-                break
-            why = turn.note("mends", path=path, fault=fault)
-            await self._do(turn, Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why))
-            output = await self._tried(turn, path, script)
-        turn.last.tried, turn.last.fault = output.startswith(WELL), fault_of(path, output, endless)
+        if script and END not in script:
+            trial = await self._trial.run(turn, _trial(turn, path, script), (path,))
+            turn.last.tried, turn.last.fault = trial.tried, trial.fault
 
     async def _script_for(self, path: str, language: str) -> str:
         """A script that calls what was just written, by the model; nothing when that was another file's."""
@@ -68,14 +106,6 @@ class TryOut(Policy):
         told = PromptMessage("assistant", f"```\n{written.text}```"), PromptMessage("user", asked)
         reply = await self._bodies.call((*written.prompt, *told), SCRIPT, SCRIPT_TOKENS)
         return clean_body(reply.text, SCRIPT).text if reply.finish == "stop" else ""
-
-    async def _tried(self, turn: TurnSoFar, path: str, script: str) -> str:
-        tried = await self._do(turn, _trial(turn, path, script))
-        return "\n".join(result.for_model for result in tried.results)
-
-    async def _do(self, turn: TurnSoFar, action: Action) -> Dispatched:
-        reading = Reading(turn.last.decision.model_copy(update={"actions": [action]}))
-        return await self._dispatcher.run(reading, self._actor)
 
 
 def fault_of(path: str, output: str, endless: str) -> str:

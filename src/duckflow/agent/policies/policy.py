@@ -135,6 +135,9 @@ class Policy:
         """The turn is about to end. With a note it goes on instead."""
         return None
 
+    async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
+        """The turn ends like this, and nothing holds it up any more."""
+
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         """A loop is over, and no question to the user has ended the turn. With a note the turn goes on, whatever the
         Decision says; the policies that follow are not asked any more."""

@@ -1,0 +1,267 @@
+"""A small model is held to every part of the request until it is done; a part that stays undone is named."""
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.led.parts import OwedPart, RequestParts, parts, program_for
+from duckflow.agent.led.tryout import Trial, made_up
+from duckflow.agent.phases import Phases
+from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
+from duckflow.agent.thinker import Narrow
+from duckflow.events.types import Noticed
+from duckflow.i18n.patterns import search
+from duckflow.safety.secrets import secret_name
+from duckflow.state.action import (
+    READ_FILE,
+    RESPOND,
+    RUN_COMMAND,
+    WRITE_FILE,
+    Action,
+    ActionResult,
+    Operation,
+    exit_code,
+)
+from duckflow.state.phrase import Phrase, say
+
+READERS = 2
+"""Loops that may only look before a small model is held to writing."""
+FAILURES = 2
+"""Failed tries after which the model may speak about it instead."""
+TRIES = 3
+"""Loops that may be held to a part in vain."""
+
+
+class OwedParts(Policy):
+    """Runs what is to be run itself, holds the model to the rest in the order of the request, and reminds it once of
+    each part. With the last part the turn is over: a small model would only talk on."""
+
+    def __init__(self, trial: Trial, actor: Actor, phases: Phases, tests: Callable[[], str]) -> None:
+        """`tests`: the command that runs the project's tests, if it has any."""
+        self._trial = trial
+        self._actor = actor
+        self._phases = phases
+        self._tests = tests
+        self._begin(RequestParts())
+
+    def _begin(self, asked_for: RequestParts) -> None:
+        self._asked_for = asked_for
+        self._open = list(asked_for.owed)
+        self._left: list[OwedPart] = []
+        self._changed: list[str] = []
+        self._seen: set[str] = set()
+        self._ran: tuple[str, int] | None = None
+        self._reminded: list[OwedPart] = []
+        self._refused = False
+        self._failures = self._looks = self._idle = 0
+
+    async def opening(self, turn: TurnSoFar) -> Ending | None:
+        self._begin(parts(turn.request, turn.state.language))
+        return await self._run_next(turn) if self._asked_for.whole and not turn.state.plan else None
+
+    async def heard(self, said: str) -> None:
+        more = parts(said)
+        if search("requests.turns_around", said):
+            self._begin(more)
+        else:
+            self._asked_for = RequestParts((*self._asked_for.owed, *more.owed), self._asked_for.whole and more.whole)
+            self._open += more.owed
+
+    async def before(self, turn: TurnSoFar) -> Guidance | None:
+        if not self._held or turn.state.plan is not None:
+            return None
+        part, files = self._open[0], self._files()
+        # What else is asked for may have to come first, so the model is held to a part only after it has said done.
+        if part.kind != "write" and not self._asked_for.whole and part not in self._reminded:
+            return None
+        self._idle += 1
+        match part.kind:
+            case "write" if files:
+                narrow = partial(_held_to_writing, paths=files, may_look=self._looks < READERS)
+                return Guidance(turn.note("owed_write", files=", ".join(files)), narrow)
+            case "write":
+                narrow = partial(_held_to_writing, paths=(), may_look=self._looks < READERS)
+                return Guidance(turn.note("owed_unnamed", words=part.words), narrow)
+            case "look" | "deed":
+                return Guidance(turn.note(f"owed_{part.kind}", words=part.words), NARROW[part.kind])
+            case "answer" if turn.loops or self._ran:
+                await self._show_changed(turn)
+                return Guidance(turn.note("owed_answer", words=self._answers()), NARROW["answer"])
+            case _:
+                return None
+
+    async def after(self, turn: TurnSoFar) -> str | Ending | None:
+        self._settle(turn.last)
+        done = turn.last.decision.next_step == "done"
+        if turn.state.plan is not None or turn.last.done.stop:
+            return None
+        if (self._asked_for.whole or self._changed or done) and (ending := await self._run_next(turn)):
+            return ending
+        if self._asked_for.whole and not self._open and not self._refused:
+            return self._over(turn)
+        return self._reminder(turn) if done and self._held else None
+
+    async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
+        """Names the parts that are not done. What the user refused or is asked about is no surprise."""
+        if ending.outcome in ("pending_user", "exit") or self._refused or turn.state.plan is not None:
+            return
+        for part in (*self._left, *self._open):
+            if part.kind != "write" or not turn.doubt:
+                self._actor.emit(Noticed(what=say(f"left.{part.kind}", what=part.words)))
+
+    @property
+    def _held(self) -> bool:
+        return bool(self._open) and self._failures < FAILURES and self._idle < TRIES
+
+    def _files(self) -> list[str]:
+        return [path for part in self._open if part.kind == "write" for path in part.files]
+
+    def _answers(self) -> str:
+        return "; ".join(part.words for part in self._leading_answers())
+
+    def _leading_answers(self) -> list[OwedPart]:
+        """The answers that are due now. One text answers them all."""
+        other = next((place for place, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
+        return list(dict.fromkeys(self._open[:other]))
+
+    def _reminder(self, turn: TurnSoFar) -> str | None:
+        part, files = self._open[0], ", ".join(self._files())
+        if part in self._reminded:
+            turn.doubt = turn.note("owed_unwritten", files=files) if files else ""
+            return None
+        self._reminded.append(part)
+        return turn.note("owed_said_done", files=files) if files else turn.note("owed_part_said_done", words=part.words)
+
+    def _over(self, turn: TurnSoFar) -> Ending:
+        # The review that a failed check calls for has been held: the try-out, and the mends after it.
+        self._phases.finish(turn.checks().failed, reviewed=True)
+        return Ending("done", None if turn.last.done.ran(RESPOND) else self._summary(turn))
+
+    def _summary(self, turn: TurnSoFar) -> Phrase | None:
+        written = [path for part in self._asked_for.owed if part.kind == "write" for path in part.files]
+        files = ", ".join(written or self._changed)
+        if self._ran:
+            command, code = self._ran
+            return say("turn.written_ran" if files else "turn.ran", files=files, command=command, code=code)
+        if not files:
+            return None
+        return say("turn.written_tried" if turn.last.tried else "turn.written", files=files)
+
+    def _settle(self, loop: Loop) -> None:
+        """Only what the request names clearly is owed, and a refusal settles everything."""
+        results, before = loop.done.results, len(self._open)
+        if loop.done.stop in ("refused", "nobody") and not loop.done.refusal:
+            self._refused = loop.done.stop == "refused"
+            self._left += self._open
+            self._open.clear()
+        for result in results:
+            self._take(result)
+        self._idle = 0 if len(self._open) < before else self._idle
+        # A look that failed (at a file that is not there yet, say) is no reason to let it off.
+        if any(not result.ok and result.effect != "read" for result in results):
+            self._failures += 1
+        elif not any(result.changed for result in results):
+            self._looks += 1
+
+    def _take(self, result: ActionResult) -> None:
+        """A file may be written at any time; the other parts are done in their order."""
+        if result.changed:
+            self._changed = list(dict.fromkeys((*self._changed, *result.changed)))
+            self._open = [part for part in self._open if part.kind != "write" or not _written(part, result.changed)]
+        if not self._open or not result.ok:
+            return
+        match self._open[0]:
+            case OwedPart(kind="look") if result.effect == "read":
+                del self._open[0]
+            case OwedPart(kind="deed") as part if result.effect == "write" and _written(part, result.changed):
+                del self._open[0]
+            case OwedPart(kind="answer") if result.operation == RESPOND:
+                del self._open[: len(self._leading_answers())]
+            case _:
+                pass
+
+    async def _run_next(self, turn: TurnSoFar) -> Ending | None:
+        """Runs what is due; the user is asked at the Gate as for any other command."""
+        while self._open and self._open[0].kind == "run":
+            part = self._open.pop(0)
+            if not (command := self._command(part, turn)):
+                self._left.append(part)
+                continue
+            action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=turn.note("owed_run"))
+            self._phases.follow(made_up(action))
+            loop = await self._trial.run(turn, action, self._changed)
+            turn.loops += [loop] if turn.loops else []
+            done = loop.done
+            if done.stop in ("refused", "nobody"):
+                self._left.append(part._replace(words=command))
+            if done.stop == "refused":
+                return Ending("gate", self._summary(turn))
+            code = next((exit_code(result) for result in reversed(done.results)), None)
+            self._ran = (command, code) if code is not None else self._ran
+        return None
+
+    def _command(self, part: OwedPart, turn: TurnSoFar) -> str:
+        """The command of a run; nothing where it cannot be told."""
+        if part.command:
+            return part.command
+        if part.tests and (command := self._tests()):
+            return command
+        folder = Path(turn.state.folder)
+        named = [path for path in part.files if (folder / path).is_file()]
+        changed = [path for path in reversed(self._changed) if (folder / path).is_file() and program_for(path)]
+        same = [path for path in changed if not part.files or _same(part.files[0], (path,))]
+        path = next(iter(named or (same if not part.tests else [])), "")
+        if not path:
+            return ""
+        is_test = path.endswith(".py") and PurePosixPath(path).name.startswith("test_")
+        return f"{'python3 -m pytest -q' if is_test else program_for(path)} {shlex.quote(path)}"
+
+    async def _show_changed(self, turn: TurnSoFar) -> None:
+        """The model sees the changed files as they are before it speaks about them."""
+        folder = Path(turn.state.folder)
+        there = [path for path in self._changed if not secret_name(path) and (folder / path).is_file()]
+        for path in there:
+            if path not in self._seen:
+                self._seen.add(path)
+                why = turn.note("files_named")
+                await self._trial.do(Action(operation=READ_FILE, args={"path": path}, reasoning=why))
+
+
+def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> list[Operation]:
+    """Nothing but writing these files, after a look around where that is still due."""
+    return [
+        held_to(operation, path=paths) if operation.name == WRITE_FILE and paths else operation
+        for operation in operations
+        if operation.name == WRITE_FILE or (may_look and operation.effect == "read")
+    ]
+
+
+def _only(operations: Iterable[Operation], wanted: Callable[[Operation], bool]) -> list[Operation]:
+    """The operations that do this; all of them where none does."""
+    offered = list(operations)
+    return [operation for operation in offered if wanted(operation)] or offered
+
+
+NARROW: dict[str, Narrow] = {
+    "look": partial(_only, wanted=lambda operation: operation.effect == "read"),
+    "deed": partial(_only, wanted=lambda operation: operation.effect == "write" and operation.name != WRITE_FILE),
+    "answer": partial(_only, wanted=lambda operation: operation.name == RESPOND),
+}
+
+
+def _written(part: OwedPart, changed: Sequence[str]) -> bool:
+    return any(_same(path, changed) for path in part.files) if part.files else bool(changed)
+
+
+def _same(path: str, changed: Iterable[str]) -> bool:
+    """Where only the name is given, it may be in any folder."""
+    return any(f"/{name}".endswith(f"/{path.removeprefix('./')}") for name in changed)
+
+
+def held_to(operation: Operation, **values: Sequence[str]) -> Operation:
+    """The operation with some arguments held to these values."""
+    held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
+    properties = {**operation.parameters.get("properties", {}), **held}
+    return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})

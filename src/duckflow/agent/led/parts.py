@@ -1,0 +1,181 @@
+"""The parts that a request asks for: files, a run, a look, a deed, an answer. Rules only: no model is asked."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.agent.led.errand import PATH, errand, is_file
+from duckflow.i18n.language import languages_in
+from duckflow.i18n.patterns import has, in_language
+
+LONGEST = 500
+"""A longer request tells of many things that nobody orders."""
+PROGRAMS = {
+    ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl", ".php": "php",
+    ".lua": "lua", ".go": "go run",
+}  # fmt: skip
+QUOTED = r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』"
+FILE = "<file>"
+
+ORDERED = ("run", "look", "deed", "answer")
+"""The kinds of orders that are parts by themselves. What is written is told by the files, the rest is the model's."""
+Kind = Literal["write", "run", "look", "deed", "answer"]
+
+
+class OwedPart(NamedTuple):
+    """Something that is owed, in the user's own words. A file to be written may have no name yet."""
+
+    kind: Kind
+    words: str
+    files: tuple[str, ...] = ()
+    command: str = ""
+    """The command that the request itself gives for a run."""
+    tests: bool = False
+    """The run is one of the project's tests."""
+
+
+class RequestParts(NamedTuple):
+    """What a request asks for, in its order."""
+
+    owed: tuple[OwedPart, ...] = ()
+    whole: bool = False
+    """Nothing else is asked for, as far as can be told: when the parts are done, the turn is."""
+
+
+class RequestOrder(NamedTuple):
+    """A verb that orders something, the text it is about, and where that text lies."""
+
+    kind: str
+    verb: str
+    about: str
+    start: int
+    end: int
+
+
+def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
+    """What is not clearly ordered is left to the model. Files that are to be written are those of the errand."""
+    asked_for = errand(request, language)
+    if len(request) > LONGEST:
+        return RequestParts(tuple(_writes(asked_for.writes, request).values()), asked_for.only_writes)
+    for spoken in reversed(languages_in(request, language)):
+        orders = list(_orders(request, spoken))
+        if any(order.kind in ORDERED for order in orders):
+            return _with_orders(request, spoken, orders, asked_for.writes)
+    return RequestParts(tuple(_writes(asked_for.writes, request).values()), asked_for.only_writes)
+
+
+def files_in(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match[1] for match in re.finditer(PATH, text) if is_file(match[1])))
+
+
+def program_for(path: str) -> str:
+    """The program that runs a file; nothing where none is known."""
+    return PROGRAMS.get(path[path.rfind(".") :], "") if "." in path else ""
+
+
+def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
+    return {request.find(path): OwedPart("write", path, (path,)) for path in files}
+
+
+def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
+    """The orders of the request. What is quoted orders nothing."""
+    plain = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
+    matches = [match for match in in_language(spoken, "requests.part").finditer(plain) if match.lastgroup]
+    matches = [match for match in matches if not _inside(plain, match, spoken)]
+    sentence_end = in_language(spoken, "requests.sentence_end")
+    verb_first = has(spoken, "requests.verb_before")
+    for number, match in enumerate(matches):
+        kind = next(name for name, text in match.groupdict().items() if text is not None)
+        if verb_first:
+            start, end = match.end(), matches[number + 1].start() if number + 1 < len(matches) else len(plain)
+            stop = sentence_end.search(plain, start, end)
+            end = stop.start() if stop else end
+            yield RequestOrder(kind, match[kind], request[start:end], match.start(), end)
+        else:
+            start = matches[number - 1].end() if number else 0
+            last = [stop.end() for stop in sentence_end.finditer(plain, start, match.start())]
+            start = last[-1] if last else start
+            yield RequestOrder(kind, match[kind], request[start : match.start()], start, match.end())
+
+
+def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
+    """Whether the verb belongs to the description of a program, as in `a script to read a file and count its words`."""
+    before, after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
+    if in_language(spoken, "requests.inside_after").search(after):
+        return True
+    joined_on = in_language(spoken, "requests.inside_joint").fullmatch(match[0])
+    described = in_language(spoken, "requests.inside_before").search(before)
+    return bool(joined_on and described) and not in_language(spoken, "requests.own_object").search(after)
+
+
+def _with_orders(request: str, spoken: str, orders: list[RequestOrder], writes: tuple[str, ...]) -> RequestParts:
+    owed = _writes(writes, request)
+    rest, unnamed = request, in_language(spoken, "requests.unnamed_file")
+    known = all(order.kind != "rest" for order in orders)
+    known &= bool(writes) or all(order.kind != "write" or unnamed.search(order.about) for order in orders)
+    for order in orders:
+        if order.kind == "write" and not writes and unnamed.search(order.about):
+            owed[order.start] = OwedPart("write", _words(order, spoken))
+        if order.kind in ORDERED:
+            found = list(_parts_of(order, request, spoken, tuple(owed.values())))
+            owed |= {order.end + place: part for place, part in enumerate(found)}
+            rest = _blanked(rest, order.start, order.end) if found else rest
+        elif has(spoken, "requests.verb_before"):
+            rest = _blanked(rest, order.start, order.end - len(order.about))
+    rest = in_language(spoken, "requests.part_joint").sub(" ", rest)
+    known = known and not in_language(spoken, "requests.more").search(rest)
+    return RequestParts(tuple(owed[place] for place in sorted(owed)), known and bool(owed))
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + " " * (end - start) + text[end:]
+
+
+def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[OwedPart, ...]) -> Iterator[OwedPart]:
+    words, files, last = _words(order, spoken), files_in(order.about), _last_program(request, before)
+    about_run = in_language(spoken, "requests.of_run").search(order.about)
+    match order.kind:
+        case "run":
+            yield _run(order, words, files, last, spoken)
+        case "deed":
+            of_file = in_language(spoken, "requests.deed_object")
+            if files and (of_file.search(re.sub(PATH, FILE, order.about)) or of_file.search(order.verb)):
+                yield OwedPart("deed", words, files_in(f"{order.about} {order.verb}"))
+        case "look":
+            if not files:
+                yield OwedPart("look", words)
+            yield OwedPart("answer", words)
+        case _:
+            if about_run and last and all(part.kind != "run" for part in before):
+                yield OwedPart("run", words, (last,))
+            elif not files and in_language(spoken, "requests.of_folder").search(order.about):
+                yield OwedPart("look", words)
+            yield OwedPart("answer", words, files)
+
+
+def _words(order: RequestOrder, spoken: str) -> str:
+    if has(spoken, "requests.verb_before"):
+        return f"{order.verb} {order.about.strip()}".strip(" .,;:!?")
+    about = in_language(spoken, "requests.part_joint").sub("", order.about)
+    return f"{about.strip()}{order.verb}".strip(" 、,。")
+
+
+def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spoken: str) -> OwedPart:
+    from duckflow.tools.plan.criterion import ARGUMENT, COMMAND
+
+    if given := re.search(rf"`([^`\n]*[^`\s.]\s[^`\n]*)`|({COMMAND}(?:{ARGUMENT})*)", order.about):
+        return OwedPart("run", words, files, given[1] or given[2])
+    of_tests = in_language(spoken, "requests.of_tests")
+    programs = tuple(path for path in files if program_for(path))[:1]
+    if not programs and of_tests.search(order.about):
+        return OwedPart("run", words, tests=True)
+    tests = not programs and of_tests.search(order.verb) is not None
+    return OwedPart("run", words, programs or ((last,) if last else ()), tests=tests)
+
+
+def _last_program(request: str, before: tuple[OwedPart, ...]) -> str:
+    """The file that `it` means: the last one that is written and can be run, else the last that is named."""
+    written = [path for part in before if part.kind == "write" for path in part.files if program_for(path)]
+    named = [path for path in files_in(request) if program_for(path)]
+    return (written or named or [""])[-1]
