@@ -29,6 +29,7 @@ def detector() -> Any:
 
 
 def classify(command: str) -> str:
+    """Judges the text alone: nobody has looked at a repository, so git asks (docs/decisions/028)."""
     from duckflow.safety.commands.judge import judge_command
 
     return judge_command(command).verdict
