@@ -87,7 +87,7 @@ constraints: $(VENV)/.dev
 	  --extra local --extra build -o constraints/run.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --extra local --extra providers --extra web --extra fleet --extra telemetry --extra dev --extra build -o constraints/dev.txt pyproject.toml
+	  --extra local --extra keyring --extra web --extra fleet --extra telemetry --extra dev --extra build -o constraints/dev.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

@@ -251,4 +251,4 @@ async def test_a_reply_that_a_filter_took_away_is_told_as_such(tmp_path: Path, n
     story = Story(tmp_path, [ScriptedReply("", finish="refusal")], native=native)
     assert await story.tell("Tell me all") == "provider"
     why = story.ending().why
-    assert why and why.key == "model.content_refused" and len(story.model.requests) == 1
+    assert why and why.key == "model.ended.refusal" and len(story.model.requests) == 1

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import Event
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.settings import LlmSettings
 from tests.journeys.working_jobs import STEPS, CarefulStory, begin_or_go_on
 
@@ -112,7 +112,7 @@ async def test_the_models_server_is_killed(tmp_path: Path, point: int) -> None:
     try:
         story = CarefulStory(tmp_path)
         endpoint = Endpoint("reader", f"http://127.0.0.1:{port}/v1", (), tools=True)
-        story.provider = OpenAICompatible(endpoint, "reader", settings=IMPATIENT)
+        story.provider = EndpointModel(endpoint, "reader", settings=IMPATIENT)
 
         def watch(_: Event) -> None:
             if story.session.state.event_count == at:

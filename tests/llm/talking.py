@@ -5,9 +5,9 @@ from typing import Any
 from fake_endpoint import FakeEndpoint
 
 from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Provider, Request, Retrying
 from duckflow.llm.settings import LlmSettings
 
@@ -35,8 +35,8 @@ AS_JSON = Request(HELLO.messages, schema=SCHEMA)
 
 def provider_for(
     server: FakeEndpoint, settings: LlmSettings = QUICK, key: Key | None = None, book: AbilityBook | None = None
-) -> OpenAICompatible:
-    return OpenAICompatible(Endpoint("fake", server.url, ("FAKE_API_KEY",)), "duck-1", key, settings, book)
+) -> EndpointModel:
+    return EndpointModel(Endpoint("fake", server.url, ("FAKE_API_KEY",)), "duck-1", key, settings, book)
 
 
 async def collect(provider: Provider, request: Request = HELLO) -> list[Chunk]:

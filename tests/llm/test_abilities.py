@@ -86,7 +86,7 @@ async def test_a_limit_too_large_is_left_out_but_not_held_against_the_endpoint(t
     assert server.received[-1]["max_tokens"] == 50
 
 
-LOWERED = Abilities(format="object", temperature=False)
+LOWERED = Abilities(format="object", lacks=frozenset({"temperature"}))
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,10 @@ from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.provider import Provider
 
 NOWHERE = Places(Path("nowhere"))
-WITHOUT_EXTRA = """
-import asyncio, sys
-from pathlib import Path
-sys.modules["pydantic_ai"] = None
-from duckflow.errors import UsageError
-from duckflow.llm.connect import Places, connect
-from duckflow.llm.discover import discover
-from duckflow.llm.local.settings import LocalSettings
-from duckflow.llm.settings import LlmSettings
-choice = asyncio.run(discover("anthropic:claude", LlmSettings(), {"ANTHROPIC_API_KEY": "k"}))
-try:
-    connect(choice, LlmSettings(), LocalSettings(), Places(Path("nowhere")), {})
-except UsageError as error:
-    print(error.key, error.values["extra"])
-"""
 LIGHT = """
 import sys
 import duckflow.llm.connect, duckflow.llm.discover
-heavy = {"httpx", "pydantic_ai", "keyring", "xllamacpp", "json_repair", "anyio"}
+heavy = {"httpx", "keyring", "xllamacpp", "json_repair", "anyio"}
 print(sorted(heavy & sys.modules.keys()))
 """
 
@@ -87,10 +72,6 @@ async def test_the_embedded_model_without_its_weights_says_so(tmp_path: Path) ->
 async def test_an_embedded_model_nobody_knows(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         await provider_named("local:gpt-9", {}, Places(tmp_path))
-
-
-def test_without_the_extra_the_way_to_get_it_is_said() -> None:
-    assert run(WITHOUT_EXTRA) == "model.extra_missing providers"
 
 
 def test_looking_for_a_model_imports_nothing_heavy() -> None:

@@ -40,14 +40,14 @@ def alone(nowhere: str, **servers: str) -> LlmSettings:
 @pytest.mark.parametrize(
     ("name", "kind", "url", "model"),
     [
-        ("openai:gpt-5-mini", "openai", "https://api.openai.com/v1", "gpt-5-mini"),
-        ("OpenAI", "openai", "https://api.openai.com/v1", "gpt-5-mini"),
-        ("openrouter:qwen/qwen3-coder:free", "openai", "https://openrouter.ai/api/v1", "qwen/qwen3-coder:free"),
-        ("ollama:llama3:8b", "openai", "http://127.0.0.1:11434/v1", "llama3:8b"),
-        ("groq", "openai", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
-        ("anthropic:claude-opus-5", "bridge", "", "claude-opus-5"),
-        ("google:gemini-4", "bridge", "", "gemini-4"),
-        ("bedrock:some.model-v1:0", "bridge", "", "some.model-v1:0"),
+        ("openai:gpt-5-mini", "endpoint", "https://api.openai.com/v1", "gpt-5-mini"),
+        ("OpenAI", "endpoint", "https://api.openai.com/v1", "gpt-5-mini"),
+        ("openrouter:qwen/qwen3-coder:free", "endpoint", "https://openrouter.ai/api/v1", "qwen/qwen3-coder:free"),
+        ("ollama:llama3:8b", "endpoint", "http://127.0.0.1:11434/v1", "llama3:8b"),
+        ("groq", "endpoint", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),
+        ("anthropic:claude-opus-5", "endpoint", "https://api.anthropic.com", "claude-opus-5"),
+        ("google:gemini-4", "endpoint", "https://generativelanguage.googleapis.com/v1beta", "gemini-4"),
+        ("cohere:command-a", "endpoint", "https://api.cohere.ai/compatibility/v1", "command-a"),
     ],
 )
 async def test_a_name_says_where(name: str, kind: str, url: str, model: str) -> None:
@@ -200,7 +200,7 @@ async def test_a_key_does_not_follow_a_known_name_to_another_address() -> None:
     [
         ("opnai:gpt-5", {}, "model.unknown_endpoint"),
         ("gpt-5", {}, "model.bare_name"),
-        ("bedrock", {}, "model.name_missing"),
+        ("azure:gpt-5", {}, "model.endpoint_without_address"),
         ("openai:x", {"OPENAI_BASE_URL": "localhost:8000/v1"}, "model.bad_address"),
         ("openai:x", {"OPENAI_BASE_URL": "http://host:port/v1"}, "model.bad_address"),
         ("openai:x", {"OPENAI_API_KEY": "ключ"}, "model.key_malformed"),

@@ -8,9 +8,9 @@ from fake_endpoint import Exchange, FakeEndpoint, bodies, refuses, says
 from talking import AS_JSON, QUICK, collect, provider_for
 
 from duckflow.errors import ContextTooLong, ProviderRefused, ProviderUnreachable
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
-from duckflow.llm.openai_compatible import OpenAICompatible
 
 SECRET = "sk-very-secret-9f8e7d6c"
 
@@ -115,5 +115,5 @@ async def test_an_https_address_that_does_not_speak_it() -> None:
     with FakeEndpoint(says("hi")) as server:
         secure = Endpoint("fake", server.url.replace("http:", "https:"))
         with pytest.raises(ProviderUnreachable) as caught:
-            await collect(OpenAICompatible(secure, "duck-1", None, QUICK))
+            await collect(EndpointModel(secure, "duck-1", None, QUICK))
     assert caught.value.key == "model.certificate_refused"

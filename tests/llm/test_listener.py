@@ -116,7 +116,8 @@ async def test_an_endpoint_that_does_not_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("finish", "reason"), [("length", "length"), ("content_filter", "refusal"), ("tool_calls", "stop")]
+    ("finish", "reason"),
+    [("length", "length"), ("content_filter", "filtered"), ("tool_calls", "stop"), ("odd", "unknown")],
 )
 async def test_reasons(finish: str, reason: str) -> None:
     with FakeEndpoint(says("so", finish=finish)) as server:

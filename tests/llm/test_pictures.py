@@ -7,13 +7,13 @@ from typing import Any, cast
 import pytest
 from fake_endpoint import FakeEndpoint, refuses, says
 from talking import QUICK, collect, provider_for
-from test_bridge import bridge_to, tells
+from test_anthropic import claude_at, tells
 from test_wires import responded, speaker
 
 from duckflow.errors import PicturesRefused
 from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import PromptMessage, Provider, Request
 from duckflow.llm.usage import estimate_request
 from duckflow.state.message import ToolCall, ToolSpec
@@ -62,14 +62,14 @@ async def test_the_responses_wire_has_a_form_of_its_own() -> None:
     content = next(one["content"] for one in given if isinstance(one["content"], list))
     assert content == [
         {"type": "input_text", "text": "look"},
-        {"type": "input_image", "image_url": url("one", "image/png")},
-        {"type": "input_image", "image_url": url("two", "image/gif")},
+        {"type": "input_image", "image_url": url("one", "image/png"), "detail": "auto"},
+        {"type": "input_image", "image_url": url("two", "image/gif"), "detail": "auto"},
     ]
 
 
-async def test_the_bridge_gives_them_in_the_vendors_form() -> None:
+async def test_claude_gets_them_in_the_vendors_form() -> None:
     with FakeEndpoint(tells("a duck")) as server:
-        provider = bridge_to(server)
+        provider = claude_at(server)
         assert provider.takes_pictures
         content = cast("list[dict[str, Any]]", (await sent(provider, server))["messages"][0]["content"])
     assert content[0]["text"] == "look"
@@ -106,9 +106,9 @@ async def test_pictures_of_results_follow_them_in_every_wire() -> None:
         await collect(speaker("openai", server, "gpt-5.2"), CALLED)
         given = server.received[-1]["input"]
     assert [one["type"] for one in given[-3:-1]] == ["function_call_output"] * 2
-    assert given[-1]["content"][1] == {"type": "input_image", "image_url": url("one", "image/png")}
+    assert given[-1]["content"][1] == {"type": "input_image", "image_url": url("one", "image/png"), "detail": "auto"}
     with FakeEndpoint(tells("a duck")) as server:
-        await collect(bridge_to(server), CALLED)
+        await collect(claude_at(server), CALLED)
         content = cast("list[dict[str, Any]]", server.received[-1]["messages"][-1]["content"])
     assert [one["type"] for one in content] == ["tool_result", "tool_result", "text", "image"]
 
@@ -164,7 +164,7 @@ async def test_a_model_that_refuses_pictures_is_remembered_as_blind(tmp_path: Pa
     ],
 )
 async def test_a_picture_that_cannot_be_used_does_not_make_a_model_blind(status: int, message: str) -> None:
-    for answer, provider in ((refuses(status, message), provider_for), (refuses(status, message), bridge_to)):
+    for answer, provider in ((refuses(status, message), provider_for), (refuses(status, message), claude_at)):
         with FakeEndpoint(answer) as server:
             asked = provider(server)
             with pytest.raises(PicturesRefused) as problem:
@@ -179,9 +179,9 @@ async def test_a_servers_own_trouble_says_nothing_of_pictures() -> None:
         assert provider.takes_pictures is None and len(server.received) == 2
 
 
-async def test_the_bridge_learns_that_a_model_is_blind() -> None:
+async def test_it_is_learned_of_claude_that_a_model_is_blind() -> None:
     with FakeEndpoint(refuses(400, "this model does not support image input")) as server:
-        provider = bridge_to(server)
+        provider = claude_at(server)
         with pytest.raises(PicturesRefused):
             await collect(provider, LOOK)
         assert provider.takes_pictures is False
@@ -198,7 +198,7 @@ async def test_the_bridge_learns_that_a_model_is_blind() -> None:
     ],
 )
 def test_what_is_known_of_a_model_is_known_before_it_is_asked(endpoint: str, model: str, sees: bool | None) -> None:
-    provider = OpenAICompatible(Endpoint(endpoint, "http://127.0.0.1:9/v1"), model, None, QUICK)
+    provider = EndpointModel(Endpoint(endpoint, "http://127.0.0.1:9/v1"), model, None, QUICK)
     assert provider.takes_pictures is sees
 
 

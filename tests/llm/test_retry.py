@@ -10,8 +10,8 @@ from fake_endpoint import Answer, FakeEndpoint, bodies, breaks_off, chunk, refus
 from talking import HELLO, QUICK, collect, provider_for, retries, text_of
 
 from duckflow.errors import ProviderRefused, ProviderUnreachable
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import Delta, Finished, Retrying
 
 
@@ -97,7 +97,7 @@ async def test_a_refused_connection_on_this_machine_is_told_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        provider = OpenAICompatible(Endpoint("ollama", url), "duck-1", None, QUICK)
+        provider = EndpointModel(Endpoint("ollama", url), "duck-1", None, QUICK)
         with pytest.raises(ProviderUnreachable) as caught:
             await anext(provider.stream(HELLO))
         await provider.aclose()
@@ -109,13 +109,13 @@ async def test_a_refused_connection_on_this_machine_is_told_at_once() -> None:
 async def test_a_refused_connection_elsewhere_is_tried_again() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        provider = OpenAICompatible(Endpoint("far", f"http://0.0.0.0:{taken.getsockname()[1]}/v1"), "x", None, QUICK)
+        provider = EndpointModel(Endpoint("far", f"http://0.0.0.0:{taken.getsockname()[1]}/v1"), "x", None, QUICK)
         assert isinstance(await anext(provider.stream(HELLO)), Retrying)
         await provider.aclose()
 
 
 async def test_a_host_that_does_not_exist() -> None:
-    provider = OpenAICompatible(Endpoint("nowhere", "http://duck.invalid/v1"), "duck-1", None, QUICK)
+    provider = EndpointModel(Endpoint("nowhere", "http://duck.invalid/v1"), "duck-1", None, QUICK)
     with pytest.raises(ProviderUnreachable) as caught:
         await collect(provider)
     assert caught.value.values["where"] == "http://duck.invalid/v1"

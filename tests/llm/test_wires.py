@@ -10,8 +10,8 @@ from fake_endpoint import Answer, FakeEndpoint, chunk, refuses, says, sends
 from talking import QUICK, collect, finished, text_of
 
 from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import KNOWN, Endpoint
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import PromptMessage, Request, Thought
 from duckflow.state.message import ToolCall, ToolSpec
 from tests.journeys.story import Story, decide, respond
@@ -27,11 +27,11 @@ def named(name: str, server: FakeEndpoint, **changed: Any) -> Endpoint:
     return known._replace(base_url=server.url, key_needed=False, **changed)
 
 
-def speaker(name: str, server: FakeEndpoint, model: str, book: AbilityBook | None = None) -> OpenAICompatible:
-    return OpenAICompatible(named(name, server), model, None, QUICK, book)
+def speaker(name: str, server: FakeEndpoint, model: str, book: AbilityBook | None = None) -> EndpointModel:
+    return EndpointModel(named(name, server), model, None, QUICK, book)
 
 
-def story_of(provider: OpenAICompatible, top: Path) -> Story:
+def story_of(provider: EndpointModel, top: Path) -> Story:
     story = Story(top, [])
     story.provider = provider
     for name in ("a.txt", "b.txt"):
@@ -115,7 +115,7 @@ async def test_who_points_to_the_responses_wire_is_followed_there_and_remembered
     told = "Function tools with reasoning_effort are not supported in /v1/chat/completions. Use /v1/responses instead."
     with FakeEndpoint(refuses(400, told), responded(calls=False)) as server:
         for _ in range(2):
-            provider = OpenAICompatible(Endpoint("gateway", server.url), "quack-1", None, QUICK, book)
+            provider = EndpointModel(Endpoint("gateway", server.url), "quack-1", None, QUICK, book)
             assert text_of(await collect(provider, ASKED)) == "Both are there."
     assert server.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
 
@@ -137,7 +137,7 @@ def call(name: str, path: str, **more: Any) -> dict[str, Any]:
 END = chunk(finish="tool_calls")
 
 
-async def done_with(provider: OpenAICompatible, top: Path, server: FakeEndpoint) -> dict[str, Any]:
+async def done_with(provider: EndpointModel, top: Path, server: FakeEndpoint) -> dict[str, Any]:
     """Both files are read and it is said: the assistant's message as it goes back."""
     story = story_of(provider, top)
     assert await story.tell("read both files") == "done"
@@ -190,7 +190,7 @@ async def test_mistral_gets_ids_of_nine_letters_whoever_made_them() -> None:
 async def test_ollama_gives_every_call_the_same_index(tmp_path: Path) -> None:
     one, other = call(READ, "a.txt", index=0, id="call_a1"), call(READ, "b.txt", index=0, id="call_b2")
     with FakeEndpoint(sends(called(one), called(other), END), says("Read.")) as server:
-        provider = OpenAICompatible(
+        provider = EndpointModel(
             named("ollama", server), "qwen3-coder:480b", None, QUICK.model_copy(update={"window": 65_536})
         )
         await done_with(provider, tmp_path, server)
@@ -208,7 +208,7 @@ async def test_nothing_is_said_about_the_choice_of_tools() -> None:
 async def test_llama_cpp_writes_the_call_into_the_text(tmp_path: Path) -> None:
     written = json.dumps({"name": READ, "arguments": {"path": "a.txt"}})
     with FakeEndpoint(says(written[:9], written[9:]), says(json.dumps(decide(respond("It says so."))))) as server:
-        provider = OpenAICompatible(
+        provider = EndpointModel(
             named("llama.cpp", server), "some-70b", None, QUICK.model_copy(update={"window": 65_536})
         )
         story = story_of(provider, tmp_path)
@@ -221,6 +221,6 @@ async def test_what_nobody_knows_of_a_call_goes_back_with_it(tmp_path: Path) -> 
     new = call(READ, "a.txt", index=0, id="c0", provenance={"seal": 7})
     other = call(READ, "b.txt", index=1, id="c1")
     with FakeEndpoint(sends(called(new, other), END), says("Read.")) as server:
-        provider = OpenAICompatible(Endpoint("new", server.url, tools=True), "quack-2", None, QUICK)
+        provider = EndpointModel(Endpoint("new", server.url, tools=True), "quack-2", None, QUICK)
         back = await done_with(provider, tmp_path, server)
     assert back["tool_calls"][0]["provenance"] == {"seal": 7}

@@ -119,7 +119,7 @@ class Bodies:
         for _ in range(CONTINUATIONS + 1):
             reply = await self.call(prompt if not text else (*prompt, *self._compiler.go_on(language, text)), kind)
             text += reply.text
-            if reply.finish == "refusal":
+            if reply.broke_off:
                 raise ToolError("the model refused to write this text", "model.refused_body")
             body = clean_body(text, kind)
             if reply.finish == "stop" and body.text.strip():
@@ -160,7 +160,7 @@ class ProcedureCalls:
         most = settings.inline_tokens if procedure == "tasks" else settings.plan_tokens
         room = max(256, min(most, window // 2))
         reply = await self._connection.call(Request(messages, schema=schema, max_tokens=room), NotShown, "body")
-        if reply.finish == "refusal":
+        if reply.broke_off:
             raise ReplyUnusable("the model refused")
         if reply.finish == "length":
             raise ReplyUnusable(

@@ -10,9 +10,20 @@ from typing import Literal, NamedTuple, Protocol
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import StateOwner
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
-from duckflow.events.types import Event, ModelChosen, StreamReset, TextStreamed, UsageReported, Waiting
+from duckflow.events.types import Event, ModelChosen, Noticed, StreamReset, TextStreamed, UsageReported, Waiting
 from duckflow.forms.form import Form
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Provider, Reply, Request, Retrying, Thought
+from duckflow.llm.provider import (
+    CallDelta,
+    Chunk,
+    Delta,
+    Finished,
+    Provider,
+    Remark,
+    Reply,
+    Request,
+    Retrying,
+    Thought,
+)
 from duckflow.llm.usage import estimate_request
 from duckflow.memory.settings import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
@@ -241,6 +252,8 @@ class ModelConnection:
                         live, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
+                    case Remark():
+                        self._session.emit(Noticed(what=chunk.what))
                     case Finished():
                         if text := live.end():
                             emit(TextStreamed(text=text, channel=channel or "body"))
@@ -248,7 +261,7 @@ class ModelConnection:
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         self._factor = tokens / guessed if tokens and guessed else self._factor
-                        return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra)
+                        return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra, chunk.raw)
         raise ModelError("model.no_end", model=provider.model)
 
 

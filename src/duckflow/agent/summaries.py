@@ -10,7 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
 from duckflow.i18n.patterns import begins
-from duckflow.llm.provider import CallDelta, Delta, Finished, Request, Retrying, Thought
+from duckflow.llm.provider import CallDelta, Delta, Finished, Remark, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import clip, estimate
 from duckflow.prompts.compile import Compiler
@@ -96,7 +96,7 @@ class Summarizer:
                     case Finished():
                         self._session.emit(UsageReported(model=provider.model, usage=chunk.usage))
                         return "".join(pieces) if chunk.reason == "stop" else ""
-                    case CallDelta() | Thought():
+                    case CallDelta() | Thought() | Remark():
                         pass
         return ""
 

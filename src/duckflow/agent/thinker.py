@@ -39,12 +39,17 @@ from duckflow.state.action import RESPOND, Action, Decision, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, PromptMessage
+from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Review
 from duckflow.state.phrase import said, say
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import talk_operations
 
 SHRINKS = 2
+REFUSAL_SHOWN = 400
+MALFORMED = (
+    "The call could not be formed, so nothing was done. Make it again: an offered tool, with plain JSON."
+)
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
 """Some of the operations that are offered, or all of them with fewer arguments."""
 
@@ -145,8 +150,12 @@ class Thinker:
 
     async def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
         """A broken reply takes seconds to mend, so it is read in a thread."""
-        if reply.finish == "refusal" and not (reply.text.strip() or reply.calls):
-            raise ProviderRefused("model.content_refused", model=state.model, detail="content_filter")
+        if reply.finish == "malformed":
+            raise ReplyUnusable(MALFORMED)
+        if reply.broke_off:
+            detail = shorten(reply.text.strip(), REFUSAL_SHOWN) or reply.raw or "-"
+            shown = detail if reply.finish == "refusal" else reply.raw or "-"
+            raise ProviderRefused(f"model.ended.{reply.finish}", model=state.model, detail=shown)
         reading = await asyncio.to_thread(model.form.read, reply, self._compiler.operations(), state)
         if reading.ignores_tools:
             model.provider.forgo_tools()

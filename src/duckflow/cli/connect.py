@@ -36,7 +36,7 @@ async def find_named_model(setup: Setup, session: Session, name: str) -> Connect
     from duckflow.llm.discover import Discovery, check_listed
 
     choice = await Discovery(setup.settings.llm, os.environ).named(name, say("model.chosen.chat"))
-    if choice.kind == "openai" and choice.endpoint:
+    if choice.endpoint:
         await check_listed(choice.endpoint, choice.model, choice.key)
     if choice.kind == "embedded":
         require_weights(choice.model, setup.paths)

@@ -10,7 +10,7 @@ from duckflow.state.phrase import Phrase
 class ModelChoice(NamedTuple):
     """The outcome of the search for a model; nothing has been built or asked yet."""
 
-    kind: Literal["openai", "bridge", "embedded", "scripted"]
+    kind: Literal["endpoint", "embedded", "scripted"]
     model: str
     """Its name at the endpoint; the name of the weights; the path of the script."""
     why: Phrase

@@ -15,6 +15,7 @@ from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
 from duckflow.llm.retry import Setback
+from duckflow.llm.wires.wire import wire_named
 
 KEEP_ALIVE_SECONDS = 30.0
 
@@ -22,7 +23,7 @@ KEEP_ALIVE_SECONDS = 30.0
 def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> httpx.AsyncClient:
     headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity"}
     if key:
-        headers["authorization"] = f"Bearer {key.secret}"
+        headers |= wire_named(endpoint.wire).headers(key)
     return httpx.AsyncClient(
         headers=headers,
         # Loading the certificates takes 30 ms, and plain http has no use for them. Redirects are not followed, so

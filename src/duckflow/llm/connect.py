@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.errors import UsageError
 from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import Endpoint
@@ -35,13 +34,11 @@ def connect(
             return Scripted.from_file(Path(choice.model).expanduser())
         case "embedded":
             return _embedded(choice.model, settings, local, places, environ)
-        case "openai":
-            from duckflow.llm.openai_compatible import OpenAICompatible
+        case "endpoint":
+            from duckflow.llm.endpoint_model import EndpointModel
 
             book = AbilityBook(places.abilities, settings.abilities_days)
-            return OpenAICompatible(_keyed(choice), choice.model, choice.key, settings, book)
-        case "bridge":
-            return _bridge(_keyed(choice), choice, settings)
+            return EndpointModel(_keyed(choice), choice.model, choice.key, settings, book)
 
 
 def _keyed(choice: ModelChoice) -> Endpoint:
@@ -49,14 +46,6 @@ def _keyed(choice: ModelChoice) -> Endpoint:
     if endpoint.needs_key and choice.key is None:
         raise key_refused(endpoint, None)
     return endpoint
-
-
-def _bridge(endpoint: Endpoint, choice: ModelChoice, settings: LlmSettings) -> Provider:
-    try:
-        from duckflow.llm.bridge import Bridge
-    except ImportError:
-        raise UsageError("model.extra_missing", endpoint=endpoint.name, extra="providers") from None
-    return Bridge(endpoint, choice.model, choice.key, settings)
 
 
 def _embedded(

@@ -11,7 +11,7 @@ from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
 from duckflow.llm.failures import Failures
-from duckflow.llm.json_fields import as_count, as_table
+from duckflow.llm.json_fields import as_count, as_table, text_of
 from duckflow.llm.keys import Key, find_key, key_in_environment
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase, say
@@ -19,7 +19,8 @@ from duckflow.state.phrase import Phrase, say
 NO_CHAT = r"(?i)embed|rerank|whisper|\btts\b|moderation|dall-e|bge-"
 CHECK_SECONDS = 5.0
 NEAR = 3
-WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx")
+WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "n_ctx",
+           "max_input_tokens", "inputTokenLimit")  # fmt: skip
 
 
 class Listed(NamedTuple):
@@ -51,11 +52,12 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
     import httpx
 
     from duckflow.llm.client import open_client, setback_of
+    from duckflow.llm.wires.wire import wire_named
 
     failures = Failures(endpoint, "", key)
     try:
         async with open_client(endpoint, key, seconds) as client, asyncio.timeout(seconds):
-            response = await client.get(f"{endpoint.base_url}/models")
+            response = await client.get(endpoint.base_url + wire_named(endpoint.wire).listing)
     except TimeoutError:
         raise failures.timed_out(seconds).error from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -63,7 +65,8 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
     if not response.is_success:
         raise failures.of_status(response.status_code, response.headers, response.text).error
     try:
-        models = _chatting(endpoint, as_table(response.json()).get("data"))
+        answer = as_table(response.json())
+        models = _chatting(endpoint, answer.get("data", answer.get("models")))
     except (ValueError, RecursionError):
         models = []
     if not models:
@@ -90,15 +93,14 @@ def _same(wanted: str, listed: str) -> bool:
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
     found: list[Listed] = []
     for entry in map(as_table, cast("list[Any]", entries) if isinstance(entries, list) else []):
-        name = entry.get("id")
-        if isinstance(name, str) and name and not re.search(NO_CHAT, name):
+        name = text_of(entry, "id", "name").removeprefix("models/")
+        if name and not re.search(NO_CHAT, name):
             said = entry | as_table(entry.get("meta"))
             window = next((size for field in WINDOWS if (size := as_count(said.get(field)))), 0)
             found.append(Listed(endpoint, name, window))
     return found
 
 
-BRIDGE_PACKAGE = "pydantic_ai"
 EMBEDDED_PACKAGE = "xllamacpp"
 LISTING_SECONDS = 5.0
 
@@ -148,23 +150,21 @@ class Discovery:
     async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
         key = find_key(endpoint, self._environ)
         model = model or endpoint.model
-        if not model and endpoint.kind == "bridge":
-            raise UsageError("model.name_missing", endpoint=endpoint.name)
+        if not endpoint.base_url:
+            raise UsageError("model.endpoint_without_address", name=endpoint.name)
         if not model:
             models = await list_models(endpoint, key, LISTING_SECONDS)
             if not models:
                 raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
             endpoint, model = _with_window(models[0]), models[0].model
-        return ModelChoice(endpoint.kind, model, why, endpoint, key, tuple(self._notes))
+        return ModelChoice("endpoint", model, why, endpoint, key, tuple(self._notes))
 
     async def _by_environment(self) -> ModelChoice | None:
         for endpoint in (self._known[name] for name in KEYED):
             key = key_in_environment(endpoint, self._environ)
-            if key is not None and endpoint.kind == "bridge" and find_spec(BRIDGE_PACKAGE) is None:
-                self._notes.append(say("model.key_unused", variable=key.source, endpoint=endpoint.name))
-            elif key is not None:
+            if key is not None:
                 return await self._at(endpoint, "", say("model.chosen.environment", variable=key.source))
-            elif endpoint.name == "openai" and not endpoint.key_needed:
+            if endpoint.name == "openai" and not endpoint.key_needed:
                 return await self._at(endpoint, "", say("model.chosen.address", where=endpoint.where))
         return None
 
@@ -177,7 +177,7 @@ class Discovery:
         why = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
         model = endpoint.model or found.model
         return ModelChoice(
-            endpoint.kind, model, why, endpoint, key_in_environment(endpoint, self._environ), tuple(self._notes)
+            "endpoint", model, why, endpoint, key_in_environment(endpoint, self._environ), tuple(self._notes)
         )
 
     def _embedded(self) -> ModelChoice:

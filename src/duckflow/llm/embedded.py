@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Protocol
 
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
 from duckflow.llm.local.prefixes import Prefixes
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import Chunk, Finished, Request
 from duckflow.llm.settings import LlmSettings
 
@@ -50,7 +50,7 @@ class Embedded:
         self._model = model
         self._window = window
         self._settings = settings
-        self._speaker: OpenAICompatible | None = None
+        self._speaker: EndpointModel | None = None
 
     def __repr__(self) -> str:
         return f"Embedded({self.model!r})"
@@ -97,7 +97,7 @@ class Embedded:
         finally:
             await self._server.aclose()
 
-    async def _ready(self) -> OpenAICompatible:
+    async def _ready(self) -> EndpointModel:
         if self._speaker is not None and self._server.alive():
             return self._speaker
         await self._hang_up()
@@ -106,7 +106,7 @@ class Embedded:
         # Somebody else may have waited for the same start.
         if self._speaker is None:
             endpoint, key = Endpoint(NAME, self._server.url), Key(self._server.key, NAME)
-            self._speaker = OpenAICompatible(endpoint, self._model, key, self._settings)
+            self._speaker = EndpointModel(endpoint, self._model, key, self._settings)
         return self._speaker
 
     async def _hang_up(self) -> None:

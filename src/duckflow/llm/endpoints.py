@@ -1,17 +1,18 @@
 """Where models are served: the known endpoints, and the user's own."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from duckflow.errors import UsageError
-from duckflow.llm.settings import EndpointSettings
+from duckflow.llm.settings import EndpointSettings, WireName
 
+BEDROCK_REGION = "us-east-1"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Endpoint(NamedTuple):
-    """An address that serves models. `kind` says who speaks to it: Duckflow itself, or the bridge."""
+    """An address that serves models, and the habits of whoever serves them."""
 
     name: str
     base_url: str = ""
@@ -19,7 +20,7 @@ class Endpoint(NamedTuple):
     """Environment variables that may hold the key; the first that is set wins."""
     model: str = ""
     """The model to use when none is named; empty: the first one it lists."""
-    kind: Literal["openai", "bridge"] = "openai"
+    wire: WireName = "chat"
     key_needed: bool = True
     in_keyring: bool = True
     """Whether a key stored under this name is meant for this address."""
@@ -30,10 +31,15 @@ class Endpoint(NamedTuple):
     """What is added to every request."""
     tools: bool = False
     """Its models are known to call tools; elsewhere it is tried with the first request."""
-    responses: bool = False
-    """Its reasoning models are spoken to on the Responses wire."""
+    cache_key: bool = False
+    """Takes a key by which requests with the same beginning find each other."""
+    cache_marks: str = ""
+    """The beginning of the names of models that keep only what is marked in their cache."""
     short_ids: bool = False
     """Ids of calls have nine letters and digits."""
+
+    def cache_marks_for(self, model: str) -> bool:
+        return bool(self.cache_marks) and model.startswith(self.cache_marks)
 
     @property
     def where(self) -> str:
@@ -62,7 +68,8 @@ KNOWN: tuple[Endpoint, ...] = (
         "gpt-5-mini",
         reply_limit="max_completion_tokens",
         tools=True,
-        responses=True,
+        wire="responses",
+        cache_key=True,
     ),
     Endpoint(
         "openrouter",
@@ -70,6 +77,7 @@ KNOWN: tuple[Endpoint, ...] = (
         ("OPENROUTER_API_KEY",),
         "openai/gpt-5-mini",
         extra=(("usage", {"include": True}),),
+        cache_marks="anthropic/",
     ),
     Endpoint("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "openai/gpt-oss-120b", tools=True),
     Endpoint(
@@ -105,13 +113,31 @@ KNOWN: tuple[Endpoint, ...] = (
     Endpoint("lmstudio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), key_needed=False),
     Endpoint("llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), key_needed=False),
     Endpoint("vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), key_needed=False),
-    Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), "claude-sonnet-5", kind="bridge"),
-    Endpoint("google", "", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), "gemini-flash-latest", kind="bridge"),
-    Endpoint("google-cloud", kind="bridge", key_needed=False),
-    Endpoint("bedrock", kind="bridge", key_needed=False),
-    Endpoint("azure", "", ("AZURE_OPENAI_API_KEY",), kind="bridge", key_needed=False),
-    Endpoint("cohere", "", ("CO_API_KEY",), kind="bridge"),
-    Endpoint("huggingface", "", ("HF_TOKEN",), kind="bridge"),
+    Endpoint(
+        "anthropic",
+        "https://api.anthropic.com",
+        ("ANTHROPIC_API_KEY",),
+        "claude-sonnet-5",
+        wire="anthropic",
+        tools=True,
+    ),
+    Endpoint(
+        "google",
+        "https://generativelanguage.googleapis.com/v1beta",
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        "gemini-flash-latest",
+        wire="google",
+        tools=True,
+    ),
+    Endpoint(
+        "google-cloud", "https://aiplatform.googleapis.com/v1/publishers/google", ("GOOGLE_API_KEY",), wire="google"
+    ),
+    Endpoint(
+        "bedrock", f"https://bedrock-runtime.{BEDROCK_REGION}.amazonaws.com/openai/v1", ("AWS_BEARER_TOKEN_BEDROCK",)
+    ),
+    Endpoint("azure", "", ("AZURE_OPENAI_API_KEY",), tools=True),
+    Endpoint("cohere", "https://api.cohere.ai/compatibility/v1", ("CO_API_KEY",)),
+    Endpoint("huggingface", "https://router.huggingface.co/v1", ("HF_TOKEN",)),
 )
 
 KEYED: tuple[str, ...] = ("openai", "openrouter", "groq", "gemini", "deepseek", "mistral", "xai", "anthropic")
@@ -135,16 +161,21 @@ def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
     if given.base_url:
         # A key is for the address it was made for: another address gets only the key that is named for it.
         url = checked_address(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
-        known = endpoint.base_url or endpoint.kind == "bridge"
-        endpoint = endpoint._replace(
-            base_url=url, key_names=(), key_needed=False, in_keyring=not known, tools=False, responses=False
-        )
+        known = bool(endpoint.base_url)
+        endpoint = _at_other_address(endpoint, url)._replace(key_names=(), in_keyring=not known)
     if given.key_env:
         endpoint = endpoint._replace(key_names=(given.key_env,), key_needed=True)
-    wire = given.wire == "responses" if given.wire else endpoint.responses
     return endpoint._replace(
-        model=given.model or endpoint.model, window=given.window or endpoint.window, responses=wire
+        model=given.model or endpoint.model,
+        window=given.window or endpoint.window,
+        wire=given.wire or endpoint.wire,
     )
+
+
+def _at_other_address(endpoint: Endpoint, url: str) -> Endpoint:
+    """Another server: whether it wants a key and what it serves is not known. OpenAI's newer wire few others speak."""
+    wire = "chat" if endpoint.wire == "responses" else endpoint.wire
+    return endpoint._replace(base_url=url, key_needed=False, tools=False, wire=wire, cache_key=False)
 
 
 def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
@@ -156,18 +187,14 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             url = checked_address(environ[name], name)
             if url == endpoint.base_url:
                 return endpoint
-            # Another server: whether it wants a key, what it calls things and what it serves is not known.
-            return endpoint._replace(
-                base_url=url,
-                model="",
-                key_needed=False,
-                in_keyring=False,
-                reply_limit="max_tokens",
-                tools=False,
-                responses=False,
-            )
+            moved = _at_other_address(endpoint, url)
+            return moved._replace(model="", in_keyring=False, reply_limit="max_tokens")
         case "anthropic" if address := environ.get("ANTHROPIC_BASE_URL", "").strip():
             return endpoint._replace(base_url=checked_address(address, "ANTHROPIC_BASE_URL"), in_keyring=False)
+        case "azure" if address := environ.get("AZURE_OPENAI_ENDPOINT", "").strip():
+            return endpoint._replace(base_url=checked_address(address, "AZURE_OPENAI_ENDPOINT") + "/openai/v1")
+        case "bedrock" if region := environ.get("AWS_REGION", "").strip():
+            return endpoint._replace(base_url=endpoint.base_url.replace(BEDROCK_REGION, region))
         case "ollama" if environ.get("OLLAMA_HOST", "").strip():
             return endpoint._replace(base_url=_ollama_url(environ["OLLAMA_HOST"].strip()))
         case _:

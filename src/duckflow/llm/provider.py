@@ -12,15 +12,21 @@ __all__ = [
     "CallDelta",
     "Chunk",
     "Delta",
+    "Finish",
     "Finished",
     "PromptMessage",
     "Provider",
+    "Remark",
     "Reply",
     "Request",
     "Retrying",
     "Thought",
-    "data_urls",
 ]
+
+Finish = Literal["stop", "length", "refusal", "filtered", "malformed", "unknown", "failed"]
+"""How a reply ended: as it should; cut off by the token limit; refused by the model; cut off by a filter of the
+endpoint; with a call that the model could not form; for a reason that nobody knows; by a failure (then it is no
+reply)."""
 
 
 class Request(NamedTuple):
@@ -33,17 +39,6 @@ class Request(NamedTuple):
     tools: tuple[ToolSpec, ...] = ()
     pictures: Mapping[str, bytes] = MappingProxyType({})
     """The bytes of the messages' pictures, by digest."""
-
-
-def data_urls(message: PromptMessage, pictures: Mapping[str, bytes]) -> list[str]:
-    """The pictures of a message as addresses that hold them."""
-    import base64
-
-    return [
-        f"data:{one.media};base64,{base64.b64encode(pictures[one.digest]).decode()}"
-        for one in message.pictures
-        if one.digest in pictures
-    ]
 
 
 class Delta(NamedTuple):
@@ -72,27 +67,42 @@ class Retrying(NamedTuple):
     seconds: float
 
 
-class Finished(NamedTuple):
-    """The last chunk, with all calls. `length` means the reply was cut off by the token limit."""
+class Remark(NamedTuple):
+    """Something about the model that the user is told once."""
 
-    reason: Literal["stop", "length", "refusal"]
+    what: Phrase
+
+
+class Finished(NamedTuple):
+    """The last chunk, with all calls."""
+
+    reason: Finish
     usage: Usage
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
     """What else came with the reply and is to be sent back with it."""
+    raw: str = ""
+    """The reason as the endpoint called it."""
 
 
 class Reply(NamedTuple):
     """A whole reply."""
 
     text: str
-    finish: Literal["stop", "length", "refusal"]
+    finish: Finish
     prompt_tokens: int = 0
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
+    raw: str = ""
+    """The reason of its end as the endpoint called it."""
+
+    @property
+    def broke_off(self) -> bool:
+        """It has no end that a reply should have, and not for its length: nothing in it may be done."""
+        return self.finish not in ("stop", "length")
 
 
-Chunk = Delta | Thought | CallDelta | Retrying | Finished
+Chunk = Delta | Thought | CallDelta | Retrying | Remark | Finished
 
 
 class Provider(Protocol):

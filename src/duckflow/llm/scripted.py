@@ -7,17 +7,15 @@ from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finished, Request, Thought
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finish, Finished, Request, Thought
 from duckflow.llm.settings import Price
 from duckflow.llm.usage import measure
 from duckflow.state.action import DECIDE, RESPOND, wire_name
 from duckflow.state.message import ToolCall
 from duckflow.state.usage import Usage
-
-Reason = Literal["stop", "length", "refusal"]
 
 ERRORS: dict[str, type[ModelError]] = {
     "unreachable": ProviderUnreachable,
@@ -37,7 +35,7 @@ class ScriptedReply:
     """Characters a piece; 0: all at once."""
     delay: float = 0.0
     """Seconds before each piece."""
-    finish: Reason = "stop"
+    finish: Finish = "stop"
     error: ModelError | None = None
     """Raised after the text."""
     when: str = ""
@@ -178,7 +176,7 @@ def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
 def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
     unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage", "calls", "thought"}
     finish = fields.get("finish", "stop")
-    if unknown or finish not in get_args(Reason):
+    if unknown or finish not in get_args(Finish):
         raise ValueError
     text = json.dumps(fields["json"], ensure_ascii=False) if "json" in fields else str(fields.get("text", ""))
     error, usage = fields.get("error"), fields.get("usage")

@@ -1,8 +1,13 @@
 """Settings of the models."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+EFFORTS: tuple[str, ...] = get_args(Effort)
+WireName = Literal["chat", "responses", "anthropic", "google"]
+"""A module of `llm/wires` each."""
 
 
 class Price(BaseModel):
@@ -34,7 +39,7 @@ class EndpointSettings(BaseModel):
     model: str = ""
     """The model to use when only the endpoint is named."""
     window: int = Field(default=0, ge=0)
-    wire: Literal["", "chat", "responses"] = ""
+    wire: WireName | Literal[""] = ""
     """How it is spoken to; empty: as is known of it, else chat."""
 
 
@@ -51,8 +56,9 @@ class LlmSettings(BaseModel):
     max_reply_tokens: int | None = Field(default=None, gt=0)
     max_reply_characters: int = Field(default=4_000_000, gt=0)
     """A reply that is longer is broken off while it comes."""
-    effort: Literal["", "minimal", "low", "medium", "high"] = ""
-    """How long a model that thinks before it replies should think; empty: as it likes."""
+    effort: Effort | Literal[""] = ""
+    """How long a model that thinks before it replies should think; empty: as it likes. Where a model has not this
+    effort, it gets the nearest."""
     tools: Literal["auto", "native", "json"] = "auto"
     """Whether a model's own tool calls are used; auto: where the endpoint takes them. Small models get JSON."""
     window: int = Field(default=0, ge=0)

@@ -2,19 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from itertools import groupby
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import httpx
 
 from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_table, as_text, first_table
-from duckflow.llm.provider import CallDelta, Delta, Thought
+from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.thoughts import Thoughts
-from duckflow.llm.tool_calls import CallCollector, ThoughtCollector
+from duckflow.llm.tool_calls import PHASE, CallCollector, ThoughtCollector
+from duckflow.llm.wires.wire import Told
 from duckflow.state.message import ToolCall
 
 LARGEST = 16 * 1024 * 1024
@@ -93,21 +94,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-Reason = Literal["stop", "length", "refusal"]
-
-REASONS: dict[str, Reason] = {
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "safety": "refusal",
-}
-FAILED = ("error", "insufficient_system_resource")
-
-
 Piece = Delta | Thought | CallDelta
-Told = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class StreamedReply:
@@ -117,7 +104,9 @@ class StreamedReply:
         self.ended = False
         self.failed = False
         self.reported: dict[str, Any] = {}
-        self._reason: Reason = "stop"
+        self.raw = ""
+        """The reason of its end as the endpoint called it."""
+        self._reason: Finish = "stop"
         self._refused = False
         self._texts: list[str] = []
         self._thoughts = Thoughts()
@@ -129,23 +118,24 @@ class StreamedReply:
         return self._collector.calls()
 
     @property
-    def thinking(self) -> dict[str, Any]:
-        """What was thought, under the names it came by."""
-        return self._thinking.fields
+    def kept(self) -> dict[str, Any]:
+        """What is to be sent back: with calls what was thought, under the names it came by; else what the text is."""
+        fields = self._thinking.fields
+        return fields if self.calls else {PHASE: fields[PHASE]} if PHASE in fields else {}
 
     @property
     def text(self) -> str:
         return "".join(self._texts)
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> Finish:
         return "refusal" if self._refused else self._reason
 
     def take(self, event: dict[str, Any]) -> list[Piece]:
         """What this event adds."""
         usage = event.get("usage") or as_table(event.get("x_groq")).get("usage")
         if usage:
-            self.reported = as_table(usage)
+            self.reported |= as_table(usage)
         choice = first_table(event.get("choices"))
         said = as_table(choice.get("delta") or choice.get("message"))
         text = as_text(said.get("content")) or as_text(choice.get("text"))
@@ -153,12 +143,10 @@ class StreamedReply:
             self._refused = True
             text += refusal
         text = self._thoughts.pass_on(text) if text else ""
-        finish = choice.get("finish_reason")
-        if finish in FAILED:
-            self.failed = True
-        elif finish:
-            self.ended = True
-            self._reason = REASONS.get(str(finish).lower(), "stop")
+        finish: Finish | None = choice.get("finish_reason")
+        if finish:
+            self.failed, self.ended = finish == "failed", True
+            self._reason, self.raw = finish, str(choice.get("raw", ""))
             text += self._thoughts.rest()
         thought = self._thinking.take(said) + self._thoughts.heard
         self._thoughts.heard = ""
@@ -191,10 +179,7 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
 class ReplyListener:
     """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
 
-    def __init__(
-        self, response: httpx.Response, failures: Failures, settings: LlmSettings, told: Told | None = None
-    ) -> None:
-        """`told` tells the events of another wire as chunks of this one."""
+    def __init__(self, response: httpx.Response, failures: Failures, settings: LlmSettings, told: Told) -> None:
         self._told = told
         self.reply = StreamedReply()
         self._reader = EventReader()
@@ -248,7 +233,7 @@ class ReplyListener:
             raise self._failures.garbage("") from None
 
     def _take(self, event: dict[str, Any]) -> list[Piece]:
-        event = self._told(event) if self._told else event
+        event = self._told(event)
         if error := event.get("error"):
             raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
         pieces = self.reply.take(event)
@@ -275,7 +260,7 @@ class ReplyListener:
             cut_off = answer.lstrip().startswith("{")
             raise (self._failures.broken() if cut_off else self._failures.garbage(answer)) from None
         event = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-        if not event.get("choices") and not event.get("error"):
+        if not {"choices", "candidates", "error"} & event.keys():
             raise self._failures.garbage(answer)
         return self._take(event)
 

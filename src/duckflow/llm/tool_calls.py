@@ -69,6 +69,8 @@ def _is_whole(pieces: list[str]) -> bool:
 
 THOUGHTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
+PHASE = "phase"
+"""What a text of a reply is: the answer, or a remark on the way."""
 GROWING = ("text", "summary", "data")
 
 
@@ -83,6 +85,8 @@ class ThoughtCollector:
         texts = {name: said[name] for name in THOUGHTS if isinstance(said.get(name), str) and said[name]}
         for name, text in texts.items():
             self.fields[name] = self.fields.get(name, "") + text
+        if said.get(PHASE):
+            self.fields[PHASE] = said[PHASE]
         details = said.get(DETAILS)
         for piece in cast("list[Any]", details) if isinstance(details, list) else []:
             self._detail(as_table(piece))

@@ -37,7 +37,7 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=cached,
-        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached),
+        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached, _written(reported)),
         calls=1,
     )
 
@@ -48,6 +48,10 @@ def charge(price: Price, prompt: int, completion: int, cached: int, written: int
     cheap = price.input if price.cached is None else price.cached
     fresh = max(0, prompt - cached - written)
     return (fresh * price.input + cached * cheap + written * dear + completion * price.output) / 1_000_000
+
+
+def _written(reported: dict[str, Any]) -> int:
+    return as_count(as_table(reported.get("prompt_tokens_details")).get("cache_write_tokens"))
 
 
 def _cached(reported: dict[str, Any]) -> int:

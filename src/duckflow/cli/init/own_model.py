@@ -12,7 +12,7 @@ from duckflow.events.ports import Ask
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.discover import fetch_models
 from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
-from duckflow.llm.facts import facts_of, models_of
+from duckflow.llm.facts import facts_of
 from duckflow.llm.keys import Key, may_be_stored, usable_key, write_keyring
 from duckflow.state.phrase import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
@@ -108,22 +108,19 @@ async def _typed_key(ask: Ask, endpoint: Endpoint, problem: Phrase | None) -> Ke
 
 async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelChoice:
     why = say("model.chosen.config")
-    if endpoint.kind == "bridge":
-        names = list(models_of(endpoint.name))
-    else:
-        listed = await fetch_models(endpoint, key, LISTING_SECONDS)
-        names = [model.model for model in listed]
-        if len(listed) == 1:
-            endpoint = endpoint._replace(window=endpoint.window or listed[0].window)
+    listed = await fetch_models(endpoint, key, LISTING_SECONDS)
+    names = [model.model for model in listed]
+    if len(listed) == 1:
+        endpoint = endpoint._replace(window=endpoint.window or listed[0].window)
     if len(names) == 1:
-        return ModelChoice(endpoint.kind, names[0], why, endpoint, key)
+        return ModelChoice("endpoint", names[0], why, endpoint, key)
     best = sorted(names, key=lambda name: (name != endpoint.model, not _suits(endpoint, name)))
     choices = [Choice(key=name, label=_described(endpoint, name)) for name in best[:MOST_LISTED]]
     other = Choice(key=OTHER, label=say("own.other", count=len(names)))
     name = await _choose(ask, say("own.ask.model"), [*choices, other])
     if name == OTHER:
         name = await _typed(ask, say("own.ask.name", endpoint=endpoint.name), None)
-    return ModelChoice(endpoint.kind, name, why, endpoint, key)
+    return ModelChoice("endpoint", name, why, endpoint, key)
 
 
 def _suits(endpoint: Endpoint, model: str) -> bool:

@@ -12,8 +12,8 @@ from fake_endpoint import (
 )
 from talking import HELLO, QUICK, collect, finished, provider_for, text_of
 
+from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.openai_compatible import OpenAICompatible
 from duckflow.llm.provider import Chunk, Delta, PromptMessage, Request
 from duckflow.llm.settings import LlmSettings, Price
 
@@ -95,7 +95,7 @@ async def test_cancelling_while_waiting_for_the_first_word() -> None:
         assert await asyncio.to_thread(server.disconnected.wait, 5)
 
 
-async def listen(provider: OpenAICompatible) -> list[Chunk]:
+async def listen(provider: EndpointModel) -> list[Chunk]:
     return [item async for item in provider.stream(HELLO)]
 
 
@@ -143,7 +143,7 @@ async def test_a_broken_file_name_in_the_prompt_is_no_reason_to_fail() -> None:
 
 
 async def test_the_window_is_set_or_known() -> None:
-    assert OpenAICompatible(Endpoint("openai", "https://x"), "gpt-4o-mini").window == 128_000
-    assert OpenAICompatible(Endpoint("openrouter", "https://x"), "anthropic/claude-sonnet-5").window == 1_000_000
-    assert OpenAICompatible(Endpoint("mine", "https://x", window=9000), "duck-1").window == 9000
-    assert OpenAICompatible(Endpoint("mine", "https://x"), "duck-1", None, LlmSettings(window=7)).window == 7
+    assert EndpointModel(Endpoint("openai", "https://x"), "gpt-4o-mini").window == 128_000
+    assert EndpointModel(Endpoint("openrouter", "https://x"), "anthropic/claude-sonnet-5").window == 1_000_000
+    assert EndpointModel(Endpoint("mine", "https://x", window=9000), "duck-1").window == 9000
+    assert EndpointModel(Endpoint("mine", "https://x"), "duck-1", None, LlmSettings(window=7)).window == 7

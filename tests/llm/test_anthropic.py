@@ -1,24 +1,21 @@
-"""The bridge over pydantic-ai, against a small Anthropic-like server on loopback."""
+"""The wire of Anthropic, against a small server on loopback that speaks it."""
 
 import asyncio
 import json
 from contextlib import aclosing
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from fake_endpoint import Answer, Exchange, FakeEndpoint, falls_silent, refuses
 from talking import AS_JSON, HASTY, HELLO, QUICK, SCHEMA, collect, finished, retries, text_of
 
-from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.endpoints import Endpoint
+from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable
+from duckflow.llm.endpoint_model import EndpointModel
+from duckflow.llm.endpoints import KNOWN
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import CallDelta, Delta, PromptMessage, Request, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.message import ToolSpec
-
-if TYPE_CHECKING:
-    from duckflow.llm.bridge import Bridge
 
 SECRET = "sk-ant-very-secret-1234"
 MODEL = "claude-sonnet-4-5"
@@ -68,22 +65,16 @@ def tells_and_falls_silent(exchange: Exchange) -> None:
     exchange.wait_for_disconnect()
 
 
-def make_bridge(*given: Any) -> "Bridge":
-    # Loaded here: every process that only collects these tests would pay a second for pydantic-ai.
-    from duckflow.llm.bridge import Bridge
-
-    return Bridge(*given)
-
-
-def bridge_to(server: FakeEndpoint, settings: LlmSettings = QUICK) -> "Bridge":
-    endpoint = Endpoint("anthropic", server.url.removesuffix("/v1"), ("ANTHROPIC_API_KEY",), kind="bridge")
-    return make_bridge(endpoint, MODEL, Key(SECRET, "ANTHROPIC_API_KEY"), settings)
+def claude_at(server: FakeEndpoint, settings: LlmSettings = QUICK, model: str = MODEL) -> EndpointModel:
+    endpoint = next(endpoint for endpoint in KNOWN if endpoint.name == "anthropic")
+    moved = endpoint._replace(base_url=server.url.removesuffix("/v1"), in_keyring=False)
+    return EndpointModel(moved, model, Key(SECRET, "ANTHROPIC_API_KEY"), settings)
 
 
 async def test_a_reply_streams_with_usage_and_cost() -> None:
     with FakeEndpoint(tells("Hel", "lo")) as server:
         request = Request((*HELLO.messages, PromptMessage("assistant", "Hm?"), PromptMessage("user", "Well?")))
-        provider = bridge_to(server)
+        provider = claude_at(server)
         chunks = await collect(provider, request)
     assert chunks[:2] == [Delta("Hel"), Delta("lo")]
     end = finished(chunks)
@@ -119,7 +110,7 @@ async def test_tools_are_called_and_what_was_thought_goes_back_with_its_signatur
     tool = ToolSpec("read", "read a file", {"type": "object", "properties": {"path": {"type": "string"}}})
     request = Request(HELLO.messages, tools=(tool,))
     with FakeEndpoint(thinks_and_calls, tells("It is empty.")) as server:
-        provider = bridge_to(server, QUICK.model_copy(update={"effort": "low"}))
+        provider = claude_at(server, QUICK.model_copy(update={"effort": "low"}))
         assert provider.takes_tools
         chunks = [chunk async for chunk in provider.stream(request)]
         assert [chunk for chunk in chunks if isinstance(chunk, Thought)] == [Thought("Hm, a.txt")]
@@ -146,7 +137,7 @@ async def test_tools_are_called_and_what_was_thought_goes_back_with_its_signatur
 
 async def test_a_schema_is_asked_for_natively() -> None:
     with FakeEndpoint(tells('{"ok": true}')) as server:
-        assert text_of(await collect(bridge_to(server), AS_JSON)) == '{"ok": true}'
+        assert text_of(await collect(claude_at(server), AS_JSON)) == '{"ok": true}'
     shape = server.received[0]["output_config"]["format"]
     assert shape["type"] == "json_schema"
     assert shape["schema"]["properties"] == SCHEMA["properties"]
@@ -160,14 +151,14 @@ async def test_a_refused_schema_is_left_out() -> None:
             tells("{}")(exchange)
 
     with FakeEndpoint(answer) as server:
-        chunks = await collect(bridge_to(server), AS_JSON)
-    assert retries(chunks)[0].why.key == "model.retry.without_schema"
+        chunks = await collect(claude_at(server), AS_JSON)
+    assert retries(chunks) == []
     assert text_of(chunks) == "{}"
 
 
 async def test_the_reply_limit_cuts_off() -> None:
     with FakeEndpoint(tells("cut", stop="max_tokens")) as server:
-        chunks = await collect(bridge_to(server), Request(HELLO.messages, max_tokens=3))
+        chunks = await collect(claude_at(server), Request(HELLO.messages, max_tokens=3))
     assert finished(chunks).reason == "length"
     assert server.received[0]["max_tokens"] == 3
 
@@ -175,7 +166,7 @@ async def test_the_reply_limit_cuts_off() -> None:
 @pytest.mark.parametrize(("status", "why"), [(429, "model.retry.busy"), (529, "model.retry.server")])
 async def test_passing_failures_are_tried_again(status: int, why: str) -> None:
     with FakeEndpoint(refuses(status, "not now", {"retry-after": "0.01"}), tells("now")) as server:
-        chunks = await collect(bridge_to(server))
+        chunks = await collect(claude_at(server))
         assert len(server.received) == 2
     assert [again.why.key for again in retries(chunks)] == [why]
     assert retries(chunks)[0].seconds == pytest.approx(0.01)
@@ -184,21 +175,21 @@ async def test_passing_failures_are_tried_again(status: int, why: str) -> None:
 
 async def test_half_a_stream_then_a_whole_one() -> None:
     with FakeEndpoint(tells_half, tells("I was saying this.")) as server:
-        chunks = await collect(bridge_to(server))
+        chunks = await collect(claude_at(server))
     assert len(retries(chunks)) == 1
     assert text_of(chunks) == "I was saying this."
 
 
 async def test_half_a_stream_forever() -> None:
     with FakeEndpoint(tells_half) as server, pytest.raises(ProviderUnreachable):
-        await collect(bridge_to(server))
+        await collect(claude_at(server))
 
 
 @pytest.mark.parametrize("answer", [tells_and_falls_silent, falls_silent()])
 async def test_silence_is_a_time_out(answer: Answer) -> None:
     with FakeEndpoint(answer) as server:
         with pytest.raises(ProviderUnreachable) as caught:
-            await collect(bridge_to(server, HASTY))
+            await collect(claude_at(server, HASTY))
         assert len(server.received) == 2
     assert caught.value.key == "model.timed_out"
 
@@ -215,7 +206,7 @@ async def test_silence_is_a_time_out(answer: Answer) -> None:
 async def test_what_is_final_is_said_plainly(status: int, message: str, error: type[ModelError], key: str) -> None:
     with FakeEndpoint(refuses(status, message)) as server:
         with pytest.raises(error) as caught:
-            await collect(bridge_to(server))
+            await collect(claude_at(server))
         assert len(server.received) == 1
     assert caught.value.key == key
     assert SECRET not in repr(caught.value) + str(caught.value.values)
@@ -228,7 +219,7 @@ async def test_an_error_inside_the_stream_is_tried_again() -> None:
         exchange.end()
 
     with FakeEndpoint(answer, tells("whole")) as server:
-        chunks = await collect(bridge_to(server))
+        chunks = await collect(claude_at(server))
     assert len(retries(chunks)) == 1
     assert text_of(chunks) == "whole"
 
@@ -237,14 +228,14 @@ async def test_nobody_there() -> None:
     with FakeEndpoint(tells("x")) as server:
         pass
     with pytest.raises(ProviderUnreachable) as caught:
-        await anext(bridge_to(server).stream(HELLO))
+        await anext(claude_at(server).stream(HELLO))
     assert caught.value.key == "model.nothing_listens", "told at once"
     assert caught.value.values["where"] == server.url.removesuffix("/v1")
 
 
 async def test_closing_and_cancelling_close_the_connection() -> None:
     with FakeEndpoint(tells_and_falls_silent) as server:
-        provider = bridge_to(server)
+        provider = claude_at(server)
         async with aclosing(provider.stream(HELLO)) as chunks:
             assert await anext(chunks) == Delta("I was say")
         assert await asyncio.to_thread(server.disconnected.wait, 5)
@@ -256,24 +247,3 @@ async def test_closing_and_cancelling_close_the_connection() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert await asyncio.to_thread(server.disconnected.wait, 5)
-
-
-@pytest.mark.skipif(find_spec("boto3") is not None, reason="the vendor's package is there")
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(UsageError) as caught:
-        make_bridge(Endpoint("bedrock", kind="bridge"), "some-model")
-    assert caught.value.key == "model.vendor_missing"
-
-
-def test_an_unknown_vendor_is_named() -> None:
-    with pytest.raises(ProviderRefused) as caught:
-        make_bridge(Endpoint("quackers", kind="bridge"), "some-model")
-    assert caught.value.key == "model.unknown"
-
-
-def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    with pytest.raises(ProviderRefused) as caught:
-        make_bridge(Endpoint("anthropic", "", ("ANTHROPIC_API_KEY",), kind="bridge"), MODEL)
-    assert caught.value.key == "model.key_missing"
-    assert caught.value.values["variable"] == "ANTHROPIC_API_KEY"

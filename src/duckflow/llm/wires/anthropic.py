@@ -1,0 +1,272 @@
+"""The Messages wire of Anthropic. What Claude thought is signed, is kept with its reply and goes back with it."""
+
+import json
+import re
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from duckflow.llm.json_fields import as_count, as_table
+from duckflow.llm.keys import Key
+from duckflow.llm.provider import Finish
+from duckflow.llm.tool_calls import DETAILS
+from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, thoughts_for
+from duckflow.state.message import PromptMessage
+
+VERSION = "2023-06-01"
+MARK = {"cache_control": {"type": "ephemeral"}}
+REPLY_TOKENS = 8192
+"""The limit must be named; this many every model gives."""
+LONGEST_REPLY = 32_000
+LEAST_BUDGET = 1024
+BUDGETS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 24_000, "xhigh": 48_000}
+ADAPTIVE = (4, 6)
+"""From this model on it is told how much effort to make, not how many tokens to think."""
+GREATEST_NAMED = (4, 7)
+"""From this model on the effort above high is called as we call it; before, it is the greatest that there is."""
+REASONS: dict[str, Finish] = {
+    "end_turn": "stop",
+    "tool_use": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+NOT_IN_SCHEMAS = ("minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+                  "multipleOf", "minItems", "maxItems", "uniqueItems", "pattern", "title", "default")  # fmt: skip
+"""What the endpoint refuses in a schema; whoever asked checks it."""
+
+
+class AnthropicWire:
+    listing = "/v1/models"
+    limits = ("max_tokens",)
+    formats = ("strict", "text")
+    parts = MappingProxyType(
+        {
+            "display": r"display",
+            "cache_control": r"cache_control",
+            "temperature": r"temperature|top_p",
+            "effort": r"effort|thinking|budget_tokens",
+        }
+    )
+
+    def path(self, model: str) -> str:
+        return "/v1/messages"
+
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"x-api-key": key.secret, "anthropic-version": VERSION}
+
+    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+        return ""
+
+    def body(self, asked: WireRequest) -> dict[str, Any]:
+        request = asked.request
+        system = [message.text for message in request.messages if message.role == "system" and message.text]
+        body: dict[str, Any] = {
+            "model": asked.model,
+            "max_tokens": asked.limit or min(asked.facts.longest_reply or REPLY_TOKENS, LONGEST_REPLY),
+            "messages": _turns(asked),
+            "stream": True,
+            **asked.temperature,
+        }
+        if system:
+            body["system"] = [{"type": "text", "text": "\n\n".join(system)}]
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
+        if request.schema is not None and asked.abilities.format == "strict":
+            body["output_config"] = {"format": {"type": "json_schema", "schema": closed(request.schema)}}
+        if request.tools and asked.takes("cache_control"):
+            _mark(body)
+        return _with_thinking(body, asked)
+
+    def reading(self) -> Told:
+        return AnthropicReader().told
+
+
+def _version(model: str) -> tuple[int, int]:
+    """The two numbers in a model's name; the date at its end is none."""
+    numbers = re.findall(r"(?<!\d)\d{1,2}(?!\d)", model)
+    return (int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0) if numbers else (99, 0)
+
+
+def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
+    """The body with the effort that the user wishes. What Claude thinks comes out of the limit of the reply, so that
+    grows by as much."""
+    effort, version = asked.effort, _version(asked.model)
+    replies = [message for message in asked.request.messages if message.role == "assistant"]
+    # A reply whose calls are being answered must show the thoughts it came with: where there were none, none follow.
+    goes_on = bool(replies and replies[-1].calls and asked.request.messages[-1].role in ("tool", "user"))
+    unthought = goes_on and not asked.kept(replies[-1]).get(DETAILS)
+    if not effort or asked.facts.has("r") is False:
+        return body
+    if version >= ADAPTIVE:
+        if effort == "none":
+            return body | {"thinking": {"type": "disabled"}}
+        shown = {"display": "summarized"} if asked.takes("display") else {}
+        level = {"minimal": "low", "xhigh": "xhigh" if version >= GREATEST_NAMED else "max"}.get(effort, effort)
+        config = as_table(body.get("output_config")) | {"effort": level}
+        body.pop("temperature", None)
+        return body | {"thinking": {"type": "adaptive", **shown}, "output_config": config}
+    most = asked.facts.longest_reply or REPLY_TOKENS
+    room = min(most, int(body["max_tokens"]) + BUDGETS.get(effort, 0))
+    budget = min(BUDGETS.get(effort, 0), room - LEAST_BUDGET)
+    if unthought or budget < LEAST_BUDGET:
+        return body
+    body.pop("temperature", None)
+    return body | {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _turns(asked: WireRequest) -> list[dict[str, Any]]:
+    """User and assistant take turns: what the user and the tools say in a row is one message."""
+    turns: list[dict[str, Any]] = []
+    for message in asked.request.messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = list(_reply(message, asked) if role == "assistant" else _said(message, asked))
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _said(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.answers:
+        yield {"type": "tool_result", "tool_use_id": _wire_id(message.answers), "content": message.text}
+        return
+    if message.text.strip():
+        yield {"type": "text", "text": message.text}
+    for media, data in asked.pictures(message):
+        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
+
+
+def _reply(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
+    thoughts: list[dict[str, Any]] = asked.kept(message).get(DETAILS, [])
+    if message.text.strip():
+        yield from thoughts_for("", thoughts)
+        yield {"type": "text", "text": message.text}
+    for call in message.calls:
+        yield from thoughts_for(call.call_id, thoughts)
+        yield {"type": "tool_use", "id": _wire_id(call.call_id), "name": call.name, "input": arguments(call.arguments)}
+
+
+def _wire_id(call_id: str) -> str:
+    """An id that another endpoint gave may hold signs that this one refuses."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
+
+
+def arguments(text: str) -> dict[str, Any]:
+    """The arguments of a call as an object; what cannot be read is passed on as it is written."""
+    try:
+        value: Any = json.loads(text or "{}", strict=False)
+    except (ValueError, RecursionError):
+        return {"unreadable": text}
+    return as_table(value)
+
+
+def _mark(body: dict[str, Any]) -> None:
+    """The endpoint keeps what stands before a mark: the tools and the system text, and the conversation up to the last
+    text, which tells how things are now and is not worth keeping."""
+    if body.get("system"):
+        body["system"][-1] |= MARK
+    blocks = [block for turn in body["messages"] for block in turn["content"]]
+    before = [block for block in blocks[:-1] if block["type"] in ("text", "tool_use", "tool_result", "image")]
+    if len(body["messages"]) > 1 and before:
+        before[-1] |= MARK
+
+
+def closed(schema: Any) -> Any:
+    """The schema as the endpoint takes it: objects have no other fields than those named, and bounds are left out."""
+    if isinstance(schema, list):
+        return [closed(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    table: dict[str, Any] = {}
+    for name, value in cast("dict[str, Any]", schema).items():
+        if name in ("properties", "$defs", "definitions"):
+            table[name] = {key: closed(inner) for key, inner in as_table(value).items()}
+        elif name in ("enum", "const", "required"):
+            table[name] = value
+        elif name not in NOT_IN_SCHEMAS:
+            table[name] = closed(value)
+    return table | {"additionalProperties": False} if "properties" in table else table
+
+
+class AnthropicReader:
+    """Reads the events of one streamed message."""
+
+    def __init__(self) -> None:
+        self._thoughts: list[dict[str, Any]] = []
+
+    def told(self, event: dict[str, Any]) -> dict[str, Any]:
+        match event.get("type"):
+            case "message_start":
+                return {"usage": _counts(as_table(as_table(event.get("message")).get("usage")))}
+            case "content_block_start":
+                return self._begun(as_table(event.get("content_block")), event.get("index"))
+            case "content_block_delta":
+                return self._piece(as_table(event.get("delta")), event.get("index"))
+            case "message_delta":
+                raw = str(as_table(event.get("delta")).get("stop_reason") or "")
+                usage = _counts(as_table(event.get("usage")))
+                return ended(REASONS.get(raw, "unknown"), raw, usage=usage) if raw else {"usage": usage}
+            case "error":
+                return {"error": event.get("error") or event}
+            case _:
+                return {}
+
+    def _begun(self, block: dict[str, Any], index: Any) -> dict[str, Any]:
+        """A text or a call; what was thought before it belongs to it."""
+        match block.get("type"):
+            case "thinking" | "redacted_thinking":
+                self._thoughts.append(dict(block))
+                return delta(reasoning=block.get("thinking") or "")
+            case "tool_use":
+                owner = str(block.get("id", ""))
+                given = block.get("input") or ""
+                call = {"index": index, "id": owner, "function": {"name": block.get("name"), "arguments": given}}
+                return delta(tool_calls=[call], **self._thought_for(owner))
+            case "text":
+                return delta(content=block.get("text") or "", **self._thought_for(""))
+            case _:
+                return {}
+
+    def _thought_for(self, owner: str) -> dict[str, Any]:
+        thoughts, self._thoughts = [thought | {FOR: owner} for thought in self._thoughts], []
+        return {DETAILS: thoughts} if thoughts else {}
+
+    def _piece(self, piece: dict[str, Any], index: Any) -> dict[str, Any]:
+        match piece.get("type"):
+            case "text_delta":
+                return delta(content=piece.get("text"))
+            case "thinking_delta" | "signature_delta":
+                name = "thinking" if piece["type"] == "thinking_delta" else "signature"
+                text = str(piece.get(name) or "")
+                if self._thoughts:
+                    self._thoughts[-1][name] = str(self._thoughts[-1].get(name) or "") + text
+                return delta(reasoning=text) if name == "thinking" else {}
+            case "input_json_delta":
+                return delta(tool_calls=[{"index": index, "function": {"arguments": piece.get("partial_json")}}])
+            case _:
+                return {}
+
+
+def _counts(usage: dict[str, Any]) -> dict[str, Any]:
+    """The figures under the names of the chat wire, where the prompt counts what came from the cache."""
+    counts: dict[str, Any] = {}
+    if "input_tokens" in usage and usage["input_tokens"] is not None:
+        cached, written = (
+            as_count(usage.get(name)) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+        )
+        counts["prompt_tokens"] = as_count(usage["input_tokens"]) + cached + written
+        counts["prompt_tokens_details"] = {"cached_tokens": cached, "cache_write_tokens": written}
+    if "output_tokens" in usage:
+        counts["completion_tokens"] = usage["output_tokens"]
+    return counts
+
+
+WIRE = AnthropicWire()

@@ -1,0 +1,179 @@
+"""Chat completions: the wire of OpenAI that most endpoints speak."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.json_fields import first_table
+from duckflow.llm.keys import Key
+from duckflow.llm.provider import Finish
+from duckflow.llm.wires.wire import Told, WireRequest
+from duckflow.state.message import PromptMessage, ToolSpec
+
+SCHEMA_NAME = "reply"
+REASONS: dict[str, Finish] = {
+    "stop": "stop",
+    "tool_calls": "stop",
+    "function_call": "stop",
+    "tool_use": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "complete": "stop",
+    "completed": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filtered",
+    "safety": "filtered",
+    "guardrail_intervened": "filtered",
+    "refusal": "refusal",
+    "error": "failed",
+    "insufficient_system_resource": "failed",
+}
+"""What providers are seen to send; any other reason is an end of an unknown kind."""
+MALFORMED = r"(?i)malformed"
+RESPONSES_NAMED = r"v1/responses|responses api"
+
+
+class ChatWire:
+    listing = "/models"
+    limits = ("max_tokens", "max_completion_tokens")
+    formats = ("strict", "schema", "object", "text")
+    parts = MappingProxyType(
+        {
+            "stream_usage": r"stream_options|include_usage",
+            "prompt_cache_key": r"prompt_cache_key",
+            "cache_control": r"cache_control",
+            "temperature": r"temperature",
+            "effort": r"effort",
+            "thoughts": r"reasoning_(content|details)|['\"`]reasoning['\"`]",
+            "user_after_tool": r"after role.{0,3}tool",
+        }
+    )
+
+    def path(self, model: str) -> str:
+        return "/chat/completions"
+
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"authorization": f"Bearer {key.secret}"}
+
+    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+        return "responses" if re.search(RESPONSES_NAMED, answer) else ""
+
+    def body(self, asked: WireRequest) -> dict[str, Any]:
+        request, abilities = asked.request, asked.abilities
+        body: dict[str, Any] = {
+            "model": asked.model,
+            "messages": [_message(message, asked) for message in _in_order(request.messages, asked)],
+            "stream": True,
+            **asked.temperature,
+            **dict(asked.endpoint.extra),
+        }
+        if asked.takes("stream_usage"):
+            body["stream_options"] = {"include_usage": True}
+        if asked.limit:
+            body[abilities.reply_limit] = asked.limit
+        if asked.effort:
+            body["reasoning_effort"] = asked.effort
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if asked.endpoint.cache_key and asked.takes("prompt_cache_key"):
+            body["prompt_cache_key"] = cache_key(asked)
+        if request.schema is not None and abilities.format != "text":
+            body["response_format"] = response_format(request.schema, abilities.format)
+        if request.tools and asked.endpoint.cache_marks_for(asked.model) and asked.takes("cache_control"):
+            _mark(body["messages"])
+        return body
+
+    def reading(self) -> Told:
+        return _told
+
+
+def _told(event: dict[str, Any]) -> dict[str, Any]:
+    choice = first_table(event.get("choices"))
+    raw = str(choice.get("finish_reason") or "")
+    if not raw:
+        return event
+    reason = REASONS.get(raw.lower(), "malformed" if re.search(MALFORMED, raw) else "unknown")
+    return event | {"choices": [choice | {"finish_reason": reason, "raw": raw}]}
+
+
+def cache_key(asked: WireRequest) -> str:
+    """Requests that begin alike get the same key, so that they reach the machine that has read their beginning."""
+    beginning = "\n".join(message.text for message in asked.request.messages[:2])
+    return hashlib.sha256(f"{asked.model}\n{beginning}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _message(message: PromptMessage, asked: WireRequest) -> dict[str, Any]:
+    endpoint = asked.endpoint
+    told: dict[str, Any] = {**asked.kept(message), "role": message.role, "content": _content(message, asked)}
+    if message.answers:
+        told["tool_call_id"] = _wire_id(endpoint, message.answers)
+    if message.calls:
+        told["tool_calls"] = [
+            {
+                **call.extra.get(endpoint.name, {}),
+                "id": _wire_id(endpoint, call.call_id),
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.calls
+        ]
+    return told
+
+
+def _wire_id(endpoint: Endpoint, call_id: str) -> str:
+    """An id that another endpoint gave may be too long for this one."""
+    if not endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+
+
+def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]] | None:
+    """The text; what is said with pictures is a list of parts."""
+    urls = [f"data:{media};base64,{data}" for media, data in asked.pictures(message)]
+    if urls:
+        pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        return [{"type": "text", "text": message.text}, *pictures]
+    return message.text or (None if message.calls else "")
+
+
+def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[PromptMessage]:
+    """The messages; where nobody may speak after a result, what is said there stands at its end."""
+    ordered: list[PromptMessage] = []
+    for message in messages:
+        after_result = bool(ordered) and ordered[-1].role == "tool" and message.role == "user"
+        if after_result and not asked.takes("user_after_tool"):
+            result = ordered.pop()
+            text = f"{result.text}\n\n{message.text}"
+            ordered.append(result._replace(text=text, pictures=message.pictures))
+        else:
+            ordered.append(message)
+    return ordered
+
+
+def _mark(messages: list[dict[str, Any]]) -> None:
+    """Claude keeps what stands before a mark. The last message tells how things are now, and is not worth keeping."""
+    for message in (messages[0], *(messages[-2:-1] if len(messages) > 2 else ())):
+        text = message["content"]
+        if isinstance(text, str) and text:
+            message["content"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def response_format(schema: dict[str, Any], form: str) -> dict[str, Any]:
+    if form == "object":
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": form == "strict"}}
+
+
+WIRE = ChatWire()

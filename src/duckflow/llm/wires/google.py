@@ -1,0 +1,184 @@
+"""The generateContent wire of Google. Calls carry a signature of what was thought, and go back with it."""
+
+import json
+import re
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any, Literal
+
+from duckflow.llm.json_fields import as_count, as_table, first_table, tables
+from duckflow.llm.keys import Key
+from duckflow.llm.provider import Finish
+from duckflow.llm.wires.anthropic import arguments
+from duckflow.llm.wires.wire import Told, WireRequest, ended
+from duckflow.state.message import PromptMessage
+
+SIGNATURE = "thoughtSignature"
+UNSIGNED = "skip_thought_signature_validator"
+"""What Google wants with a call that none of its models has made."""
+BUDGETS = {"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_576, "xhigh": 24_576}
+LEVELS = {"none": "minimal", "xhigh": "high"}
+BY_BUDGET = r"gemini-(1|2)\b|gemini-robotics"
+"""These are told how many tokens to think, all others how hard."""
+REASONS: dict[str, Finish] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "MALFORMED_FUNCTION_CALL": "malformed",
+    "MALFORMED_RESPONSE": "malformed",
+    "UNEXPECTED_TOOL_CALL": "malformed",
+    "TOO_MANY_TOOL_CALLS": "malformed",
+}
+
+
+class GoogleWire:
+    listing = "/models?pageSize=1000"
+    limits = ("max_tokens",)
+    formats = ("strict", "object", "text")
+    parts = MappingProxyType(
+        {
+            "thoughts": r"include_?thoughts",
+            "temperature": r"temperature",
+            "effort": r"thinking|thought",
+        }
+    )
+
+    def path(self, model: str) -> str:
+        return f"/models/{model.removeprefix('models/')}:streamGenerateContent?alt=sse"
+
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"x-goog-api-key": key.secret}
+
+    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+        return ""
+
+    def body(self, asked: WireRequest) -> dict[str, Any]:
+        request, form = asked.request, asked.abilities.format
+        system = [message.text for message in request.messages if message.role == "system" and message.text]
+        config: dict[str, Any] = {**asked.temperature}
+        if asked.limit:
+            config["maxOutputTokens"] = asked.limit
+        if thinking := _thinking(asked):
+            config["thinkingConfig"] = thinking
+        if request.schema is not None and form != "text":
+            config["responseMimeType"] = "application/json"
+            config |= {"responseJsonSchema": request.schema} if form == "strict" else {}
+        body: dict[str, Any] = {"contents": _contents(asked)}
+        if system:
+            body["systemInstruction"] = {"parts": [{"text": "\n\n".join(system)}]}
+        if request.tools:
+            body["tools"] = [
+                {
+                    "functionDeclarations": [
+                        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
+                        for tool in request.tools
+                    ]
+                }
+            ]
+        return body | ({"generationConfig": config} if config else {})
+
+    def reading(self) -> Told:
+        return GoogleReader().told
+
+
+def _thinking(asked: WireRequest) -> dict[str, Any]:
+    if asked.facts.has("r") is False or not asked.takes("effort"):
+        return {}
+    shown = {"includeThoughts": True} if asked.takes("thoughts") else {}
+    if not (effort := asked.effort):
+        return shown
+    if re.search(BY_BUDGET, asked.model):
+        return shown | {"thinkingBudget": BUDGETS[effort]}
+    return shown | {"thinkingLevel": LEVELS.get(effort, effort)}
+
+
+def _contents(asked: WireRequest) -> list[dict[str, Any]]:
+    """User and model take turns: what the user and the tools say in a row is one content."""
+    names = {call.call_id: call.name for message in asked.request.messages for call in message.calls}
+    contents: list[dict[str, Any]] = []
+    for message in asked.request.messages:
+        if message.role == "system":
+            continue
+        role = "model" if message.role == "assistant" else "user"
+        parts = list(_reply(message, asked) if role == "model" else _said(message, names, asked))
+        if contents and contents[-1]["role"] == role:
+            contents[-1]["parts"] += parts
+        elif parts:
+            contents.append({"role": role, "parts": parts})
+    return contents
+
+
+def _said(message: PromptMessage, names: dict[str, str], asked: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.answers:
+        name = names.get(message.answers, "tool")
+        yield {"functionResponse": {"id": message.answers, "name": name, "response": {"result": message.text}}}
+        return
+    if message.text:
+        yield {"text": message.text}
+    for media, data in asked.pictures(message):
+        yield {"inlineData": {"mimeType": media, "data": data}}
+
+
+def _reply(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.text:
+        yield {"text": message.text}
+    signed = not re.search(BY_BUDGET, asked.model)
+    for number, call in enumerate(message.calls):
+        own: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))
+        if signed and not number and SIGNATURE not in own:
+            own[SIGNATURE] = UNSIGNED
+        made = {"id": call.call_id, "name": call.name, "args": arguments(call.arguments)}
+        yield {**own, "functionCall": made}
+
+
+class GoogleReader:
+    """Reads the parts of one streamed reply. A call comes whole."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    def told(self, event: dict[str, Any]) -> dict[str, Any]:
+        if event.get("error"):
+            return event
+        usage = {"usage": _counts(as_table(event["usageMetadata"]))} if event.get("usageMetadata") else {}
+        if blocked := as_table(event.get("promptFeedback")).get("blockReason"):
+            return ended("filtered", str(blocked), **usage)
+        candidate = first_table(event.get("candidates"))
+        said = self._said(tables(as_table(candidate.get("content")).get("parts")))
+        raw = str(candidate.get("finishReason") or "")
+        finish = {"finish_reason": REASONS.get(raw, "unknown"), "raw": raw} if raw else {}
+        return {"choices": [{"delta": said, **finish}], **usage}
+
+    def _said(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
+        calls: list[dict[str, Any]] = []
+        for part in parts:
+            if function := as_table(part.get("functionCall")):
+                signature = {SIGNATURE: part[SIGNATURE]} if part.get(SIGNATURE) else {}
+                made = {"name": function.get("name"), "arguments": json.dumps(function.get("args") or {})}
+                calls.append({"index": self._calls, "id": function.get("id") or "", "function": made, **signature})
+                self._calls += 1
+        texts = [(bool(part.get("thought")), str(part.get("text") or "")) for part in parts]
+        return {
+            "content": "".join(text for thought, text in texts if not thought),
+            "reasoning": "".join(text for thought, text in texts if thought),
+            "tool_calls": calls,
+        }
+
+
+def _counts(usage: dict[str, Any]) -> dict[str, Any]:
+    """The figures under the names of the chat wire, where the reply counts what was thought."""
+    said, thought = (as_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    return {
+        "prompt_tokens": usage.get("promptTokenCount"),
+        "completion_tokens": said + thought,
+        "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
+    }
+
+
+WIRE = GoogleWire()

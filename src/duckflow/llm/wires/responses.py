@@ -1,0 +1,160 @@
+"""The Responses wire of OpenAI. Nothing is stored at the endpoint: what the model thought comes encrypted, is kept
+with its reply and goes back with it."""
+
+from types import MappingProxyType
+from typing import Any, Literal
+
+from duckflow.llm.json_fields import as_table, as_text
+from duckflow.llm.keys import Key
+from duckflow.llm.provider import Finish
+from duckflow.llm.tool_calls import DETAILS, PHASE
+from duckflow.llm.wires.chat import cache_key, response_format
+from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, thoughts_for
+from duckflow.state.message import PromptMessage
+
+INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
+THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+
+
+class ResponsesWire:
+    listing = "/models"
+    limits = ("max_tokens",)
+    formats = ("strict", "schema", "object", "text")
+    parts = MappingProxyType(
+        {
+            "summary": r"summar",
+            "prompt_cache_key": r"prompt_cache_key",
+            "temperature": r"temperature",
+            "phase": r"\bphase\b",
+            "effort": r"effort",
+            "thoughts": r"encrypted|\binclude\b",
+        }
+    )
+
+    def path(self, model: str) -> str:
+        return "/responses"
+
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"authorization": f"Bearer {key.secret}"}
+
+    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+        return "chat" if status in (404, 405, 501) and "model" not in answer else ""
+
+    def body(self, asked: WireRequest) -> dict[str, Any]:
+        request, form = asked.request, asked.abilities.format
+        body: dict[str, Any] = {
+            "model": asked.model,
+            "input": [item for message in request.messages for item in _items(message, asked)],
+            "stream": True,
+            "store": False,
+            **asked.temperature,
+            **({"max_output_tokens": asked.limit} if asked.limit else {}),
+        }
+        if asked.facts.has("r") is not False:
+            summary = {"summary": "auto"} if asked.takes("summary") else {}
+            reasoning = summary | ({"effort": asked.effort} if asked.effort else {})
+            body |= {"reasoning": reasoning} if reasoning else {}
+            body |= {"include": ["reasoning.encrypted_content"]} if asked.takes("thoughts") else {}
+        if asked.endpoint.cache_key and asked.takes("prompt_cache_key"):
+            body["prompt_cache_key"] = cache_key(asked)
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in request.tools
+            ]
+        if request.schema is not None and form != "text":
+            wished = response_format(request.schema, form)
+            body["text"] = {"format": wished.get("json_schema", {}) | {"type": wished["type"]}}
+        return body
+
+    def reading(self) -> Told:
+        return ResponsesReader().told
+
+
+def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
+    if message.answers:
+        return [{"type": "function_call_output", "call_id": message.answers, "output": message.text}]
+    kept = asked.kept(message)
+    thoughts = [thought for thought in kept.get(DETAILS, []) if thought.get("type") == "reasoning"]
+    items = thoughts_for("", thoughts) if message.text else []
+    if message.text:
+        phase = {PHASE: kept[PHASE]} if PHASE in kept and asked.takes("phase") else {}
+        items.append({"role": message.role, "content": _content(message, asked), **phase})
+    for call in message.calls:
+        items += thoughts_for(call.call_id, thoughts)
+        items.append({"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments})
+    return items
+
+
+def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]]:
+    urls = [f"data:{media};base64,{data}" for media, data in asked.pictures(message)]
+    if not urls:
+        return message.text
+    pictures = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
+    return [{"type": "input_text", "text": message.text}, *pictures]
+
+
+class ResponsesReader:
+    """Reads the events of one streamed response."""
+
+    def __init__(self) -> None:
+        self._thoughts: list[dict[str, Any]] = []
+
+    def told(self, event: dict[str, Any]) -> dict[str, Any]:
+        kind, text = str(event.get("type", "")), as_text(event.get("delta"))
+        match kind:
+            case "response.output_text.delta":
+                return delta(content=text)
+            case "response.refusal.delta":
+                return delta(refusal=text)
+            case "response.function_call_arguments.delta":
+                return delta(tool_calls=[{"index": event.get("output_index"), "function": {"arguments": text}}])
+            case "response.output_item.added":
+                return self._begun(as_table(event.get("item")), event.get("output_index"))
+            case "response.output_item.done":
+                return self._whole(as_table(event.get("item")))
+            case "response.failed" | "error":
+                return {"error": as_table(event.get("response")).get("error") or event}
+            case "response.completed" | "response.incomplete" | "response.cancelled":
+                return _ended(as_table(event.get("response")), completed=kind == "response.completed")
+            case _ if kind in THINKING:
+                return delta(reasoning=text)
+            case _:
+                return {}
+
+    def _begun(self, item: dict[str, Any], index: Any) -> dict[str, Any]:
+        """A text or a call; what was thought before it belongs to it."""
+        calls = item.get("type") == "function_call"
+        if not calls and item.get("type") != "message":
+            return {}
+        owner = str(item.get("call_id", "")) if calls else ""
+        thoughts, self._thoughts = [thought | {FOR: owner} for thought in self._thoughts], []
+        function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
+        begun = {"tool_calls": [{"index": index, "id": owner, "function": function}]} if calls else {}
+        return delta(**begun, **({DETAILS: thoughts} if thoughts else {}))
+
+    def _whole(self, item: dict[str, Any]) -> dict[str, Any]:
+        if item.get("type") == "reasoning":
+            self._thoughts.append(item)
+        # From gpt-5.3-codex on a text says whether it is the answer or a remark on the way, and is to keep saying so.
+        return delta(phase=item[PHASE]) if item.get("type") == "message" and item.get(PHASE) else {}
+
+
+def _ended(response: dict[str, Any], completed: bool) -> dict[str, Any]:
+    used = as_table(response.get("usage"))
+    raw = str(as_table(response.get("incomplete_details")).get("reason") or response.get("status") or "")
+    counts = {
+        "prompt_tokens": used.get("input_tokens"),
+        "completion_tokens": used.get("output_tokens"),
+        "prompt_tokens_details": used.get("input_tokens_details"),
+    }
+    return ended("stop" if completed else INCOMPLETE.get(raw, "unknown"), raw, usage=counts)
+
+
+WIRE = ResponsesWire()
