@@ -47,9 +47,7 @@ from duckflow.tools.toolbox import talk_operations
 
 SHRINKS = 2
 REFUSAL_SHOWN = 400
-MALFORMED = (
-    "The call could not be formed, so nothing was done. Make it again: an offered tool, with plain JSON."
-)
+MALFORMED = "The call could not be formed, so nothing was done. Make it again: an offered tool, with plain JSON."
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
 """Some of the operations that are offered, or all of them with fewer arguments."""
 
