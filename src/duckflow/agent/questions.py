@@ -198,7 +198,7 @@ def _chosen(choice: str, text: str, question: Question) -> Answer | None:
     """An answer by its key; nothing when it lacks its words, or is not offered. A Duck Call can always be answered with
     the other keys of the Pacemaker, too."""
     offered = question.kind == "duck_call" or choice in (one.key for one in question.choices)
-    offered = offered or (choice == NOBODY and question.gate is not None)
+    offered = offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)
     return answer if offered and not wants_words(answer, question) else None
 

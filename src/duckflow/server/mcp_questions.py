@@ -82,7 +82,7 @@ def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
 
 def unasked(question: Question) -> GivenAnswer:
     """The answer where the person behind the client cannot be asked."""
-    return GivenAnswer(NOBODY) if question.gate else refusal(question)
+    return GivenAnswer(NOBODY) if question.takes_nobody else refusal(question)
 
 
 def refusal(question: Question) -> GivenAnswer:

@@ -100,14 +100,20 @@ class Question(Value):
     on_record: bool = False
     """Whether the question and its answer are kept in the journal: Gates and Duck Calls are; keys, trust and what
     servers ask for are not."""
+    for_person: bool = False
+    """Nobody may answer it in the user's name, not even with a no; Gates are so too."""
     reason: str = ""
     """Of a Duck Call: why the Pacemaker has stopped the loop, one of its six reasons."""
     severity: Severity | None = None
     """Of a Duck Call."""
 
+    @property
+    def takes_nobody(self) -> bool:
+        return self.for_person or self.gate is not None
+
 
 NOBODY = "nobody"
-"""The choice of a front end without a person at a Gate: it is no yes, and nobody has said no."""
+"""The choice of a front end without a person where only a person may answer: no yes, and nobody has said no."""
 
 
 class Answer(Value):

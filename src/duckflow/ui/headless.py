@@ -137,7 +137,7 @@ class Headless:
 
     def answer(self, question: Question) -> None:
         """Nobody is there: what needs a yes is left out, and a Duck Call gets what the policy says."""
-        choice = question.choices[-1].key
+        choice = NOBODY if question.takes_nobody else question.choices[-1].key
         if question.kind == "gate":
             self._gate, choice = question, NOBODY if question.gate else "no"
         elif question.kind == "duck_call":

@@ -34,7 +34,7 @@ async def take_defaults(question: Question) -> Answer:
 
 
 async def put(params: dict[str, Any]) -> dict[str, Any]:
-    return await elicit(take_defaults, "suite", params)
+    return await elicit(take_defaults, lambda phrase: None, "suite", params)
 
 
 async def use(url: str) -> None:

@@ -1,62 +1,97 @@
 """What a server wants to know is asked in the conversation, one thing at a time."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 from duckflow.events.ports import Ask
 from duckflow.llm.json_fields import as_table, tables
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.state.phrase import Phrase, quote, say
-from duckflow.state.question import Choice, Question
+from duckflow.state.question import NOBODY, Choice, Question
 
 Table = dict[str, Any]
-MOST_FIELDS = 10
+MOST_FIELDS = 40
+"""A form with more fields is nothing that somebody wants to fill in one question after the other."""
 MOST_CHOICES = 20
 MOST_LINES, LONGEST_WORDS = 30, 4000
 LONGEST_LABEL = 200
 MARK = "» "
 DECLINED: Table = {"action": "decline"}
+CANCELLED: Table = {"action": "cancel"}
 NO = Choice(key="no", label=say("mcp.decline"))
+SKIP = Choice(key="skip", label=say("mcp.skip"))
+FORMATS = {
+    "email": re.compile(r"[^@\s]+@[^@\s]+"),
+    "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+"),
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+    "date-time": re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d\S*"),
+}
 
 
-async def elicit(ask: Ask, server: str, params: Table) -> Table:
-    """The answer as the protocol has it: what was filled in, or that the user declined."""
+class UnfitValue(ValueError):
+    """What was typed is not what the server asks for."""
+
+    def __init__(self, why: Phrase) -> None:
+        super().__init__(why.key)
+        self.why = why
+
+
+async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params: Table) -> Table:
+    """The answer as the protocol has it: what was filled in, that the user declined, or that nothing was asked."""
     message = str(params.get("message", ""))
-    fields = _fields(as_table(params.get("requestedSchema")))
+    schema = as_table(params.get("requestedSchema"))
+    fields = _fields(schema)
     if params.get("mode") == "url" or len(fields) > MOST_FIELDS:
-        return DECLINED
+        # Nobody declines in the user's name: the server hears that the form was put away.
+        notice(say("mcp.form_not_asked", server=shown(server), fields=len(fields)))
+        return CANCELLED
     if not fields:
-        return {"action": "accept", "content": {}} if await _confirmed(ask, server, message) else DECLINED
+        return await _confirmed(ask, server, message)
+    needed: Any = schema.get("required")
+    required = needed if isinstance(needed, list) else []
     content: Table = {}
     for name, field in fields.items():
-        question = _question(server, message, name, field)
+        skip = () if name in required or field.get("default") is not None else (SKIP,)
+        warnings: tuple[Phrase, ...] = ()
         while True:
-            answer = await ask(question)
-            if answer.choice == "no":
+            answer = await ask(_question(server, message, name, field, skip, warnings))
+            if answer.choice == NO.key:
                 return DECLINED
+            if answer.choice == NOBODY:
+                notice(say("mcp.form_not_asked", server=shown(server), fields=len(fields)))
+                return CANCELLED
+            if answer.choice == SKIP.key:
+                break
             if answer.choice == "default":
                 content[name] = field.get("default")
                 break
             try:
                 content[name] = _value(field, answer.text if answer.choice == "text" else answer.choice)
                 break
-            except ValueError:
-                question = _question(server, message, name, field, say("mcp.not_a_number"))
-    return {"action": "accept", "content": {name: value for name, value in content.items() if value is not None}}
+            except UnfitValue as problem:
+                warnings = (problem.why,)
+    return {"action": "accept", "content": content}
 
 
-async def _confirmed(ask: Ask, server: str, message: str) -> bool:
+async def _confirmed(ask: Ask, server: str, message: str) -> Table:
     title, choices = say("mcp.asks", server=server), (Choice(key="yes", label=say("mcp.accept")), NO)
-    question = Question(kind="choice", title=title, details=(_own(message),), choices=choices)
-    return (await ask(question)).choice == "yes"
+    details = (_own(message),)
+    match (await ask(Question(kind="choice", title=title, details=details, choices=choices, for_person=True))).choice:
+        case "yes":
+            return {"action": "accept", "content": {}}
+        case choice:
+            return CANCELLED if choice == NOBODY else DECLINED
 
 
 def _fields(schema: Table) -> dict[str, Table]:
     return {name: as_table(one) for name, one in as_table(schema.get("properties")).items() if as_table(one)}
 
 
-def _question(server: str, message: str, name: str, field: Table, *warnings: Phrase) -> Question:
+def _question(
+    server: str, message: str, name: str, field: Table, skip: tuple[Choice, ...], warnings: tuple[Phrase, ...]
+) -> Question:
     about = str(field.get("description") or field.get("title") or name)
     title = say("mcp.asks_for", server=shown(server), field=shown(name)[:LONGEST_LABEL])
     details = (*warnings, _own(message), *((_own(about),) if about != name else ()))
@@ -65,9 +100,9 @@ def _question(server: str, message: str, name: str, field: Table, *warnings: Phr
     told = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
     standing = () if default is None else (Choice(key="default", label=told),)
     if offered:
-        return Question(kind="choice", title=title, details=details, choices=(*offered, *standing, NO))
+        return Question(kind="choice", title=title, details=details, choices=(*offered, *standing, *skip, NO), for_person=True)
     typed = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
-    return Question(kind="text", title=title, details=details, choices=(typed, *standing, NO))
+    return Question(kind="text", title=title, details=details, choices=(typed, *standing, *skip, NO), for_person=True)
 
 
 def _choices(field: Table) -> Iterator[Choice]:
@@ -77,22 +112,51 @@ def _choices(field: Table) -> Iterator[Choice]:
     titled = tables(field.get("oneOf"))
     values: list[Any] = list(field.get("enum") or ()) or [one.get("const") for one in titled]
     names: list[Any] = list(field.get("enumNames") or ()) or [one.get("title") for one in titled]
-    for value, name in zip_longest(values[:MOST_CHOICES], names[: len(values)]):
+    if len(values) > MOST_CHOICES:
+        # It is typed, and compared.
+        return
+    for value, name in zip_longest(values, names[: len(values)]):
         yield Choice(key=str(value), label=quote(shown(str(name or value))[:LONGEST_LABEL]))
 
 
 def _value(field: Table, text: str) -> Any:
+    """What was typed, as the field wants it; UnfitValue where its limits do not allow it."""
     match field.get("type"):
         case "boolean":
             return text == "true"
-        case "integer":
-            return int(text)
-        case "number":
-            return float(text)
+        case "integer" | "number" as kind:
+            try:
+                number = int(text) if kind == "integer" else float(text)
+            except ValueError:
+                raise UnfitValue(say("mcp.not_a_number")) from None
+            _within(number, field, "minimum", "maximum")
+            return number
         case "array":
-            return [part.strip() for part in text.split(",") if part.strip()]
+            parts = [part.strip() for part in text.split(",") if part.strip()]
+            _within(len(parts), field, "minItems", "maxItems")
+            _offered(parts, as_table(field.get("items")).get("enum"))
+            return parts
         case _:
+            _offered([text], field.get("enum"))
+            _within(len(text), field, "minLength", "maxLength")
+            shape = FORMATS.get(str(field.get("format", "")))
+            if shape and not shape.fullmatch(text):
+                raise UnfitValue(say("mcp.not_in_form", form=str(field["format"])))
             return text
+
+
+def _offered(values: list[str], enum: Any) -> None:
+    allowed = [str(value) for value in cast("list[Any]", enum)] if isinstance(enum, list) else []
+    if strangers := [value for value in values if allowed and value not in allowed]:
+        choices = shown(", ".join(allowed))[:LONGEST_LABEL]
+        raise UnfitValue(say("mcp.not_offered", value=shown(strangers[0])[:LONGEST_LABEL], choices=choices))
+
+
+def _within(size: float, field: Table, least: str, most: str) -> None:
+    low, high = field.get(least), field.get(most)
+    if (isinstance(low, int | float) and size < low) or (isinstance(high, int | float) and size > high):
+        limits = f"{'' if low is None else low} … {'' if high is None else high}".strip()
+        raise UnfitValue(say("mcp.outside_limits", size=size, limits=limits))
 
 
 def _own(text: str) -> Phrase:

@@ -134,7 +134,7 @@ class OutsideServers:
         await asyncio.gather(*(server.aclose() for server in self.servers.values()), return_exceptions=True)
 
     def _elicit(self, name: str) -> Callable[[Table], Any]:
-        return lambda params: elicit(self._around.ask, name, params)
+        return lambda params: elicit(self._around.ask, self._around.notice, name, params)
 
     def _all_tools(self) -> list[OutsideTool]:
         """Those of servers that are down for a moment too: they come back."""
