@@ -11,7 +11,7 @@ from duckflow.i18n.template import note
 from duckflow.i18n.typed import means_undo
 from duckflow.state.agent import AgentState
 from duckflow.state.question import Answer
-from tests.journeys.plans import Typing, until
+from tests.journeys.plans import PROPOSE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = decide(act("file_ops.write_file", path="a.txt", content="new\n"), respond("ok"))
@@ -69,6 +69,29 @@ async def test_the_user_says_it_and_no_model_is_asked(tmp_path: Path, language: 
     assert not (story.folder / "a.txt").exists() and len(story.model.requests) == 1
 
 
+@pytest.mark.parametrize(("language", "said"), [("en", "Undo that, please"), ("ja", "あ、今のを戻して")])
+async def test_right_after_a_job_one_question_takes_the_job_back(tmp_path: Path, language: str, said: str) -> None:
+    """The chat has changed something, too; what was done last is meant, so that nobody asks which."""
+    plan = {"name": "Work", "steps": [{"name": "b", "success": "b.txt exists"}], "risks": []}
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    asked = {"en": "Now its step", "ja": "いまのステップ"}[language]
+    ended = {"en": "A background job has ended", "ja": "バックグラウンドのジョブが終わ"}[language]
+    tasks = when(asked, {"tasks": [act("shell.run", command="echo new > b.txt")]})
+    story = Typing(tmp_path, [WRITE, PROPOSE, plan, run_all, tasks, when(ended, report())], language=language)
+    await story.tell("write it")
+    await story.tell("do the work")
+    await story.tell("yes" if language == "en" else "はい")
+    assert (await job_ended(story)).status == "completed"
+    count = len(story.model.requests)
+    story.chat.take(said)
+    question = await story.asked()
+    assert question.gate and [impact.path for impact in question.gate.impacts] == ["b.txt"]
+    await story.chat.take("yes" if language == "en" else "はい")
+    await until(story, lambda: bool(story.all(TurnUndone)))
+    assert not (story.folder / "b.txt").exists() and (story.folder / "a.txt").exists()
+    assert len(story.model.requests) == count
+
+
 async def test_over_a_port_that_waits_for_the_answer_too(tmp_path: Path) -> None:
     story = Typing(tmp_path, [WRITE])
     await story.tell("write it")
@@ -92,10 +115,103 @@ async def test_over_a_port_that_waits_for_the_answer_too(tmp_path: Path) -> None
 )
 def test_only_a_whole_wish_is_one_and_only_after_a_change(said: str) -> None:
     language = "de" if "rückg" in said else "en"
-    changed = AgentState(language=language, changed_in={"a.txt": {1}})
+    changed = AgentState(language=language, files_changed=["a.txt"])
     assert means_undo(said, changed) and not means_undo(said, AgentState(language=language))
     assert not means_undo(f"{said} and then add an undo button", changed)
     assert not means_undo("add undo to the editor", changed) and not means_undo("元に戻す機能を追加して", changed)
+
+
+WISHES = """
+Undo that, please
+undo that please
+Please undo it.
+Can you undo that?
+could you please revert your last changes
+oh no, undo that
+Sorry, undo the last change
+no, take that back
+revert what you just did
+Roll it back please
+roll back the last edit
+put it back the way it was
+change it back
+I'd like to undo that
+undo this job
+undo what the job did
+please undo the last job
+undo those changes
+take back what you did
+Actually, revert that
+go back to how it was
+restore the previous version
+I changed my mind, undo it
+undo it again please
+Never mind, put that back
+let's undo that
+that was wrong, undo it
+undo the change you just made
+undo all of that
+revert all your changes
+今のを戻して
+今の、戻して
+今のを戻してください
+さっきのを取り消して
+さっきの変更を元に戻して
+やっぱり元に戻して
+あ、今のなしにして
+ごめん、今のを戻して
+すみません、さっきの変更を取り消してもらえますか
+それを元に戻してくれますか？
+最後の変更をロールバックして
+元の状態に戻してください
+今のジョブの変更を戻して
+ジョブの変更を取り消してください
+さっきやったことをなかったことにして
+元通りに戻してほしい
+直前の編集をアンドゥして
+今の変更、やっぱり戻して
+戻しておいて
+いや、元に戻して
+さっき書いたやつを戻して
+今回の分を取り消してください
+今の変更はなかったことにしてください
+元に戻そう
+"""
+OTHERS = """
+undo that function in app.py
+add an undo button
+how do I undo that in git
+undo the rename of foo but keep the rest
+revert commit abc123
+undo everything you did today
+don't undo that
+did you undo that
+put the file back into src
+take it back to the team
+change it back to tabs
+go back to the plan
+get it done
+roll back the database migration
+restore the backup
+元に戻す機能を追加して
+値を戻り値で返して
+戻るボタンを付けて
+全部戻して
+これを前の関数に戻す処理を書いて
+取り消し線を付けて
+元に戻さないで
+戻していい？
+git で戻す方法を教えて
+前のファイルを読んで
+最後の行を消して
+"""
+
+
+def test_many_ways_to_wish_for_it_and_none_that_means_something_else() -> None:
+    for wishes, expected in ((WISHES, True), (OTHERS, False)):
+        for said in wishes.strip().splitlines():
+            state = AgentState(language="en" if said.isascii() else "ja", files_changed=["a.txt"])
+            assert means_undo(said, state) is expected, said
 
 
 @BOTH

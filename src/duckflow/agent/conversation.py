@@ -116,7 +116,8 @@ class BackgroundWork(InnerWork, Protocol):
 
 
 LAST_WORDS_SECONDS = 2
-UNDO = "/undo"
+UNDO = "/undo last"
+"""Who says so in words means what was done last."""
 
 
 class ChatLoop:
@@ -168,7 +169,7 @@ class ChatLoop:
                 told = (say("turn.unheard", text=unheard),) if unheard else ()
             case "message" if self._wants_undo(text):
                 self.session.emit(LineTaken(text=text))
-                self._commands.start(UNDO, self.run_command(UNDO))
+                self._commands.start(UNDO.split()[0], self.run_command(UNDO))
             case "message":
                 self._turns.submit(text)
             case "answer":

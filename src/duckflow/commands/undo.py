@@ -55,9 +55,12 @@ def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
 
 
 def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
-    """`turn`, `job` and `step` mean the latest; a number is a turn; anything else names files."""
+    """`turn`, `job` and `step` mean the latest of their kind, `last` what was done last of all; a number is a turn;
+    anything else names files."""
     jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
     match wanted.split():
+        case ["last"]:
+            return LATEST
         case ["turn"]:
             return turns[0].whole if turns else LATEST
         case ["job"] if jobs:

@@ -1,5 +1,6 @@
 """What a line as people type it is: an answer, a command, a word about running work, or a message."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
@@ -14,7 +15,8 @@ from duckflow.state.question import Question
 Wish = Literal["progress", "pause", "resume", "cancel"]
 
 WISHES: tuple[Wish, ...] = get_args(Wish)
-LONGEST = 40
+LONGEST = 80
+SIGNS = r"[?!,;:…、。]+|[.](?=\s|$)"
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
     "pause": ("running",),
@@ -39,7 +41,7 @@ def means_stop(text: str, language: str) -> bool:
 
 def means_undo(text: str, state: AgentState) -> bool:
     """Whether a line is nothing but a wish to take the last changes back, where there are some."""
-    return any(state.changed_in.values()) and _is(text, "undo", state.language)
+    return bool(state.files_changed) and _is(text, "undo", state.language)
 
 
 def _wishes(text: str, language: str) -> list[Wish]:
@@ -47,7 +49,7 @@ def _wishes(text: str, language: str) -> list[Wish]:
 
 
 def _is(text: str, wish: str, language: str) -> bool:
-    plain = unicodedata.normalize("NFKC", text).casefold().strip(" ?？!！。.、,")
+    plain = " ".join(re.sub(SIGNS, " ", unicodedata.normalize("NFKC", text).casefold()).split())
     return len(plain) <= LONGEST and fullmatch(f"wishes.{wish}", plain, language) is not None
 
 
