@@ -127,6 +127,38 @@ async def test_program_text_gets_one_honest_line(tmp_path: Path, command: str) -
     [question] = story.gates()
     assert question.gate and question.gate.reversible and not question.gate.lasting
     assert [reason.key for reason in question.gate.reasons] in (["harm.runs_code"], ["harm.runs_script"])
+    assert question.gate.risk == "medium", "the sandbox holds it, and undo takes it back"
+
+
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [
+        ("python3 -c \"open('/etc/hosts')\" /etc/hosts", {}),
+        ("python3 -c 'print(1)' > out.txt", {}),
+        ("python3 -c 'print(1)' ducks.db", {}),
+        ("python3 -c 'print(1)' && rm -r src", {}),
+        ("python3 -c 'import shutil; shutil.rmtree(\"/\")'", {}),
+        ("python3 -c 'print(1)'", {"network": True}),
+        ("python3 -c 'print(1)'", {"background": True}),
+        ("python3 -c 'print(1)'", {"secrets": True}),
+    ],
+)
+async def test_program_text_that_may_do_more_keeps_its_risk(
+    tmp_path: Path, command: str, other: dict[str, bool]
+) -> None:
+    story = Story(tmp_path, [go_on(run(command, **other)), decide(respond("ok"))], mode="ask")
+    prepared(story)
+    await story.tell("look into it")
+    [question] = story.gates()
+    assert question.gate and question.gate.risk in ("high", "forbidden")
+
+
+async def test_program_text_keeps_its_risk_where_undo_is_off(tmp_path: Path) -> None:
+    replies = [go_on(run("python3 -c 'print(1)'")), decide(respond("ok"))]
+    story = Story(tmp_path, replies, mode="ask", settings={"undo": {"enabled": False}})
+    await story.tell("look into it")
+    [question] = story.gates()
+    assert question.gate and question.gate.risk == "high" and not question.gate.reversible
 
 
 async def test_files_that_a_command_names_and_git_ignores_are_still_told(tmp_path: Path) -> None:

@@ -280,3 +280,30 @@ async def test_a_draft_waits_in_every_mode(tmp_path: Path, mode: str) -> None:
     await story.chat.take("no")
     await turn
     assert not (story.folder / "one.py").exists() and not any(one.result.changed for one in story.all(ActionFinished))
+
+
+@pytest.mark.parametrize(
+    ("said", "path", "asked"),
+    [
+        ("write docs/one.py first, that has nothing to do with it", "docs/one.py", False),
+        ("計画とは別に one.py を書いて", "one.py", False),
+        ("fix the README meanwhile", "README.md", False),
+        ("write the readme", "README.md", True),
+        ("write game.py now", "game.py", True),
+        ("try it with one file", "one.py", True),
+        ("write two.py first", "one.py", True),
+    ],
+)
+async def test_what_the_user_asks_for_beside_a_draft_is_judged_as_always(
+    tmp_path: Path, said: str, path: str, asked: bool
+) -> None:
+    write = act("file_ops.write_file", path=path, content="one = 1\n")
+    replies = [*PLAN_SHOWN, decide(write, next_step="continue"), *[decide(respond("ok"), step="PLANNING")] * 2]
+    story = Typing(tmp_path, replies, mode="full-auto")
+    await story.tell("make a snake game, and one.py, docs/one.py, README.md")
+    turn = asyncio.create_task(story.tell(said))
+    if asked:
+        await story.asked()
+        await story.chat.take("no")
+    await turn
+    assert (story.folder / path).exists() is not asked and len(story.gates()) == asked

@@ -1,6 +1,7 @@
 """Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,7 +16,8 @@ from duckflow.events.types import Noticed, PermissionGiven
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
-from duckflow.state.action import CHANGING, RESPOND, Action, Decision
+from duckflow.state.action import CHANGING, PROPOSE_PLAN, RESPOND, REVISE_PLAN, Action, Decision
+from duckflow.state.message import said_since
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
@@ -151,6 +153,14 @@ class Clearance(NamedTuple):
         return deeds if self.allowed else deeds[: asked[0] if asked else 0]
 
 
+def _names(text: str, subject: str) -> bool:
+    """Whether a text names this very file or program. One in capitals needs no ending: `the README`."""
+    name = subject.rpartition("/")[2]
+    stem = name.partition(".")[0]
+    spellings = (name, stem) if stem != stem.lower() else (name,)
+    return any(re.search(rf"(?<![\w.-]){re.escape(spelling)}(?![A-Za-z0-9_-])", text) for spelling in spellings)
+
+
 def _judged(one: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
     verdict = judge(mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
     return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
@@ -186,7 +196,7 @@ class Gatekeeper:
         for one in deeds:
             deed = self._deed(one)
             assessment = await self._assess(one, deed, mode)
-            draft = None if actor.for_user else self._draft_for(one)
+            draft = None if actor.for_user else self._draft_for(one, actor.job_id)
             verdict = "ask" if draft else _judged(one, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
@@ -209,6 +219,9 @@ class Gatekeeper:
                     rule, command = Permission(operation=operation, pattern=ANY, said=said), one.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, one, deed)
+                if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
+                    # The sandbox holds it and undo takes it back: its risk is that of an edit.
+                    assessment = assessment._replace(level="medium")
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
                 risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))
             else:
@@ -222,7 +235,7 @@ class Gatekeeper:
     async def lets_pass(self, one: Ready) -> bool:
         mode = await self._mode_here()
         assessment = await self._assess(one, self._deed(one), mode)
-        return not self._draft_for(one) and _judged(one, assessment, False, mode) == "pass"
+        return not self._draft_for(one, job_id="") and _judged(one, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
         """Without a sandbox the mode `auto` is no more than `auto-edit`, and that is said once."""
@@ -233,13 +246,22 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    def _draft_for(self, one: Ready) -> Phrase | None:
-        """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question;
-        the mode that only reads refuses it anyway."""
-        plan = self._session.state.plan
-        waits = plan is not None and plan.status == "draft" and self.mode != Mode.PLAN
-        changes = one.tool.effect in CHANGING and not one.tool.reads_only(one.args)
-        return say("risk.draft", name=plan.name) if plan and waits and changes else None
+    def _draft_for(self, one: Ready, job_id: str) -> Phrase | None:
+        """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question that may
+        belong to its steps; the mode that only reads refuses it anyway."""
+        state = self._session.state
+        plan, job = state.plan, state.jobs.get(job_id)
+        if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
+            return None
+        if one.tool.effect not in CHANGING or one.tool.reads_only(one.args):
+            return None
+        other = state.plans.get(job.plan_id) if job and job.plan_id != plan.plan_id else None
+        if other and other.under_way:
+            return None
+        subjects = [impact.path for impact in one.preview.impacts] or one.tool.command(one.args).split()[:1]
+        wanted = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
+        beside = all(_names(wanted, subject) and not plan.names(subject) for subject in subjects)
+        return None if subjects and beside else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
         """The plan that the user has agreed to names this very command as a check, and it runs shut in."""

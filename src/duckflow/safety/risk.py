@@ -118,6 +118,11 @@ REVEALING = frozenset(("risk.secret_read", READS_SECRET, "harm.shows_environment
 """What shows a secret to the model is asked for in every mode."""
 
 
+RUNS_CODE = frozenset(("harm.runs_code", "harm.runs_script", "harm.runs_fed"))
+SAYS_WHERE = frozenset(("harm.program_place", "harm.fed_text"))
+"""Reasons that say no more beside the one that code is run."""
+
+
 class JudgedCommand(NamedTuple):
     """What a shell command was judged to be, and what it is given."""
 
@@ -138,6 +143,13 @@ class JudgedCommand(NamedTuple):
     """The project's own tools that it runs, shut in, where it does nothing else but read."""
     leaves: bool = False
     """It names something outside the work folder."""
+
+    @property
+    def only_runs_code(self) -> bool:
+        """Nothing is held against it but that it runs code which is not looked into, and it does so shut in."""
+        keys = {reason.key for reason in self.reasons}
+        runs = bool(keys & RUNS_CODE) and keys <= RUNS_CODE | SAYS_WHERE
+        return runs and self.verdict == "ask" and self.shut_in and not self.leaves
 
 
 class Deed(NamedTuple):

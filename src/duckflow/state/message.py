@@ -84,6 +84,17 @@ def last_request(messages: Sequence[Message]) -> str:
     return "\n".join(reversed(said))
 
 
+def said_since(messages: Sequence[Message], operations: Sequence[str]) -> list[str]:
+    """What the user has said since the model last called one of these; nothing where it never has."""
+    said: list[str] = []
+    for message in reversed(messages):
+        if message.decision and any(action.operation in operations for action in message.decision.actions):
+            return said
+        if message.role == "user" and not message.job:
+            said.append(message.text)
+    return []
+
+
 class ToolSpec(NamedTuple):
     """A tool as a model is told of it."""
 

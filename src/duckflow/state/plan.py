@@ -81,6 +81,10 @@ class Step(Noun):
     task_list: TaskList = Field(default_factory=TaskList)
 
     @property
+    def text(self) -> str:
+        return f"{self.name} {self.description} {self.success}"
+
+    @property
     def tasks(self) -> list[Task]:
         return self.task_list.tasks
 
@@ -135,6 +139,11 @@ class Plan(Noun):
             for one in self.steps
         ]
         return {"name": self.name, "goal": self.goal, "status": self.status, "steps": steps}
+
+    def names(self, subject: str) -> bool:
+        """Whether its goal or one of its steps may name this file or program, with or without an ending."""
+        told = " ".join((self.name, self.goal, *self.checks, *(step.text for step in self.steps)))
+        return subject.rpartition("/")[2].partition(".")[0].casefold() in told.casefold()
 
     def copied(self) -> "Plan":
         """A plan of its own; much faster than a deep copy, and plans can be long."""

@@ -42,7 +42,7 @@ def failures(step: Step, language: str) -> list[str]:
 
 def files_of(plan: Plan, step: Step) -> list[str]:
     """Gives the files it has made, those it names, and those made by the steps it depends on."""
-    named = FILE_NAME.findall(f"{step.name} {step.description} {step.success}")
+    named = FILE_NAME.findall(step.text)
     before = [path for other in plan.steps if other.step_id in step.depends_on for path in made_by(other)]
     return list(dict.fromkeys([*made_by(step), *named, *before]))
 

@@ -108,8 +108,8 @@ def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, i
 def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
     """Files that the step names come first, then those of the plan, then the others as they were read."""
     name = posixpath.basename(path)
-    named_by_step = name in f"{step.name} {step.description} {step.success}"
-    named_by_plan = any(name in f"{other.name} {other.description} {other.success}" for other in plan.steps)
+    named_by_step = name in step.text
+    named_by_plan = any(name in other.text for other in plan.steps)
     return 2 - named_by_step - (named_by_step or named_by_plan or name in plan.goal), list(read).index(path)
 
 

@@ -168,7 +168,8 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question. A risky one that is longer than the screen comes in pages, and its answers with the last."""
+    """Shows a question. A risky one, or one with a command, that is longer than the screen comes in pages, and its
+    answers with the last."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -182,7 +183,8 @@ class QuestionPages:
 
     def show(self, question: Question) -> None:
         self._rows = question_rows(question, self._printer, self._words)
-        risky = question.gate is not None and question.gate.risk in ("high", "forbidden")
+        gate = question.gate
+        risky = gate is not None and (gate.risk in ("high", "forbidden") or bool(gate.commands))
         self.more(whole=not risky)
 
     def more(self, whole: bool = False) -> None:
