@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Noticed, ReplyRejected
+from duckflow.i18n.asking import ends_asking, only_wonders
 from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import ToolCall
@@ -59,6 +60,11 @@ WONDERS = [
     ("ja", "この関数はどこから呼ばれているのか。"),
     ("ja", "これで本当に動くのだろうか？"),
     ("ja", "リストが空のとき何が起きるのか？"),
+    ("ja", "なぜ None が来ているのでしょうか？"),
+    ("ja", "テストを見てみます。この値はどこから来た？"),
+    ("ja", "どうしてキャッシュが効かないのでしょう？"),
+    ("ja", "この設定は何のためにあるのでしょうか？"),
+    ("ja", "何が原因なのでしょうか。"),
 ]
 NOW = {"en": "I write it now.", "ja": "では書きます。"}
 RUN = act("shell.run", command="touch b.txt")
@@ -82,6 +88,96 @@ async def test_a_question_in_passing_costs_one_request_and_never_the_work(
     assert results[1:3] == [note(language, "not_run_held")] * 2 and note(language, "not_run_held") not in results[0]
     assert [event.what.values["count"] for event in story.all(Noticed) if event.what.key == "turn.held_once"] == [2]
     assert not story.session.state.asked and not story.session.state.five.open_questions
+
+
+THINKING_ALOUD = """
+なぜこのテストだけが落ちるのでしょうか？
+なぜ None が来ているのでしょうか？
+この値はどこから来た？
+どこから来たのだろう？
+なぜこうなっているのか？
+どうしてキャッシュが効かないのでしょう？
+誰がこの関数を呼んでいるのか？
+いつこのファイルは作られたのだろうか？
+この設定は何のためにあるのでしょうか？
+どこでエラーが投げられている？
+何が原因なのでしょうか。
+本当にこれで十分なのだろうか？
+このループはいつ終わるのか？
+引数はいくつ渡されているのか？
+なんで二回呼ばれてる？
+この分岐に来ることはあるのかな？
+どのタイミングで閉じられるのでしょうか？
+なぜ import が失敗するのでしょうか？
+何を返していたっけ？
+このクラスは今も使われているのでしょうか？
+さて、型はどう推論されるのか？
+空文字だとどうなるのか？
+どこに定義があるのでしょうか？
+前はどうやって動いていた？
+これ、なぜ必要だったのか？
+この警告はどこから出ているのでしょう？
+何がこの行を書き換えているのか…？
+この型はいったい何を表しているのか？
+どうやってここに到達するのでしょうか？
+誰がロックを持ったままなのか？
+あの関数はどう使われていたのでしょうか？
+いつから壊れていた？
+何回呼ばれているのだろうか？
+この条件は成り立つのだろうか？
+改行コードはどうなっている？
+ほかにも同じ箇所があるのでしょうか？
+"""
+FOR_THE_USER = """
+どこに置きますか？
+どこに置く？
+どう直しますか？
+どうする？
+何から始めますか？
+何という名前にしますか？
+なぜこの変更が必要なのか教えてください。
+どちらにするのでしょうか？
+削除してよいのでしょうか？
+このまま進めていいのかな？
+どうするのがいいのでしょうか？
+いつまでに必要ですか？
+誰が使いますか？
+タブとスペース、どちらがいい？
+上書きしてしまって大丈夫だろうか？
+どの方法にするべきだろうか？
+テストも書くべきでしょうか？
+本当に消してよかったのでしょうか？
+どこまでやりますか？
+どんな形式で出力しますか？
+いくつ作りますか？
+何を入れたいのでしょうか？
+どれを残すのがよいのだろうか？
+これで進めるのでよいのか？
+続けますか？
+もう消していいのか？
+何色にする？
+ファイルはどこに保存すればよいのでしょうか？
+なぜそれが欲しいのでしょうか？
+どうしたいのでしょうか？
+ブランチはどうしますか？
+どのファイルを直せばよろしいでしょうか？
+README も更新するのでしょうか？
+どこまで直せば十分でしょうか？
+古い方は残しておくのがいいですか？
+英語と日本語、どちらで書けばよいですか？
+何色がお好みですか？
+このまま適用しても構わないのでしょうか？
+いつ公開する予定ですか？
+どのバージョンを使っているのでしょうか？
+テストを先に書く？
+名前は何にする？
+"""
+
+
+def test_a_question_for_the_user_is_never_taken_for_thinking_aloud() -> None:
+    for questions, expected in ((THINKING_ALOUD, True), (FOR_THE_USER, False)):
+        for question in questions.strip().splitlines():
+            assert ends_asking(question, "ja") and only_wonders(question, "ja") is expected, question
 
 
 @NATIVE
