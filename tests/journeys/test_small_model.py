@@ -127,7 +127,7 @@ async def test_when_all_is_written_it_is_not_asked_again(tmp_path: Path) -> None
 
 async def test_where_more_is_asked_for_it_goes_on(tmp_path: Path) -> None:
     on_and_on = decide(act("file_ops.write_file", path="tally.py"), next_step="continue")
-    story = small(tmp_path, [on_and_on, GOOD, SCRIPT, decide(respond("It counts words."))])
+    story = small(tmp_path, [on_and_on, GOOD, SCRIPT, "It counts words."])
     assert await story.tell(f"{REQUEST} Then explain it.") == "done"
     assert story.said() == ["It counts words."]
 
@@ -169,8 +169,16 @@ async def test_a_trying_script_without_an_end_is_left_alone(tmp_path: Path) -> N
 
 
 async def test_what_only_has_to_be_read_is_answered_at_once(tmp_path: Path) -> None:
-    story = small(tmp_path, [decide(respond("Count the words."), step="PLANNING")])
+    story = small(tmp_path, ["It wants the words counted."])
     assert await story.tell("Show me what is in NOTES.md.") == "done"
+    assert story.said() == ["It wants the words counted."]
+    (only,) = story.model.requests
+    assert "Count the words." in only.messages[-1].text and only.schema is None, "in plain text, from what was read"
+
+
+async def test_where_it_is_not_clear_what_is_asked_the_named_files_are_given(tmp_path: Path) -> None:
+    story = small(tmp_path, [decide(respond("Count the words."), step="PLANNING")])
+    assert await story.tell("Is NOTES.md long?") == "done"
     first = story.model.requests[0]
     assert "NOTES.md has been read: answer with response" in first.messages[-1].text
     assert first.schema and first.schema["properties"]["actions"]["maxItems"] == 1, "one thing at a time"

@@ -116,7 +116,7 @@ async def test_a_run_that_nobody_knows_how_to_do_is_named(tmp_path: Path) -> Non
 
 
 async def test_a_run_that_comes_first_is_done_before_the_model_is_asked(tmp_path: Path) -> None:
-    story = small(tmp_path, [decide(respond("It prints 42."))], {"main.py": "print(42)\n"})
+    story = small(tmp_path, ["It prints 42."], {"main.py": "print(42)\n"})
     assert await story.tell("Run main.py and tell me what it prints.") == "done"
     assert commands(story) == ["python3 main.py"]
     assert "42" in story.prompt(0)
@@ -125,28 +125,36 @@ async def test_a_run_that_comes_first_is_done_before_the_model_is_asked(tmp_path
 
 async def test_a_deed_a_look_and_an_answer_come_in_their_order(tmp_path: Path) -> None:
     delete = decide(act("file_ops.delete_file", path="old.txt"), next_step="continue")
-    story = small(tmp_path, [delete, LIST, decide(respond("keep.txt"))], {"old.txt": "1\n", "keep.txt": "2\n"})
+    story = small(tmp_path, [delete, LIST, "keep.txt is left."], {"old.txt": "1\n", "keep.txt": "2\n"})
     assert await story.tell("old.txt を削除して、残っているファイルを教えてください。") == "done"
     assert offered(story, 0) == {"file_ops.delete_file", "file_ops.move_file"}
     assert "file_ops.list_files" in offered(story, 1) and "response" not in offered(story, 1)
-    assert offered(story, 2) == {"response"}
-    assert story.said() == ["keep.txt"]
+    assert story.model.requests[2].schema is None and "keep.txt" in story.prompt(2)
+    assert story.said() == ["keep.txt is left."]
 
 
 async def test_the_model_sees_a_changed_file_before_it_speaks_about_it(tmp_path: Path) -> None:
     move = decide(act("file_ops.move_file", source="notes.txt", target="ideas.txt"), next_step="continue")
-    story = small(tmp_path, [move, decide(respond("Paint it."))], {"notes.txt": "paint the lighthouse\n"})
+    story = small(tmp_path, [move, "Paint it."], {"notes.txt": "paint the lighthouse\n"})
     assert await story.tell("Rename notes.txt to ideas.txt and show me what is in it.") == "done"
     assert "paint the lighthouse" in story.prompt(1)
-    assert offered(story, 1) == {"response"}
+    assert story.said() == ["Paint it."]
 
 
 async def test_a_model_that_says_done_too_early_is_reminded_and_then_the_part_is_named(tmp_path: Path) -> None:
     done = decide(step="PLANNING")
-    story = small(tmp_path, [LIST, *[done] * 8])
+    story = small(tmp_path, [LIST, "", *[done] * 8])
     await story.tell("List the Python files in this folder and tell me how many there are.")
     assert "how many there are" in story.prompt(2)
     assert [key for key, _ in left(story)] == ["left.answer"] * 2
+
+
+async def test_files_are_counted_for_the_model(tmp_path: Path) -> None:
+    files = {"data/a.csv": "1\n", "data/b.csv": "2\n", "data/notes.md": "3\n"}
+    look = decide(act("file_ops.list_files", path="data"), next_step="continue", step="PLANNING")
+    story = small(tmp_path, [look, "There are 2."], files)
+    assert await story.tell("List the files in data and tell me how many are csv files.") == "done"
+    assert "Files in data: 3 (.csv: 2, .md: 1)" in story.prompt(1)
 
 
 async def test_what_is_asked_for_besides_the_known_parts_stays_with_the_model(tmp_path: Path) -> None:

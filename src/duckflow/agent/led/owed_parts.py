@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.led.parts import OwedPart, RequestParts, parts, program_for
+from duckflow.agent.led.plain_answer import PlainAnswer
 from duckflow.agent.led.tryout import Trial, made_up
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
@@ -38,9 +39,12 @@ class OwedParts(Policy):
     """Runs what is to be run itself, holds the model to the rest in the order of the request, and reminds it once of
     each part. With the last part the turn is over: a small model would only talk on."""
 
-    def __init__(self, trial: Trial, actor: Actor, phases: Phases, tests: Callable[[], str]) -> None:
+    def __init__(
+        self, trial: Trial, answers: PlainAnswer, actor: Actor, phases: Phases, tests: Callable[[], str]
+    ) -> None:
         """`tests`: the command that runs the project's tests, if it has any."""
         self._trial = trial
+        self._answers = answers
         self._actor = actor
         self._phases = phases
         self._tests = tests
@@ -54,12 +58,17 @@ class OwedParts(Policy):
         self._seen: set[str] = set()
         self._ran: tuple[str, int] | None = None
         self._reminded: list[OwedPart] = []
-        self._refused = False
+        self._asked_plainly: list[OwedPart] = []
+        self._refused = self._answered = False
         self._failures = self._looks = self._idle = 0
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
         self._begin(parts(turn.request, turn.state.language))
-        return await self._run_next(turn) if self._asked_for.whole and not turn.state.plan else None
+        if not self._asked_for.whole or turn.state.plan is not None:
+            return None
+        if ending := await self._do_next(turn):
+            return ending
+        return None if self._open else self._over(turn)
 
     async def heard(self, said: str) -> None:
         more = parts(said)
@@ -87,8 +96,7 @@ class OwedParts(Policy):
             case "look" | "deed":
                 return Guidance(turn.note(f"owed_{part.kind}", words=part.words), NARROW[part.kind])
             case "answer" if turn.loops or self._ran:
-                await self._show_changed(turn)
-                return Guidance(turn.note("owed_answer", words=self._answers()), NARROW["answer"])
+                return Guidance(turn.note("owed_answer", words=self._question()), NARROW["answer"])
             case _:
                 return None
 
@@ -97,7 +105,7 @@ class OwedParts(Policy):
         done = turn.last.decision.next_step == "done"
         if turn.state.plan is not None or turn.last.done.stop:
             return None
-        if (self._asked_for.whole or self._changed or done) and (ending := await self._run_next(turn)):
+        if (self._asked_for.whole or self._changed or done) and (ending := await self._do_next(turn)):
             return ending
         if self._asked_for.whole and not self._open and not self._refused:
             return self._over(turn)
@@ -118,7 +126,7 @@ class OwedParts(Policy):
     def _files(self) -> list[str]:
         return [path for part in self._open if part.kind == "write" for path in part.files]
 
-    def _answers(self) -> str:
+    def _question(self) -> str:
         return "; ".join(part.words for part in self._leading_answers())
 
     def _leading_answers(self) -> list[OwedPart]:
@@ -137,7 +145,7 @@ class OwedParts(Policy):
     def _over(self, turn: TurnSoFar) -> Ending:
         # The review that a failed check calls for has been held: the try-out, and the mends after it.
         self._phases.finish(turn.checks().failed, reviewed=True)
-        return Ending("done", None if turn.last.done.ran(RESPOND) else self._summary(turn))
+        return Ending("done", None if self._answered else self._summary(turn))
 
     def _summary(self, turn: TurnSoFar) -> Phrase | None:
         written = [path for part in self._asked_for.owed if part.kind == "write" for path in part.files]
@@ -170,6 +178,7 @@ class OwedParts(Policy):
         if result.changed:
             self._changed = list(dict.fromkeys((*self._changed, *result.changed)))
             self._open = [part for part in self._open if part.kind != "write" or not _written(part, result.changed)]
+        self._answered = self._answered or (result.ok and result.operation == RESPOND)
         if not self._open or not result.ok:
             return
         match self._open[0]:
@@ -182,25 +191,45 @@ class OwedParts(Policy):
             case _:
                 pass
 
-    async def _run_next(self, turn: TurnSoFar) -> Ending | None:
-        """Runs what is due; the user is asked at the Gate as for any other command."""
-        while self._open and self._open[0].kind == "run":
-            part = self._open.pop(0)
-            if not (command := self._command(part, turn)):
-                self._left.append(part)
-                continue
-            action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=turn.note("owed_run"))
-            self._phases.follow(made_up(action))
-            loop = await self._trial.run(turn, action, self._changed)
-            turn.loops += [loop] if turn.loops else []
-            done = loop.done
-            if done.stop in ("refused", "nobody"):
-                self._left.append(part._replace(words=command))
-            if done.stop == "refused":
-                return Ending("gate", self._summary(turn))
-            code = next((exit_code(result) for result in reversed(done.results)), None)
-            self._ran = (command, code) if code is not None else self._ran
+    async def _do_next(self, turn: TurnSoFar) -> Ending | None:
+        """Does what needs no Decision: a run, and an answer from what is known."""
+        while self._open:
+            part = self._open[0]
+            if part.kind == "run":
+                if ending := await self._run(turn, self._open.pop(0)):
+                    return ending
+            elif part.kind != "answer" or not self._asked_for.whole or not await self._answer(turn):
+                return None
         return None
+
+    async def _run(self, turn: TurnSoFar, part: OwedPart) -> Ending | None:
+        """The user is asked at the Gate as for any other command."""
+        if not (command := self._command(part, turn)):
+            self._left.append(part)
+            return None
+        action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=turn.note("owed_run"))
+        self._phases.follow(made_up(action))
+        loop = await self._trial.run(turn, action, self._changed)
+        turn.loops += [loop] if turn.loops else []
+        if loop.done.stop in ("refused", "nobody"):
+            self._left.append(part._replace(words=command))
+        if loop.done.stop == "refused":
+            return Ending("gate", self._summary(turn))
+        code = next((exit_code(result) for result in reversed(loop.done.results)), None)
+        self._ran = (command, code) if code is not None else self._ran
+        return None
+
+    async def _answer(self, turn: TurnSoFar) -> bool:
+        if self._open[0] in self._asked_plainly:
+            return False
+        self._asked_plainly.append(self._open[0])
+        await self._show_changed(turn)
+        if (loop := await self._answers.give(turn, self._question())) is None:
+            return False
+        turn.loops += [loop] if turn.loops else []
+        for result in loop.done.results:
+            self._take(result)
+        return True
 
     def _command(self, part: OwedPart, turn: TurnSoFar) -> str:
         """The command of a run; nothing where it cannot be told."""

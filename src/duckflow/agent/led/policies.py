@@ -10,6 +10,7 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.led.errand import errand, greets
 from duckflow.agent.led.owed_parts import OwedParts, held_to
 from duckflow.agent.led.parts import parts
+from duckflow.agent.led.plain_answer import PlainAnswer
 from duckflow.agent.led.tryout import Trial, TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
@@ -105,11 +106,11 @@ def leading_policies(
     dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases, workspace: Workspace
 ) -> tuple[Policy, ...]:
     """In this order: a try-out comes before what looks at its result."""
-    trial = Trial(dispatcher, bodies, actor)
+    trial, answers = Trial(dispatcher, bodies, actor), PlainAnswer(dispatcher, bodies, actor)
     return (
         HoldToPlan(),
         ReadNamedFiles(dispatcher, actor),
         TryOut(dispatcher, bodies, trial),
-        OwedParts(trial, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
+        OwedParts(trial, answers, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
         AnswerEnds(phases),
     )

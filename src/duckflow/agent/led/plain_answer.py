@@ -1,0 +1,74 @@
+"""An answer that is owed is asked for in plain text: in a Decision a small model says what it did, not what it saw."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.bodies import Bodies
+from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.led.tryout import made_up
+from duckflow.agent.policies.policy import Loop, TurnSoFar
+from duckflow.events.types import MessageAdded
+from duckflow.forms.form import Reading
+from duckflow.i18n.language import facts_of
+from duckflow.i18n.template import render
+from duckflow.prompts.compact import MATERIAL_LENGTH, fenced
+from duckflow.state.action import LIST_FILES, RESPOND, Action
+from duckflow.state.message import Message, PromptMessage
+
+TOKENS = 400
+ANSWER = "answer.txt"
+
+
+class PlainAnswer:
+    """Asks with what this turn has brought, and nothing else."""
+
+    def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
+        self._dispatcher = dispatcher
+        self._bodies = bodies
+        self._actor = actor
+
+    async def give(self, turn: TurnSoFar, words: str) -> Loop | None:
+        """The answer as a loop of its own; nothing where there is nothing to answer from, or no answer came."""
+        state = turn.state
+        if not (material := _material(turn)):
+            return None
+        prompt = render(
+            state.language,
+            "answer_plain",
+            material="\n\n".join((material, *_counted(turn))),
+            request=turn.request,
+            words=words,
+            language_name=facts_of(state.language).name,
+        )
+        reply = await self._bodies.call((PromptMessage("user", prompt.strip()),), ANSWER, TOKENS)
+        if reply.finish == "refusal" or not (text := reply.text.strip()):
+            return None
+        decision = made_up(Action(operation=RESPOND, args={"text": text}, reasoning=words))
+        said = Message(role="assistant", text=text, turn=state.turn, decision=decision)
+        self._actor.emit(MessageAdded(message=said))
+        return Loop(decision, await self._dispatcher.run(Reading(decision), self._actor))
+
+
+def _material(turn: TurnSoFar) -> str:
+    """The newest results of this turn, as far as there is room."""
+    room, shown = MATERIAL_LENGTH, list[str]()
+    results = [one for one in turn.state.messages if one.turn == turn.state.turn and one.role == "tool"]
+    for message in reversed(results):
+        room -= len(message.text)
+        if room < 0:
+            break
+        shown.insert(0, fenced(message.text))
+    return "\n\n".join(shown)
+
+
+def _counted(turn: TurnSoFar) -> Iterator[str]:
+    """The number of files in each folder that was listed, by their endings: a small model cannot count."""
+    for loop in turn.loops:
+        for action in loop.decision.actions if loop.done.ran(LIST_FILES) else ():
+            path = str(action.args.get("path", "."))
+            files = [one for one in (Path(turn.state.folder) / path).glob("[!.]*") if one.is_file()]
+            endings = Counter(one.suffix or one.name for one in files)
+            kinds = ", ".join(f"{ending}: {count}" for ending, count in endings.most_common())
+            yield turn.note("counted", path=path, count=str(len(files)), kinds=kinds)
