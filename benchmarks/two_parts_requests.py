@@ -92,4 +92,71 @@ GIVEN = (
     ),
 )
 
-HALVES = {"given": GIVEN}
+MATHS = "def double(x):\n    return 2 * x\n"
+TEST_MATHS = "from maths import double\n\n\ndef test_double():\n    assert double(4) == 8\n"
+LOG = "10:01 started\n10:02 user Ann came\n10:07 ERROR: disk full\n10:08 stopped\n"
+REPORTS = {"reports/north.csv": "a,1\n", "reports/south.csv": "b,2\n", "reports/readme.md": "Two regions.\n"}
+
+HELD = (
+    TwoParts(
+        "en",
+        "Create temps.py that converts 100 Fahrenheit to Celsius and prints it. Execute it afterwards.",
+        (Part("file", "print", "temps.py"), Part("run", r"temps\.py")),
+    ),
+    TwoParts(
+        "en",
+        "Look at app.log and tell me which line has the error.",
+        (Part("look"), Part("answer", "disk full|10:07|third|line 3")),
+        {"app.log": LOG},
+    ),
+    TwoParts(
+        "en",
+        "Add a function triple(x) to maths.py and check that the tests still pass.",
+        (Part("file", r"def triple\(", "maths.py"), Part("run", "pytest|test_maths")),
+        {"maths.py": MATHS, "test_maths.py": TEST_MATHS},
+    ),
+    TwoParts(
+        "en",
+        "How many CSV files are in reports, and what are they called?",
+        (Part("look"), Part("answer", r"(?s)(?=.*\b(?:2|two)\b)(?=.*north)(?=.*south)")),
+        REPORTS,
+    ),
+    TwoParts(
+        "en",
+        "Delete draft.md, then list what remains.",
+        (Part("gone", path="draft.md"), Part("answer", r"final\.md")),
+        {"draft.md": "old\n", "final.md": "new\n", "logo.svg": "<svg/>\n"},
+    ),
+    TwoParts(
+        "ja",
+        "九九の表を表示する kuku.py を書いて動かしてみて。",
+        (Part("file", "print", "kuku.py"), Part("run", r"kuku\.py")),
+    ),
+    TwoParts(
+        "ja",
+        "settings.ini を見て、タイムアウトが何秒か教えて。",
+        (Part("look"), Part("answer", "45")),
+        {"settings.ini": "[http]\nretries = 3\ntimeout = 45\n"},
+    ),
+    TwoParts(
+        "ja",
+        "hello.py の挨拶を「こんばんは」に直してから実行結果を見せてください。",
+        (Part("file", "こんばんは", "hello.py"), Part("run", r"hello\.py"), Part("answer", "こんばんは")),
+        {"hello.py": "print('こんにちは')\n"},
+    ),
+    TwoParts(
+        "ja",
+        "この中の .txt ファイルを探して、名前を全部教えてください。",
+        (Part("look"), Part("answer", r"(?s)(?=.*plum\.txt)(?=.*pear\.txt)")),
+        {"plum.txt": "1\n", "pear.txt": "2\n", "fig.md": "3\n"},
+    ),
+    TwoParts(
+        "ja",
+        "memo.txt を archive.txt にリネームして、中身を要約してください。",
+        (Part("file", "金曜", "archive.txt"), Part("gone", path="memo.txt"), Part("answer", "金曜|会議")),
+        {"memo.txt": "会議は金曜日の 10 時から。資料は田中さんが用意する。\n"},
+    ),
+)
+"""Written when the rules stood."""
+
+HALVES = {"given": GIVEN, "held": HELD}

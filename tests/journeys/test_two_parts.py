@@ -149,6 +149,23 @@ async def test_a_model_that_says_done_too_early_is_reminded_and_then_the_part_is
     assert [key for key, _ in left(story)] == ["left.answer"] * 2
 
 
+async def test_a_turn_that_fails_or_is_stopped_names_what_is_left_too(tmp_path: Path) -> None:
+    request_ = "Rename a.txt to b.txt and show me what is in it."
+    owed = [("left.deed", "Rename a.txt to b.txt"), ("left.answer", "show me what is in it")]
+    for name, replies in (("garbage", ['{"actions": 1}'] * 9), ("stuck", [LIST] * 40)):
+        top = tmp_path / name
+        top.mkdir()
+        story = small(top, list[Line](replies), {"a.txt": "1\n"})
+        assert await story.tell(request_) in ("failed", "pacemaker")
+        assert left(story) == owed
+
+
+async def test_in_a_mode_that_only_reads_the_run_is_named(tmp_path: Path) -> None:
+    story = small(tmp_path, ["It prints 42."], {"main.py": "print(42)\n"}, mode="plan")
+    await story.tell("Run main.py and tell me what it prints.")
+    assert left(story) == [("left.run", "python3 main.py"), ("left.answer", "tell me what it prints")]
+
+
 async def test_files_are_counted_for_the_model(tmp_path: Path) -> None:
     files = {"data/a.csv": "1\n", "data/b.csv": "2\n", "data/notes.md": "3\n"}
     look = decide(act("file_ops.list_files", path="data"), next_step="continue", step="PLANNING")

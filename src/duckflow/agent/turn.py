@@ -72,9 +72,9 @@ class Turn:
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
         self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
+        turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
         try:
-            turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
-            outcome, why, waits = await self._open(turn, begin)
+            ending = await self._open(turn, begin)
         except asyncio.CancelledError:
             # An agent is not stopped by a word of the user to it, and what goes on with its work must not read so.
             if not self._actor.inner:
@@ -84,15 +84,17 @@ class Turn:
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
         except DuckflowError as problem:
-            outcome, why, waits = Ending(problem.outcome, said(problem))
+            ending = Ending(problem.outcome, said(problem))
         except Exception:
             # A mistake of ours must not take the conversation with it.
             log.exception("a turn broke off")
             here = Path(self._session.state.folder).is_dir()
-            outcome, why, waits = Ending("failed", say("turn.broke_off" if here else "turn.folder_gone"))
-        self._pacing.end(outcome)
-        self._session.emit(TurnEnded(turn=number, outcome=outcome, why=why, waits=waits))
-        return outcome
+            ending = Ending("failed", say("turn.broke_off" if here else "turn.folder_gone"))
+        for policy in self._at_work:
+            await policy.closing(turn, ending)
+        self._pacing.end(ending.outcome)
+        self._session.emit(TurnEnded(turn=number, outcome=ending.outcome, why=ending.why, waits=ending.waits))
+        return ending.outcome
 
     async def weighed(self) -> tuple[Layer, ...]:
         """The parts of the next request with their tokens."""
@@ -110,10 +112,7 @@ class Turn:
         profile = await turn.profile()
         self._at_work = self._policies.of(profile)
         more = await self._opened(turn, *(partial(one.opening, turn) for one in self._policies.leading(profile)))
-        ending = more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
-        for policy in self._at_work:
-            await policy.closing(turn, ending)
-        return ending
+        return more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
 
     async def _opened(self, turn: TurnSoFar, *openings: Begin) -> str | Ending:
         note = ""
