@@ -12,7 +12,8 @@ import pytest
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
-from tests.journeys.plans import PROPOSE, job_ended, report, when
+from duckflow.state.undo_scope import UndoScope
+from tests.journeys.plans import PROPOSE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -178,7 +179,7 @@ async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
     assert not (story.folder / "made.txt").exists()
 
 
-async def worked_beside_a_job(tmp_path: Path) -> Story:
+async def worked_beside_a_job(tmp_path: Path, kind: type[Story] = Story) -> Story:
     """A job of two steps adds a line to the list in each; then the conversation adds one of its own."""
     names = ("first", "second")
     steps: list[dict[str, Any]] = [{"name": name, "success": "it is there"} for name in names]
@@ -188,7 +189,7 @@ async def worked_beside_a_job(tmp_path: Path) -> Story:
     run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
     chat = decide(act("file_ops.edit_file", path="list.txt", old="third:", new="third: done"), respond("Done."))
     replies: list[Any] = [PROPOSE, {"name": "Work", "steps": steps, "risks": []}, run_all]
-    story = Story(tmp_path, [*replies, *tasks, when("A background job has ended", report()), chat])
+    story = kind(tmp_path, [*replies, *tasks, when("A background job has ended", report()), chat])
     (story.folder / "list.txt").write_text("first:\nsecond:\nthird:\n")
     await story.tell("do the work")
     await story.tell("yes")
@@ -251,3 +252,57 @@ async def test_undo_offers_what_could_be_meant_with_its_size_and_the_diff_on_dem
     summary, whole = (question.gate for question in asked[1:])
     assert summary and whole and not summary.diff and "-first: done" in whole.diff
     assert not summary.impacts[0].tracked, "there is no repository"
+
+
+@pytest.mark.parametrize("wanted", ["docs/a b.txt", "./docs/a b.txt", "docs", "{folder}/docs/a b.txt"])
+async def test_a_file_named_gets_its_newest_change_taken_back_whoever_made_it(tmp_path: Path, wanted: str) -> None:
+    files = {"docs/a b.txt": "1\n2\n", "b.txt": "b\n"}
+    edits = [("docs/a b.txt", "1\n", "one\n"), ("docs/a b.txt", "2\n", "two\n"), ("b.txt", "b", "B")]
+    turns = [act("file_ops.edit_file", path=path, old=old, new=new) for path, old, new in edits]
+    story = Story(tmp_path, [decide(turn, respond("done")) for turn in turns])
+    for path, text in files.items():
+        (story.folder / path).parent.mkdir(exist_ok=True)
+        (story.folder / path).write_text(text)
+    for _ in turns:
+        await story.tell("go on")
+
+    async def agree(question: Question) -> Answer:
+        return Answer(choice="yes")
+
+    async def undo(path: str) -> str:
+        return await Commands(Words("en")).run(story.chat, agree, f"/undo {path}")
+
+    name = f"'{wanted.format(folder=story.folder)}'"
+    assert await undo(name) == "Turn 2 was taken back: docs/a b.txt. /redo brings it back."
+    assert (story.folder / "docs/a b.txt").read_text() == "one\n2\n"
+    assert "Turn 1 was taken back" in await undo(name)
+    assert (story.folder / "docs/a b.txt").read_text() == files["docs/a b.txt"]
+    assert "Nothing of docs" in await undo(name) and "Nothing of c.txt" in await undo("c.txt")
+    assert (story.folder / "b.txt").read_text() == "B\n"
+
+
+async def test_files_of_several_turns_are_taken_back_together(tmp_path: Path) -> None:
+    writes = [("a", "1"), ("b", "1"), ("b", "2")]
+    turns = [act("file_ops.write_file", path=f"{name}.txt", content=text) for name, text in writes]
+    story = Story(tmp_path, [decide(turn, respond("done")) for turn in turns])
+    for _ in turns:
+        await story.tell("go on")
+    await story.chat.undo.restore(back=True, scope=UndoScope(paths=("a.txt", "b.txt")))
+    assert not (story.folder / "a.txt").exists() and (story.folder / "b.txt").read_text() == "1"
+    await story.chat.undo.restore(back=False)
+    assert (story.folder / "a.txt").read_text() == "1" and (story.folder / "b.txt").read_text() == "2"
+
+
+async def test_said_in_words_after_a_job_it_means_the_job(tmp_path: Path) -> None:
+    story, words = await worked_beside_a_job(tmp_path, Typing), Words("en")
+    await story.chat.undo.restore(back=True)
+    count = len(story.questions)
+    story.chat.take("undo that")
+    await until(story, lambda: len(story.questions) > count)
+    offered = [words.phrase(choice.label) for choice in story.questions[-1].choices]
+    assert offered[:2] == ["the job “Work”: list.txt +2 −2", "only its last step “second”: list.txt +1 −1"]
+    story.chat.take("1")
+    await until(story, lambda: len(story.questions) > count + 1)
+    assert words.phrase(story.questions[-1].title) == "Take back what “Work” did?"
+    await story.chat.take("yes")
+    await until(story, lambda: (story.folder / "list.txt").read_text() == "first:\nsecond:\nthird:\n")

@@ -1,5 +1,6 @@
 """`/undo`, `/redo` and `/diff`."""
 
+import shlex
 from dataclasses import dataclass
 
 from duckflow.commands.command import Command, CommandContext
@@ -56,7 +57,7 @@ def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
 
 def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
     """`turn`, `job` and `step` mean the latest of their kind, `last` what was done last of all; a number is a turn;
-    anything else names files."""
+    anything else names files or folders."""
     jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
     match wanted.split():
         case ["last"]:
@@ -69,8 +70,16 @@ def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
             return UndoScope(job=jobs[0].job, step=jobs[0].step)
         case ["turn", number] | [number] if number.isdecimal():
             return UndoScope(turn=int(number))
-        case names:
-            return UndoScope(paths=tuple(names))
+        case _:
+            return UndoScope(paths=_files(wanted))
+
+
+def _files(wanted: str) -> tuple[str, ...]:
+    """A name with a space in it stands in quotes, as in a shell."""
+    try:
+        return tuple(shlex.split(wanted))
+    except ValueError:
+        return (wanted,)
 
 
 async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> UndoScope | None:

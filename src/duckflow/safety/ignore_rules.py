@@ -20,6 +20,9 @@ HEAVY = frozenset(
 )
 """Folders that are made anew at will: left out by name, unless git tracks what is in them."""
 
+CACHE = re.compile(r"(?:^|/)[\w.-]*cache_*(?:/|$)|\.py[co]$", re.IGNORECASE)
+"""`__pycache__`, `.pytest_cache`, `.eslintcache`: programs fill them anew by themselves."""
+
 
 class IgnoreRule(NamedTuple):
     """One line. `by_name`: it is held against the name alone, not against the path."""

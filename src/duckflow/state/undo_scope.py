@@ -31,13 +31,16 @@ class UndoScope(NamedTuple):
     since: int = 0
     """Everything from this turn on, jobs that began then included."""
     paths: tuple[str, ...] = ()
-    """Only these files of it."""
+    """Only these files of it, and what lies in these folders. Alone: the newest change of each, whoever made it."""
     without: frozenset[str] = frozenset()
     """Jobs that are left alone, since they still run."""
 
     @property
     def named(self) -> bool:
         return bool(self.turn or self.job or self.step or self.since)
+
+    def touches(self, path: str) -> bool:
+        return not self.paths or any(path == wanted or path.startswith(f"{wanted}/") for wanted in self.paths)
 
     def holds(self, author: WorkAuthor) -> bool:
         """Says whether a piece of work belongs to the scope; to one that names nothing belongs all."""

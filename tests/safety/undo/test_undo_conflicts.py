@@ -4,6 +4,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
+from duckflow.state.undo_scope import UndoScope
 
 
 async def changed_by_both(ground: Playground) -> None:
@@ -101,3 +102,33 @@ async def test_a_folder_swapped_for_a_link_is_not_written_through(ground: Playgr
         await ground.undo.restore()
     assert [path.name for path in outside.iterdir()] == ["a.txt"]
     assert (outside / "a.txt").read_text() == "not ours\n"
+
+
+@pytest.mark.parametrize("edited_first", [False, True])
+async def test_a_moved_file_that_others_went_on_with_is_not_there_twice(ground: Playground, edited_first: bool) -> None:
+    ground.put("old.txt", "1\n2\n3\n")
+    mover = ground.next_turn()
+    await ground.do("move_file", source="old.txt", target="new.txt")
+    if edited_first:
+        await ground.do("edit_file", path="new.txt", old="1", new="one")
+    ground.next_turn()
+    await ground.do("edit_file", path="new.txt", old="3", new="three")
+    before = ground.picture()
+    outcome = await ground.undo.restore(scope=UndoScope(turn=mover))
+    assert {phrase.values["path"] for phrase in outcome.conflicts} == {"old.txt", "new.txt"}
+    assert ground.picture() == before
+    await ground.undo.restore()
+    await ground.undo.restore(scope=UndoScope(turn=mover))
+    assert (ground.folder / "old.txt").read_text() == "1\n2\n3\n" and not (ground.folder / "new.txt").exists()
+
+
+async def test_what_others_took_away_since_does_not_come_back_with_them(ground: Playground) -> None:
+    maker = ground.next_turn()
+    await ground.do("write_file", path="a.txt", content="a\n")
+    remover = ground.next_turn()
+    await ground.do("delete_file", path="a.txt")
+    assert (await ground.undo.restore(scope=UndoScope(turn=maker))).conflicts
+    await ground.undo.restore(scope=UndoScope(turn=remover))
+    assert (ground.folder / "a.txt").exists()
+    await ground.undo.restore(scope=UndoScope(turn=maker))
+    assert not (ground.folder / "a.txt").exists()

@@ -252,3 +252,17 @@ async def test_private_places_in_the_work_folder_are_not_copied(ground: Playgrou
     await ground.shell("echo b > a.txt; echo other > .ssh/id")
     assert (await ground.undo.restore()).changed == ("a.txt",)
     assert (ground.folder / ".ssh/id").read_text() == "other\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["__pycache__/a.pyc", ".pytest_cache/v/last", "src/.mypy_cache/x", ".eslintcache", "web/.parcel-cache/1"]
+)
+async def test_a_cache_that_a_command_filled_is_no_lost_work(ground: Playground, path: str) -> None:
+    ground.fill({".gitignore": ".eslintcache\n.parcel-cache\n", "a.txt": "a\n", path: "old\n"})
+    ground.commit_all()
+    ground.next_turn()
+    await ground.shell(f"echo b > a.txt; echo new > {path}; echo new > {Path(path).parent}/more.pyc")
+    assert "undo.ignored" not in await said(ground)
+    ground.next_turn()
+    await ground.shell("echo x > node_modules.txt; mkdir node_modules; echo x > node_modules/x.js")
+    assert (await said(ground))["undo.ignored"].values["names"] == "node_modules"

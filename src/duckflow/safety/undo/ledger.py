@@ -230,6 +230,17 @@ class Change(NamedTuple):
     """The number of the undo that took it back; 0 while it stands."""
 
 
+def moves(changes: Iterable[Change]) -> list[set[str]]:
+    """The paths between which files were moved: what went in one place came in another at the same time."""
+    sources, targets = dict[tuple[int, str], set[str]](), dict[tuple[int, str], set[str]]()
+    for change in changes:
+        if change.before and change.after is None and change.before.blob:
+            sources.setdefault((change.order, change.before.blob), set()).add(change.path)
+        elif change.after and change.before is None and change.after.blob:
+            targets.setdefault((change.order, change.after.blob), set()).add(change.path)
+    return [sources[key] | targets[key] for key in sources.keys() & targets.keys()]
+
+
 @dataclass
 class UndoWork:
     """The work of one author in one session: what it changed, and what of that undo does not cover (kind, name, number
@@ -245,8 +256,11 @@ class UndoWork:
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def record(self, changes: Iterable[Change]) -> None:
-        """A change that goes on from the one before it is one with that; a path that ends as it began is no change."""
-        standing = {change.path: change for change in self.changes if not change.undone}
+        """A change that goes on from the one before it is one with that; a path that ends as it began is no change. A
+        move stays as it was, so that both of its paths are known."""
+        moved = {path for paths in moves(self.changes) for path in paths}
+        ends = [one for one in self.changes if one.path in moved and None in (one.before, one.after)]
+        standing = {one.path: one for one in self.changes if not one.undone and one not in ends}
         joined = list[Change]()
         for change in changes:
             earlier = standing.get(change.path)

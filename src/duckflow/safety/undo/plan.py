@@ -1,7 +1,7 @@
 """What must be done to bring files to an earlier or later state, what stands in the way, and doing it."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
@@ -87,11 +87,14 @@ class UndoPlan:
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
 
-def moved(now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite) -> Fact | None:
+def moved(
+    now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
+) -> Fact | None:
     """What becomes of a path that is as it is `now`, when a change from `want` to `expected` is taken back. Mode and
-    owner stay as they are where the change did not touch them. Raises Overlap."""
+    owner stay as they are where the change did not touch them. `went_on`: later changes stand; if one of them has made
+    the path as wanted, it would bring the change back when it is taken back itself. Raises Overlap."""
     target = _dressed(now, expected, want)
-    if now == target or (expected is None and is_folder(now) and is_folder(want)):
+    if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
         return target
     if expected is None or now is None:
@@ -117,9 +120,14 @@ def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact
     return want._replace(mode=mode, owner=owner, group=group)
 
 
-def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
-    """Sort the steps that lead anywhere."""
+def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) -> UndoPlan:
+    """Sorts the steps that lead anywhere. A file that was moved goes back whole, or stays: it is not there twice."""
     wanted = [step for step in steps if step.overlaps or step.fact != step.target]
+    ties = list(moves)
+    for _ in ties:
+        stuck = {step.path for step in wanted if step.overlaps}
+        tied = {path for paths in ties if not stuck.isdisjoint(paths) for path in paths}
+        wanted = [replace(step, overlaps=step.overlaps or step.path in tied) for step in wanted]
     possible = [step for step in wanted if step.safe]
     found = UndoPlan([step for step in possible if not step.overlaps], [step for step in possible if step.overlaps])
     found.impossible = found.take_out(step for step in wanted if not step.safe)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from duckflow.errors import PathRefused
 from duckflow.safety.files import NEW, changed, kind_of, open_regular
-from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
+from duckflow.safety.ignore_rules import CACHE, HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, PACK
 from duckflow.safety.undo.ledger import Contents, Fact, Seen, Stamp, content_id
@@ -227,9 +227,10 @@ class Survey:
         return any(above in self.blind for above in upwards(path))
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
-        """How many ignored files are new, gone or different, by the ignored file or folder they belong to."""
+        """How many ignored files are new, gone or different, by the ignored file or folder they are in; no caches."""
         found: dict[str, int] = {}
-        for path in (before.watched | self.watched).keys() - before.covered.keys():
+        paths = (before.watched | self.watched).keys() - before.covered.keys()
+        for path in (path for path in paths if not CACHE.search(path)):
             old, seen = before.watched.get(path), self.covered.get(path)
             new = seen.stamp if seen else self.watched.get(path)
             if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):

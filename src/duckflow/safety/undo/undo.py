@@ -19,7 +19,7 @@ from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
 from duckflow.safety.undo.history import Version, history_of
-from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id
+from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, moves
 from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, carry_out, make_plan, moved
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
@@ -98,13 +98,18 @@ class UndoDesk:
     def _chosen(self, session: str, back: bool, scope: UndoScope) -> list[UndoWork]:
         """The work that the scope names, or the latest. Undone work is done again in the opposite order."""
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
-        if back:
+        if back and scope.paths and not scope.named:
+            newest = _newest(works, scope).values()
+            chosen = [work for work in works if work.author.whole in newest]
+        elif back:
             fitting = [work for work in works if not work.undone or scope.named]
             last = fitting[-1].author if fitting else None
             chosen = [work for work in fitting if scope.named or (last and work.author.whole == last.whole)]
         else:
             number = max((change.undone for work in works for change in work.changes), default=0)
             chosen = [work for work in works if number and any(one.undone == number for one in work.changes)]
+        if not chosen and scope.paths:
+            raise DuckflowError("undo.nothing_of", names=", ".join(map(shown, scope.paths)))
         if not chosen:
             raise DuckflowError("undo.nothing" if back else "undo.nothing_to_redo")
         return chosen
@@ -116,7 +121,8 @@ class UndoDesk:
             # An object that is there again takes nothing away.
             if back or not adds_only(change.path):
                 by_path.setdefault(change.path, []).append(change)
-        return make_plan(self._step(path, changes, back) for path, changes in by_path.items())
+        steps = [self._step(path, changes, back) for path, changes in by_path.items()]
+        return make_plan(steps, moves(change for changes in by_path.values() for change in changes))
 
     def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
         """Goes through all changes of a path, the latest first where they are taken back."""
@@ -129,8 +135,9 @@ class UndoDesk:
             expected, want = (change.after, change.before) if back else (change.before, change.after)
             if fact and expected and self.recorder.same_staged(path, expected, fact):
                 expected = fact
+            went_on = back and any(other.order > change.order and other.order not in gone for other in every)
             try:
-                fact = moved(fact, expected, want, partial(self._rewritten, every, gone, change.order))
+                fact = moved(fact, expected, want, partial(self._rewritten, every, gone, change.order), went_on)
             except Overlap:
                 return UndoStep(path, now, want, own, overlaps=True)
             gone ^= {change.order}
@@ -201,14 +208,24 @@ class UndoDesk:
 
 
 def _changes(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
-    return [change for work in works for change in work.changes if not scope.paths or change.path in scope.paths]
+    return [change for work in works for change in work.changes if scope.touches(change.path)]
 
 
 def _to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
     """The changes that an undo takes back, or those that the last undo took back."""
+    if back and scope.paths and not scope.named:
+        newest = _newest(works, scope)
+        pairs = [(work, change) for work in works for change in work.changes if not change.undone]
+        return [change for work, change in pairs if newest.get(change.path) == work.author.whole]
     changes = _changes(works, scope)
     number = 0 if back else max((change.undone for change in changes), default=0)
     return [change for change in changes if change.undone == number]
+
+
+def _newest(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
+    """The turn or job that has changed each path last and is not taken back."""
+    standing = [(one.order, one.path, work.author.whole) for work in works for one in work.changes if not one.undone]
+    return {path: whole for _, path, whole in sorted(standing) if scope.touches(path)}
 
 
 def _in_all(changes: Sequence[Change]) -> list[Change]:
@@ -277,13 +294,13 @@ class Undo:
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
         """What `restore` would do."""
-        return await self._do(lambda desk: desk.preview(self._session, back, scope))
+        return await self._do(lambda desk: desk.preview(self._session, back, self._beneath(scope)))
 
     async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> Outcome:
         """Bring the files to where they would be without that work; or undo the latest undo. Where someone else changed
         the same lines since, a file stays as it is and is named. `only_own`: so does what the preview calls
         `maybe_yours`."""
-        return await self._do(lambda desk: desk.restore(self._session, back, only_own, scope))
+        return await self._do(lambda desk: desk.restore(self._session, back, only_own, self._beneath(scope)))
 
     async def close(self) -> None:
         if self._desk:
@@ -314,6 +331,10 @@ class Undo:
         except (sqlite3.Error, OSError) as problem:
             # What was noted before is safe; what came of it is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
+
+    def _beneath(self, scope: UndoScope) -> UndoScope:
+        """The scope with its paths as undo knows them, however the user has written them."""
+        return scope._replace(paths=tuple(self._roots(scope.paths)) or scope.paths)
 
     def _roots(self, paths: Sequence[str]) -> list[str]:
         """With and without following a link in last place: a tool may write through it, or replace it."""
