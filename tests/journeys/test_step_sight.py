@@ -142,3 +142,43 @@ async def test_a_text_without_a_call_has_one_role_in_a_step(tmp_path: Path) -> N
     request = await Sight(tmp_path, True, []).carried_out("make a plan")
     assert "answer to the user" not in request and "Nobody reads" not in request
     assert "Your answer, a text without a call, ends the step." in request
+
+
+GREP = decide(act("file_ops.grep", pattern="part_9[0-9]\\("), next_step="continue")
+CHECK = decide(act("shell.run", command="echo checked big.py: 3 faults"), next_step="continue")
+
+
+def seen_parts(top: Path, native: bool, *looks: Any) -> Sight:
+    story = Sight(top, native, [*looks, decide(respond("Seen."))], "mend src/big.py")
+    (story.folder / "src").mkdir()
+    (story.folder / "src/big.py").write_text("\n".join(LINES) + "\n")
+    (story.folder / "small.py").write_text("def part_99(): pass\n")
+    return story
+
+
+@both
+async def test_what_the_chat_has_searched_and_run_stands_in_the_step(tmp_path: Path, native: bool) -> None:
+    story = seen_parts(tmp_path, native, GREP, CHECK)
+    request = await story.carried_out("look", "make a plan")
+    assert f"small.py\n1:def part_99(): pass\n\nsrc/big.py\n90:{LINES[89]}".replace("\n\n", "\n") in request
+    assert f"99:{LINES[98]}" in request and request.count("checked big.py: 3 faults") == 2, "the call, the output"
+
+
+@both
+async def test_a_line_that_changed_since_the_search_is_left_out_and_the_output_with_it(
+    tmp_path: Path, native: bool
+) -> None:
+    story = seen_parts(tmp_path, native, GREP, CHECK)
+    await story.tell("look")
+    (story.folder / "src/big.py").write_text("\n".join([*LINES[:94], "def other(): pass", *LINES[95:]]) + "\n")
+    request = await story.carried_out("make a plan")
+    assert f"94:{LINES[93]}\n96:{LINES[95]}" in request and "part_95(" not in request
+    assert "3 faults" not in request
+
+
+@both
+async def test_what_is_not_about_the_plans_files_or_finds_no_room_is_left_out(tmp_path: Path, native: bool) -> None:
+    other = decide(act("shell.run", command="echo weather: fine"), next_step="continue")
+    long = decide(act("shell.run", command="echo big.py; seq 1 9000"), next_step="continue")
+    request = await seen_parts(tmp_path, native, other, long).carried_out("look", "make a plan")
+    assert "weather: fine" not in request and "8999" not in request

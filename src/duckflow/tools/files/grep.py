@@ -16,6 +16,7 @@ from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secret_index import secret_index
 from duckflow.safety.secrets import secret_name
+from duckflow.state.action import GREP
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
@@ -42,7 +43,7 @@ class GrepArgs(Args):
 class Grep(FileTool[GrepArgs]):
     """Lines that fit a regular expression; by ripgrep where it is installed, else by Python."""
 
-    operation = "file_ops.grep"
+    operation = GREP
     effect = "read"
     subject = ("path", "pattern")
     known_as = "Grep"

@@ -128,14 +128,14 @@ class Drafter:
         operations = await self._offered()
         inline = any(map(_takes_text, operations))
         language = self.state.language
-        files = self.pieces(plan, step) if inline else []
+        material = self._quoted(plan, step, self.pieces(plan, step)) if inline else []
         values = self._told_of(plan, step) | {
             "conversation": wishes(self.state, plan, CONVERSATION),
             "changes": changes,
             "answer": note(language, "tasks_answer") if answers else "",
             "operations": listed(operations, language),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
-            "material": "\n\n".join([*failures(step, language), *(piece.quoted(language) for piece in files)]),
+            "material": "\n\n".join([*failures(step, language), *material]),
         }
         tasks, answer = await drafted(
             self.think,
@@ -166,7 +166,7 @@ class Drafter:
             "constraints": "; ".join(self.state.five.constraints),
             "quoted": note(language, "step_quoted") if files else "",
         }
-        material = [*failures(step, language), *(piece.quoted(language) for piece in files)]
+        material = [*failures(step, language), *self._quoted(plan, step, files)]
         return "\n\n".join([*material, render(language, "step_agent", **values)])
 
     def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
@@ -174,6 +174,14 @@ class Drafter:
         from duckflow.tools.plan.step_files import pieces
 
         return pieces(self.state, plan, step, self.folder, self._room)
+
+    def _quoted(self, plan: Plan, step: Step, files: "Sequence[FilePiece]") -> list[str]:
+        """The files, and in the room that they leave what the conversation has searched and run."""
+        from duckflow.tools.plan.step_results import results
+
+        room = self._room - sum(len(piece.text) for piece in files)
+        seen = results(self.state, plan, step, self.folder, room)
+        return [material.quoted(self.state.language) for material in (*files, *seen)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
         """The context of a step."""

@@ -5,10 +5,13 @@ import json
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
+from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 200_000
 NAMES = 60
+TICK = 0.01
+"""Seconds by which a file system's clock may be behind."""
 EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 
@@ -36,6 +39,11 @@ class WorkFolder:
         except (OSError, ToolError):
             return False
         return True
+
+    def changed_since(self, at: float) -> bool:
+        ignored, top = ignored_in(self._workspace), self._workspace.stat(".")
+        entries = self._workspace.walk(enter=lambda folder: not ignored(folder))
+        return any(entry.modified > at - TICK and not ignored(entry) for entry in (top, *entries))
 
     def has_content(self, path: str) -> bool:
         try:

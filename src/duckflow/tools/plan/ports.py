@@ -45,6 +45,10 @@ class Folder(Protocol):
 
     def exists(self, path: str) -> bool: ...
 
+    def changed_since(self, at: float) -> bool:
+        """Says whether a file came, went or was written since then; caches and what git ignores do not count."""
+        ...
+
     def has_content(self, path: str) -> bool:
         """Says whether it is a file that holds something, or one that is empty by its nature."""
         ...
