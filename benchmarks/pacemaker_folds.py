@@ -5,13 +5,16 @@ usage: python -m benchmarks.pacemaker_folds [DATA_FOLDER]      (default ../share
 The runs are parted by their id, three ways into halves. In each half the candidates below are ranked (enough stuck runs
 found, enough steps saved, then fewest false alarms; the calmest of equals), and the winner is scored on the other half,
 as are the product's own settings. `strict` is the product with every threshold one notch lower: what false alarms would
-be if the runs were a little less lucky.
+be if the runs were a little less lucky. At last the numbers are counted that the Pacemaker has by a name (in settings
+and constants), beside those of the revision that the halves were first measured at.
 """
 
+import ast
 import gzip
 import json
 import math
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -19,11 +22,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.pacing import BenchDetector, recorded
+from benchmarks.revisions import TOP, is_here, unpack
 from duckflow.pacemaker.settings import DetectorSettings, PacemakerSettings, Threshold, VitalsSettings
 from duckflow.pacemaker.signatures import LoopStep
 
 ENOUGH, SAVED = 96.0, 72.0
 NORMAL_95 = 1.96
+FIRST = "277bd77"
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "data" / "pacemaker"
 
 
@@ -52,6 +57,7 @@ class Score(NamedTuple):
 
 
 def read(folder: Path) -> Iterator[RecordedRun]:
+    """The runs that something is known of."""
     with (folder / "labels.dev.jsonl").open() as lines:
         labels: dict[str, Any] = {label["id"]: label for label in map(json.loads, lines)}
     with gzip.open(folder / "trajectories.dev.jsonl.gz", "rt") as lines:
@@ -65,14 +71,10 @@ def read(folder: Path) -> Iterator[RecordedRun]:
             seen = "".join(
                 "R" if one == "Repetition" else "." for one in run["labels"].get("human_action_action") or ""
             )
-            yield RecordedRun(
-                run["id"],
-                steps,
-                run["outcome"] is True,
-                label["onset"] if stuck else None,
-                "RR" in seen,
-                bool(seen) and "R" not in seen,
-            )
+            onset, loops, no_loops = label["onset"] if stuck else None, "RR" in seen, bool(seen) and "R" not in seen
+            succeeded = run["outcome"] is True
+            if succeeded or stuck or loops or no_loops:
+                yield RecordedRun(run["id"], steps, succeeded, onset, loops, no_loops)
 
 
 def find_alarms(run: RecordedRun, detector: BenchDetector) -> list[int]:
@@ -115,18 +117,26 @@ def with_interval(found: list[bool]) -> str:
     return f"{share(found):.1f} % ({low:.1f} to {high:.1f}; {sum(found)} of {count})"
 
 
+def count_constants(top: Path) -> int:
+    """The numbers in what the Pacemaker's modules and classes set."""
+    trees = [ast.parse(path.read_text()) for path in (top / "src/duckflow/pacemaker").glob("*.py")]
+    bodies = [node.body for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]
+    values = [line.value for body in bodies for line in body if isinstance(line, ast.Assign | ast.AnnAssign)]
+    nodes = [node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Constant)]
+    return sum(type(node.value) in (int, float) for node in nodes)
+
+
 def candidates() -> Iterator[tuple[str, PacemakerSettings]]:
     """The calm ones first."""
-    for stale, new, errors in product((0.12, 0.14, 0.16), (0.1, 0.06), (6, 5)):
+    for stale, new, again in product((0.12, 0.14, 0.16), (0.1, 0.06), (5, 4)):
         vitals = VitalsSettings(stale_focus=stale, new_focus=new)
-        detectors = DetectorSettings(same_error=Threshold(replan=3, call=errors))
-        name = f"stale {stale} new {new} same_error {errors}"
-        yield name, PacemakerSettings(vitals=vitals, detectors=detectors)
+        detectors = DetectorSettings(again=Threshold(replan=3, call=again))
+        yield f"stale {stale} new {new} again {again}", PacemakerSettings(vitals=vitals, detectors=detectors)
 
 
 STRICT = PacemakerSettings(
     vitals=VitalsSettings(focus_lost=0.37, stamina_depleted=0.16),
-    detectors=DetectorSettings(same_error=Threshold(replan=3, call=4)),
+    detectors=DetectorSettings(again=Threshold(replan=3, call=3)),
 )
 
 
@@ -160,6 +170,10 @@ def main(folder: Path) -> None:
         alarmed = [bool(ours[run.name]) for run in part if run.succeeded]
         caught = [any(at >= run.onset for at in ours[run.name]) for run in part if run.onset is not None]
         print(f"half {half}, product: false alarms {with_interval(alarmed)}; recall {with_interval(caught)}")
+    with tempfile.TemporaryDirectory() as name:
+        if is_here(FIRST):
+            unpack(FIRST, Path(name))
+        print(f"constants {count_constants(TOP)}; at {FIRST} {count_constants(Path(name)) or 'unknown'}")
 
 
 def _in_half(salt: str, half: int) -> Callable[[RecordedRun], bool]:

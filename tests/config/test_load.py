@@ -58,7 +58,7 @@ def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text
         ("[pacemaker.limits.base]\nDEBUGGING = 0", "config.bound.ge"),
         ("[pacemaker.limits]\nbase = 3", "config.kind.table"),
         ("transitions = 'none'", "config.kind.table"),
-        ("[pacemaker.detectors.same_call]\ncall = 0", "config.bound.ge"),
+        ("[pacemaker.detectors.again]\ncall = 0", "config.bound.ge"),
         ("[pacemaker.vitals]\nfocus_lost = 'low'", "config.kind.float"),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_step_that_there_is_not_is_named(transitions: dict[str, dict[str, str]
 
 
 def test_one_profile_of_the_limits_keeps_the_others(tmp_path: Path) -> None:
-    text = "[pacemaker.limits.base]\nDEBUGGING = 30\n[pacemaker.detectors.same_call]\ncall = 9\n"
+    text = "[pacemaker.limits.base]\nDEBUGGING = 30\n[pacemaker.detectors.again]\ncall = 9\n"
     pacemaker = load(write(tmp_path / "config.toml", text), tmp_path, {}).settings.pacemaker
     assert (pacemaker.limits.base.DEBUGGING, pacemaker.limits.base.RESEARCH) == (30, 16)
-    assert (pacemaker.detectors.same_call.replan, pacemaker.detectors.same_call.call) == (3, 9)
+    assert (pacemaker.detectors.again.replan, pacemaker.detectors.again.call) == (3, 9)

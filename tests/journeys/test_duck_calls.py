@@ -99,13 +99,10 @@ async def test_loop_exhausted_with_a_tight_limit(tmp_path: Path) -> None:
 
 
 async def test_focus_lost(tmp_path: Path) -> None:
-    settings = {"pacemaker": {"detectors": {name: {"replan": 90, "call": 99} for name in DETECTORS}}}
+    settings = {"pacemaker": {"detectors": {"again": {"replan": 90, "call": 99}}}}
     story = Story(tmp_path, [LOOK] * 30, settings=settings)
     assert await story.tell("look") == "pacemaker"
     assert story.duck_calls()[0].reason == "FOCUS_LOST"
-
-
-DETECTORS = ("same_call", "cycle")
 
 
 async def test_it_hints_and_plans_anew_before_it_asks(tmp_path: Path) -> None:
@@ -176,7 +173,7 @@ async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, c
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("choice", CHOICES[Pattern.CONFUSION], ids=lambda choice: choice.key)
 async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, language: str) -> None:
-    settings = {"pacemaker": {"detectors": {name: {"replan": 90, "call": 99} for name in DETECTORS}}}
+    settings = {"pacemaker": {"detectors": {"again": {"replan": 90, "call": 99}}}}
     story = Story(tmp_path, [*[LOOK] * 8, DONE], language=language, settings=settings)
     story.answers = [Answer(choice=choice.key, text="only the tests" if choice.wants_text else "")]
     assert await story.tell("look") == "done"

@@ -25,10 +25,10 @@ STUCK = {
         Reason.ERROR_CASCADE,
         4,
     ),
-    "same_error": ([bad_edit("x", str(number)) for number in range(9)], Reason.ERROR_CASCADE, 5),
+    "same_error": ([bad_edit("x", str(number)) for number in range(9)], Reason.ERROR_CASCADE, 4),
     "only_talk": ([say_it(f"Now I am thinking about {word}.") for word in "abcdefghijk"], Reason.STAGNATION, 8),
     "nothing_decided": ([decided_nothing()] * 3, Reason.STAGNATION, 2),
-    "rewriting": ([rewrite("x", str(number)) for number in range(9)], Reason.STAGNATION, 6),
+    "rewriting": ([rewrite("x", str(number)) for number in range(9)], Reason.STAGNATION, 5),
     "focus_lost": ([A, *(grep(str(number)) for number in range(9))], Reason.FOCUS_LOST, 8),
 }
 

@@ -51,7 +51,7 @@ class SameError:
     """The same kind of error again and again, whatever was tried: in a row, or soon again with other steps between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.same_error
+        self._threshold = settings.again
         self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
@@ -59,12 +59,8 @@ class SameError:
         if not last.failed:
             return None
         near = [entry.outcome == last.outcome for entry in entries[-self._within :]]
-        times = sum(near)
-        row = in_a_row(entries, lambda entry: entry.outcome == last.outcome)
-        if row < self._threshold.replan and times < self._threshold.call - 1:
-            return None
-        level = Escalation.CALL if times >= self._threshold.call else Escalation.REPLAN
-        return Sighting(level, Reason.ERROR_CASCADE, "same_error", times, len(near) - near.index(True))
+        span = len(near) - near.index(True)
+        return make_sighting(Reason.ERROR_CASCADE, "same_error", sum(near), span, self._threshold)
 
 
 class SameCall:
@@ -72,7 +68,7 @@ class SameCall:
     have changed it. The same words or edits count only in a row."""
 
     def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.same_call
+        self._threshold = settings.again
         self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
@@ -90,25 +86,26 @@ class SameCall:
 
 
 class OnlyTalk:
-    """Decisions in a row that only talk, in whatever words, or decide nothing at all."""
+    """Decisions in a row that only talk, in whatever words, or decide nothing at all. A model may think aloud, so talk
+    is borne for longer than deeds; a reply with nothing in it is told of at once."""
 
     def __init__(self, settings: DetectorSettings) -> None:
-        self._talk = settings.only_talk
-        self._nothing = settings.nothing_decided
+        self._threshold = Threshold(replan=settings.again.call, call=2 * settings.again.call)
 
     def look(self, entries: Entries) -> Sighting | None:
         silent = in_a_row(entries, lambda entry: entry.step.kind == "talk" and not entry.step.text)
         if silent:
-            return make_sighting(Reason.STAGNATION, "nothing_decided", silent, silent, self._nothing)
+            level = Escalation.CALL if silent > 1 else Escalation.REPLAN
+            return Sighting(level, Reason.STAGNATION, "nothing_decided", silent, silent)
         times = in_a_row(entries, lambda entry: entry.step.kind == "talk")
-        return make_sighting(Reason.STAGNATION, "only_talk", times, times, self._talk)
+        return make_sighting(Reason.STAGNATION, "only_talk", times, times, self._threshold)
 
 
 class Rewriting:
     """Edits in a row that only change what this turn has written itself, with no look at what came of it."""
 
     def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.rewriting
+        self._threshold = settings.again
 
     def look(self, entries: Entries) -> Sighting | None:
         times = in_a_row(entries, lambda entry: entry.rewrites)
@@ -116,16 +113,17 @@ class Rewriting:
 
 
 class Cycle:
-    """The same two to five steps round and round."""
+    """The same two or more steps round and round. A second round is enough to plan anew."""
 
     def __init__(self, settings: DetectorSettings) -> None:
-        self._threshold = settings.cycle
-        self._longest = settings.longest_cycle
+        self._enough = settings.again.replan
 
     def look(self, entries: Entries) -> Sighting | None:
         steps = [(entry.call, entry.outcome) for entry in entries]
-        rounds, length = max((count_rounds(steps, length), -length) for length in range(2, self._longest + 1))
-        return make_sighting(Reason.STAGNATION, "cycle", rounds, -length * rounds, self._threshold)
+        lengths = range(2, len(steps) // 2 + 1)
+        rounds, length = max(((count_rounds(steps, length), -length) for length in lengths), default=(0, 0))
+        level = Escalation.CALL if rounds >= self._enough else Escalation.REPLAN
+        return Sighting(level, Reason.STAGNATION, "cycle", rounds, -length * rounds) if rounds > 1 else None
 
 
 def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
@@ -142,16 +140,6 @@ def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
 def make_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
     """In the order in which they are asked."""
     return SameCall(settings), SameError(settings), OnlyTalk(settings), Rewriting(settings), Cycle(settings)
-
-
-def longest_look(settings: DetectorSettings) -> int:
-    """How many entries the detectors need."""
-    return max(
-        settings.within,
-        settings.only_talk.call,
-        settings.rewriting.call,
-        settings.cycle.call * settings.longest_cycle,
-    )
 
 
 NAMED = 3
@@ -187,16 +175,15 @@ class DetectorWatch:
     def __init__(self, settings: PacemakerSettings) -> None:
         vitals = settings.vitals
         self._focus = LowVital(Reason.FOCUS_LOST, "focus_lost", vitals.focus_lost, vitals.focus_beats)
-        self._mood = LowVital(Reason.CONFIDENCE_LOW, "confidence_low", vitals.mood_low, vitals.mood_beats)
+        self._mood = LowVital(Reason.CONFIDENCE_LOW, "confidence_low", vitals.mood_low, settings.detectors.again.replan)
         self._detectors = make_detectors(settings.detectors)
-        self._back = longest_look(settings.detectors)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
         """The first that has gone far enough to ask, else the first that has gone far enough to plan anew."""
         last = ledger.recent[-1] if ledger.recent else None
         gained = last is not None and bool(last.gained.kind)
         low_focus, low_mood = self._focus.check(focus, gained), self._mood.check(mood, gained=False)
-        entries = list(ledger.recent)[-self._back :]
+        entries = list(ledger.recent)
         if last and last.waits:
             last = None
         seen = [sighting for one in self._detectors if last and (sighting := one.look(entries))]

@@ -44,7 +44,7 @@ def compute_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLi
 
 def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
     profile_base: int = getattr(settings.base, load.profile)
-    base = max(profile_base, settings.plan_base) if load.plan_running else profile_base
+    base = max(profile_base, settings.base.MULTI_STEP_TASK) if load.plan_running else profile_base
     score = vitals_score(vitals, settings)
     by_vitals = vitals_factor(score, settings)
     complex_ = complexity(load, settings)

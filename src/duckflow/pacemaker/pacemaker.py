@@ -197,9 +197,10 @@ class Pacemaker:
         return self._hint(describe(found, self._ledger))
 
     def _fine(self) -> Hint | None:
-        """Nothing found. When all is well again and enough is new, another replan is due before it asks."""
+        """Nothing was found. Where all is well again and as many steps are new as it takes to go in circles, another
+        replan is due before it asks."""
         hint = self._hint()
-        if hint is None and self._new_since >= self._settings.recovered_after:
+        if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
         return hint
 

@@ -33,8 +33,6 @@ class LimitSettings(BaseModel):
     fallback: int = Field(default=15, ge=1)
     """Used when the calculation fails."""
     base: BaseLoops = Field(default_factory=BaseLoops.model_construct)
-    plan_base: int = Field(default=15, ge=1)
-    """The least base while a plan is being carried out."""
 
     mood_weight: float = 0.4
     focus_weight: float = 0.4
@@ -131,8 +129,7 @@ class VitalsSettings(WithThresholds):
     stamina_worn: float = 0.5
     """Below this its face shows it."""
     focus_beats: int = Field(default=2, ge=1)
-    mood_beats: int = Field(default=3, ge=1)
-    """At first it plans anew; when focus or mood stays that low for so many beats, it asks."""
+    """At first it plans anew; when focus stays that low for so many beats, it asks."""
 
     recovered: float = 0.9
     rested: float = 0.7
@@ -143,20 +140,10 @@ class VitalsSettings(WithThresholds):
 class DetectorSettings(WithThresholds):
     """When something counts as going in circles. Measured."""
 
-    same_call: Threshold = threshold_field(3, 4)
-    """The same call failing in a row, or with the same result among the last steps and no edit between."""
-    cycle: Threshold = threshold_field(2, 3)
-    """Rounds of the same two to five steps."""
-    longest_cycle: int = Field(default=5, ge=2)
-    same_error: Threshold = threshold_field(3, 5)
-    """The same kind of error: in a row to plan anew, among the last steps to ask."""
+    again: Threshold = threshold_field(3, 4)
+    """How often anything may come again: a call, an error, a round of steps, talk, an edit of what was just written."""
     within: int = Field(default=12, ge=2)
-    """How many steps are the last steps."""
-    only_talk: Threshold = threshold_field(4, 8)
-    nothing_decided: Threshold = threshold_field(1, 2)
-    """Decisions in a row that only talk, or decide nothing."""
-    rewriting: Threshold = threshold_field(3, 5)
-    """Edits in a row of what was only just written."""
+    """A call or an error is the same again when it comes among so many last steps."""
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)
@@ -175,5 +162,3 @@ class PacemakerSettings(BaseModel):
     """Steps kept for the findings."""
     memory: int = Field(default=4000, ge=100)
     """Signatures kept to tell new from old."""
-    recovered_after: int = Field(default=3, ge=1)
-    """New steps after a replan, with all vitals well again, that earn another one later."""

@@ -80,18 +80,11 @@ def result_signature(text: str, *, printed: bool) -> int:
 
 
 def error_signature(text: str) -> int:
-    """Which kind of error it is: its telling line, numbers and quoted text stripped.
-
-    That is the last line of a traceback, else the first that does not just lead on to the next with a colon.
-    """
+    """The kind of an error is how it begins, numbers and quoted text stripped. Of a traceback the last line tells."""
     lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(WORD, line)]
-    if not lines:
-        return hash("")
-    if lines[0].lstrip().startswith("Traceback"):
-        line = lines[-1]
-    else:
-        line = next((line for line in lines if not line.rstrip().endswith(":")), lines[0])
-    return hash(re.sub(NUMBER, "#", re.sub(QUOTED, "'", line[:SHORT])).strip())
+    traced = bool(lines) and lines[0].lstrip().startswith("Traceback")
+    telling = lines[-1] if traced else "\n".join(lines)[:SHORT]
+    return hash(re.sub(NUMBER, "#", re.sub(QUOTED, "'", telling)).strip())
 
 
 def is_empty(text: str) -> bool:
