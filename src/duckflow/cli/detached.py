@@ -55,7 +55,7 @@ def attach(options: Options, words: Words, paths: Paths) -> int:
 
 async def _join(path: Path, words: Words, paths: Paths) -> bool:
     """To the end of this front end; nothing when nobody answers at the socket."""
-    from duckflow.cli.signals import leave_on_signals
+    from duckflow.cli.signals import ended_by_signals
     from duckflow.commands.recap import recap
     from duckflow.config.load import load
     from duckflow.ui.console.chat import Chat
@@ -73,7 +73,7 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
     line = open_line(paths.history, words)
-    with line.printing(), leave_on_signals(line):
+    with line.printing(), ended_by_signals(line.leave):
         typing, over = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
         chat = Chat(remote, line, words, settings.ui)
         chat.open(opening=[*recap(before, remote.mode, time.time(), words), words("attach.hello")])

@@ -9,27 +9,19 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from duckflow.outcome import exit_code_of
-
-if TYPE_CHECKING:
-    from duckflow.ui.console.line import Line
-
 
 STDIN = 0
 SECONDS = 1.5
 """After this time nobody waits any longer for what is being ended."""
-LOOKS, LOOK_AGAIN_SECONDS = 20, 0.01
-FROM_OUTSIDE = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+LOOK_SECONDS, LOOK_AGAIN_SECONDS = 0.5, 0.01
+"""For so long it looks for processes that are left. On a busy machine each look takes its time."""
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
-def ended_by_signals(
-    leave: Callable[[], object],
-    numbers: tuple[signal.Signals, ...] = (signal.SIGINT, *FROM_OUTSIDE),
-    takes_along: bool = True,
-) -> Generator[None]:
+def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator[None]:
     """A signal calls `leave` in the event loop. A program that is still there after SECONDS is ended by a thread: the
     event loop may be the part that hangs. With `nohup` the terminal may go. `takes_along`: after a signal no process
     that it started is left, not even one that was being started."""
@@ -40,7 +32,7 @@ def ended_by_signals(
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(leave)
 
-    obeyed = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    obeyed = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, heard) for number in obeyed}
     try:
         yield
@@ -48,11 +40,6 @@ def ended_by_signals(
         for number, handler in before.items():
             signal.signal(number, handler)
         last_resort.close()
-
-
-def leave_on_signals(line: "Line") -> contextlib.AbstractContextManager[None]:
-    """A chat leaves as if the user had; Ctrl+C is a key there."""
-    return ended_by_signals(line.leave, FROM_OUTSIDE)
 
 
 class LastResort:
@@ -80,14 +67,16 @@ class LastResort:
     def _end_descendants(self) -> None:
         if not self._begun or not self._takes_along:
             return
-        from duckflow.programs.launcher import descendants, state
+        from duckflow.programs.launcher import adopt_orphans, descendants, state
 
-        for _ in range(LOOKS):
-            alive = [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]
+        # A process may just be starting another one when it is killed: that one is to be found, too.
+        adopt_orphans()
+        until = time.monotonic() + LOOK_SECONDS
+        while alive := [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]:
             for pid in alive:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            if not alive:
+            if time.monotonic() > until:
                 return
             time.sleep(LOOK_AGAIN_SECONDS)
 

@@ -27,11 +27,11 @@ def start(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
-    from duckflow.cli.signals import leave_on_signals
+    from duckflow.cli.signals import ended_by_signals
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(paths.history, words)
-    with line.printing(), leave_on_signals(line):
+    with line.printing(), ended_by_signals(line.leave):
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)

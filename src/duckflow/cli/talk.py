@@ -17,7 +17,7 @@ from duckflow.cli.build import build_conversation
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
-from duckflow.cli.signals import ended_by_signals, leave_on_signals
+from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
@@ -164,7 +164,7 @@ async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(chosen.setup.paths.history, chosen.setup.words)
-    with line.printing(), leave_on_signals(line):
+    with line.printing(), ended_by_signals(line.leave):
         return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
 
 

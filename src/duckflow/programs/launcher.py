@@ -38,8 +38,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def main(orders_file: int, lifeline: int) -> None:
     command, patience, handled, rules, program = read(orders_file)
-    if LINUX:
-        check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+    adopt_orphans()
     child = os.fork()
     if not child:
         os.close(lifeline)
@@ -50,6 +49,12 @@ def main(orders_file: int, lifeline: int) -> None:
         ask_to_end(child, patience)
     end_all(child)
     os._exit(code)
+
+
+def adopt_orphans() -> None:
+    """What a process that descends from this one leaves behind becomes a child of this one, where the system can."""
+    if LINUX:
+        check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def let_go_of_streams() -> None:

@@ -16,7 +16,7 @@ from duckflow.cli.demo.guide import Guide
 from duckflow.cli.demo.model import TourModel
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
-from duckflow.cli.signals import leave_on_signals
+from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
@@ -94,7 +94,7 @@ def _looks(paths: Paths) -> UiSettings:
 async def _toured(top: Path, looks: UiSettings, words: Words) -> None:
     live = sys.stdin.isatty() and sys.stdout.isatty()
     line = open_line(None, words) if live else Autoplay()
-    with line.printing(), leave_on_signals(line):
+    with line.printing(), ended_by_signals(line.leave):
         typing = asyncio.create_task(line.run())
         try:
             await _tour(top, line, typing, looks, words, DELAY if live else 0.0)

@@ -102,8 +102,9 @@ class InputLine:
     async def run(self) -> None:
         """Until the user leaves."""
         try:
-            # What goes wrong in a task goes to the log, not onto the screen.
-            await self._session.prompt_async(set_exception_handler=False)
+            # What goes wrong in a task goes to the log, not onto the screen. Ctrl+C is a key here: the signal comes
+            # from somebody else, who wants the program to end.
+            await self._session.prompt_async(set_exception_handler=False, handle_sigint=False)
         except EOFError:
             return
 

@@ -50,7 +50,7 @@ class Picker:
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_SECONDS
 
     async def run(self) -> SessionRow | None:
-        return await self._app.run_async()
+        return await self._app.run_async(handle_sigint=False)
 
     def found(self) -> Sequence[SessionRow]:
         """What fits the typed text. A number, also a full-width one, brings its row to the top."""
