@@ -1,8 +1,9 @@
-"""What a sandbox adds to the start of a command: `python -m benchmarks.sandbox_start [ROUNDS] [PACKS] [CHECKOUT]`.
+"""What a sandbox adds to a command: `python -m benchmarks.sandbox_start [ROUNDS] [PACKS] [CHECKOUT] [COMMAND]`.
 
-Starts `bash -c true` in a folder with a git repository of so many packs, by turns plain, in bubblewrap and in Landlock,
-and prints medians in milliseconds, of time and of processor time. With a checkout of another version
-(`git worktree add`) its sandboxes take turns with these, and the last line says how many times its start this one
+Starts a command (`true`) in bash in a folder with a git repository of so many packs, by turns plain, in bubblewrap and
+in Landlock, and prints medians in milliseconds, of time and of processor time. One that speaks of git gets more mounts
+in bubblewrap. With a checkout of another version
+(`git worktree add`) its sandboxes take turns with these, and the last lines say how many times its start this one
 takes."""
 
 import json
@@ -20,7 +21,7 @@ STARTER = """
 import json, resource, subprocess, sys, time
 from pathlib import Path
 
-COMMAND, folder, kind = ("bash", "-c", "true"), Path(sys.argv[1]), sys.argv[2]
+folder, kind, COMMAND = Path(sys.argv[1]), sys.argv[2], ("bash", "-c", sys.argv[3])
 if kind != "plain":
     from duckflow.safety.sandbox.choose import choose
     from duckflow.safety.sandbox.settings import SandboxSettings
@@ -59,9 +60,9 @@ if kind != "plain":
 class Starter:
     """A process of one version that starts a command whenever it is told to."""
 
-    def __init__(self, checkout: Path, kind: str, folder: Path) -> None:
+    def __init__(self, checkout: Path, kind: str, folder: Path, shell_command: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
-        command = [sys.executable, "-c", STARTER, str(folder), kind]
+        command = [sys.executable, "-c", STARTER, str(folder), kind, shell_command]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
@@ -76,11 +77,12 @@ class Starter:
         self.processor.append(processor)
 
     def told(self) -> str:
-        time, processor = statistics.median(self.times), self.median()
+        time, processor = self.medians()
         return f"{time:7.1f} ms, {processor:6.1f} ms of the processor; {min(self.times):.1f} at least"
 
-    def median(self) -> float:
-        return statistics.median(self.processor)
+    def medians(self) -> tuple[float, float]:
+        """Of the time, and of the processor time."""
+        return statistics.median(self.times), statistics.median(self.processor)
 
     def close(self) -> None:
         self._process.communicate()
@@ -98,13 +100,13 @@ def make_repository(folder: Path, packs: int) -> None:
         git("repack", "-dq")
 
 
-def main(rounds: int, packs: int, other: Path | None) -> None:
+def main(rounds: int, packs: int, other: Path | None, command: str) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made).resolve()
         make_repository(folder, packs)
         checkouts = {"": HERE, **({"before": other} if other else {})}
         starters = {
-            (kind, name): Starter(checkout, kind, folder)
+            (kind, name): Starter(checkout, kind, folder, command)
             for kind in KINDS
             for name, checkout in checkouts.items()
             if kind != "plain" or not name
@@ -115,8 +117,9 @@ def main(rounds: int, packs: int, other: Path | None) -> None:
         for (kind, name), starter in starters.items():
             print(f"{kind + ' ' + name:20}{starter.told()}")
         for kind in KINDS[1:] if other else ():
-            times = starters[kind, ""].median() / starters[kind, "before"].median()
-            print(f"{kind}: {times:.2f} times the processor time of the version before")
+            (time, processor), (time_before, before) = (starters[kind, name].medians() for name in ("", "before"))
+            print(f"{kind}: {time / time_before:.2f} times the time of the version before, ", end="")
+            print(f"{processor / before:.2f} times its processor time")
         for starter in starters.values():
             starter.close()
 
@@ -127,4 +130,5 @@ if __name__ == "__main__":
         int(given[0]) if given else ROUNDS,
         int(given[1]) if len(given) > 1 else PACKS,
         Path(given[2]).resolve() if len(given) > 2 else None,
+        given[3] if len(given) > 3 else "true",
     )

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import zlib
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import pytest
 from yard import Ran, Yard
@@ -224,11 +225,33 @@ async def test_a_forged_pack_changes_no_history(ground: Ground) -> None:
     assert ground.history() == before
 
 
+SCRIPTS = {
+    "removed": "import shutil; shutil.rmtree('.git', ignore_errors=True)",
+    "packs removed": "import glob, os; [os.unlink(path) for path in glob.glob('.git/objects/pack/*')]",
+    "cut off": "import glob, os; [(os.chmod(p, 0o644), os.truncate(p, 9)) for p in glob.glob('.git/objects/pack/*')]",
+    "moved away": "import os; os.rename('.git/objects/pack', 'away')",
+    "a folder in its place": "import os; os.rename('.git', 'gone'); os.makedirs('.git/objects/pack')",
+}
+
+
+@pytest.mark.parametrize("way", SCRIPTS)
+async def test_a_command_that_does_not_speak_of_git_finds_the_packs_read_only(ground: Ground, way: str) -> None:
+    ground.begin(True)
+    (ground.folder / "lose.py").write_text(SCRIPTS[way])
+    packs = ground.folder / ".git/objects/pack"
+    before, there = ground.history(), {path.name for path in packs.iterdir()}
+    await ground.shell("python3 lose.py")
+    assert {path.name for path in packs.iterdir()} == there
+    with suppress(DuckflowError):
+        await ground.undo.restore()
+    assert ground.history() == before
+
+
 async def test_nothing_of_ours_stays_beside_the_packs(ground: Ground) -> None:
     ground.begin(True)
     packs = ground.folder / ".git/objects/pack"
     there = {path.name for path in packs.iterdir()}
-    await ground.shell("true")
+    await ground.shell("git status")
     assert any(path.suffix == ".keep" for path in packs.iterdir())
     ground.sandbox.close()
     assert {path.name for path in packs.iterdir()} == there

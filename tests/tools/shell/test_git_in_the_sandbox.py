@@ -30,6 +30,9 @@ async def test_what_git_cannot_do_in_the_sandbox_is_told_with_a_way(tmp_path: Pa
     pushed = await shell.run("git push -q ./there HEAD:refs/heads/other")
     assert "exit code 1" in pushed.for_model and way.removeprefix("git push -q ") in pushed.for_model
     assert "exit code 0" in (await shell.run(f"{way} ./there HEAD:refs/heads/other")).for_model
+    git("repack", "-dq", folder=tmp_path)
+    (tmp_path / "collect.sh").write_text("git add collect.sh; git repack -adfq --no-write-bitmap-index\n")
+    assert "names git" in (await shell.run("sh collect.sh")).for_model
     packs = tmp_path / ".git/objects/pack"
     for file in list((there / ".git/objects/pack").iterdir()):
         for number in range(MOST_PACKS + 1):

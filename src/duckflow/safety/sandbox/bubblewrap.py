@@ -6,14 +6,14 @@ above it: a mount point cannot be renamed or removed, so it cannot be moved away
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.sandbox.packs import Packs
 from duckflow.safety.sandbox.paths import SandboxPaths, between
-from duckflow.safety.sandbox.repositories import Repositories, hold, repositories
+from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine
@@ -54,7 +54,7 @@ class Bubblewrap(Sandbox):
             mounts.lay(_shared_memory(launch) if self._sizes else 0)
             if not secrets:
                 mounts.cover(self.paths.covered())
-            mounts.guard([*found.guarded(), *packs.guarded()])
+            mounts.guard([*found.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             info, tell = os.pipe()
             os.set_blocking(info, False)
             mounts.fds += [tell, rules := self._rules(network)]
@@ -101,6 +101,9 @@ class Mounts:
         self._paths = paths
         self._writable = paths.writable() if writes else ()
         self._at: dict[Path, tuple[str, ...]] = {}
+        self._handles: dict[Path, int] = {}
+        self._pinned: set[Path] = set()
+        """Folders of which all that lies above is a mount."""
         self._hidden = frozenset[Path]()
         self._closed: tuple[Path, ...] = ()
 
@@ -117,9 +120,10 @@ class Mounts:
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         self._closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
-        self._at |= {path: ("--tmpfs", str(path)) for path in self._closed}
         away, inside = frozenset((*TEMPORARY, *self._closed)), frozenset((folder,))
         opened = [path for path in self._paths.opened() if _lies_in(away, path) and not _lies_in(inside, path)]
+        for path in self._closed:
+            self._hide(path, opened)
         self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in away}
         seen = frozenset((folder, *opened))
         hidden = [path for path in self._paths.hidden() if not _lies_in(away, path) or _lies_in(seen, path)]
@@ -152,14 +156,15 @@ class Mounts:
                     self._hide(path, folder=path.name == "hooks")
 
     def arguments(self) -> list[str]:
-        mounts = [word for path in sorted(self._at) for word in self._at[path]]
+        places = sorted(self._at, key=str)
+        mounts = [word for path in places for word in self._at[path]]
         # At last, since mounting in them makes folders there. What lies in memory takes it from everybody.
-        in_memory = [path for path in sorted(self._at) if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
+        in_memory = [path for path in places if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         return mounts + [word for path in in_memory for word in ("--remount-ro", str(path))]
 
-    def _hide(self, path: Path, folder: bool = False) -> None:
+    def _hide(self, path: Path, shown: Sequence[Path] = (), folder: bool = False) -> None:
         scratch = self._paths.scratch
-        inside = (self._paths.folder, *self._writable, *self._paths.readable)
+        inside = (self._paths.folder, *self._writable, *self._paths.readable, *shown)
         if any(inner.is_relative_to(path) for inner in inside):
             # What lies in it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
@@ -168,25 +173,38 @@ class Mounts:
             self._at[path] = ("--ro-bind", str(empty), str(path))
 
     def _pin_above(self, path: Path) -> None:
+        if path.parent in self._pinned:
+            return
         for top in self._writable:
             for folder in between(top, path):
                 if folder not in self._at:
                     self._by_handle("--bind-fd", folder)
+        self._pinned.add(path.parent)
 
     def _by_handle(self, option: str, path: Path) -> None:
         """By handle and not by name: a command still running could swap the name for a link to anywhere."""
-        top = next(top for top in self._writable if path.is_relative_to(top))
-        handle = hold(top, path)
+        above = self._handles.get(path.parent)
+        if above is None:
+            handle = hold(next(top for top in self._writable if path.is_relative_to(top)), path)
+        else:
+            handle = os.open(path.name, HOLD, dir_fd=above)
         if stat.S_ISLNK(os.fstat(handle).st_mode):
             os.close(handle)
             raise NotADirectoryError(str(path))
         self.fds.append(handle)
+        self._handles[path] = handle
         self._at[path] = (option, str(handle), str(path))
+
+
+def _speaks_of_git(launch: Launch) -> bool:
+    """Only such a command gets a mount for each pack, which takes time, and can add packs."""
+    return any("git" in word for word in launch.argv)
 
 
 def _shared_memory(launch: Launch) -> int:
     return launch.limits.memory_bytes() // 4 if launch.limits else SHARED_MEMORY
 
 
-def _lies_in(folders: frozenset[Path], path: Path) -> bool:
-    return path in folders or not folders.isdisjoint(path.parents)
+def _lies_in(folders: Iterable[Path], path: Path) -> bool:
+    """By their texts: a command waits for this."""
+    return f"{path}/".startswith(tuple(f"{str(folder).rstrip('/')}/" for folder in folders))

@@ -1,8 +1,9 @@
 """Git's packs in the sandbox: a command cannot touch those that are there, and a new one is checked.
 
-Each pack is a read-only mount, so nothing can remove, replace or write it. Its list of contents is not, since each
-mount takes time: a list that is new, gone or changed is made anew of its pack. Git itself replaces packs when it
-collects garbage; a `.keep` beside a pack tells it to leave that one alone."""
+A command that does not speak of git finds their whole folder read-only. For others each pack is a read-only mount, so
+nothing can remove, replace or write it. Its list of contents is not, since each mount takes time: a list that is new,
+gone or changed is made anew of its pack. Git itself replaces packs when it collects garbage; a `.keep` beside a pack
+tells it to leave that one alone."""
 
 import contextlib
 import os
@@ -29,12 +30,12 @@ class Packs:
         self._folders = [folder / "objects/pack" for folder in git_folders]
         self._there = {folder: _entries(folder) for folder in self._folders}
 
-    def guarded(self) -> list[Path]:
-        """What commands must not change."""
+    def guarded(self, may_add: bool) -> list[Path]:
+        """What a command must not change, where it may add packs or not."""
         paths: list[Path] = []
         for folder, names in self._there.items():
             packs = [name for name in names if name.endswith(".pack")]
-            if len(packs) > MOST_PACKS:
+            if packs and (not may_add or len(packs) > MOST_PACKS):
                 paths.append(folder)
             else:
                 self._keep(folder, names)

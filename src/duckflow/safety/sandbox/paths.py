@@ -45,14 +45,14 @@ class SandboxPaths:
         named = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
         wanted = [path for path in named if path not in shown]
         wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
-        return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
+        return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
 
     def closed(self) -> tuple[Path, ...]:
         """The homes of people, which commands do not see, but for what `opened` names. A home that the system's own
         programs lie in is none."""
         homes = {Path(os.path.realpath(path)) for path in (self.home, *HOMES)}
         people = [home for home in homes if len(home.parts) > 1 and home.parts[1] not in SYSTEM_FOLDERS]
-        return outermost(home for home in people if home.is_dir() and not home.is_relative_to(self.folder))
+        return outermost(str(home) for home in people if home.is_dir() and not home.is_relative_to(self.folder))
 
     def opened(self) -> tuple[Path, ...]:
         """What commands see all the same: tools in the home folder, where programs are found, the repository around
@@ -63,7 +63,7 @@ class SandboxPaths:
         around = [path for path in around if not any(home.is_relative_to(path) for home in homes)]
         wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, around)]
         wanted += _program_places(os.environ.get("PATH", os.defpath))
-        return outermost(Path(os.path.realpath(path)) for path in wanted if os.access(path, os.R_OK))
+        return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
 
     def covered(self) -> tuple[CoveredSecret, ...]:
         """The secret files of the work folder that no command gets to see unless the user says so."""
@@ -87,13 +87,14 @@ def _program_places(search_path: str) -> tuple[str, ...]:
     return tuple(places)
 
 
-def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
-    kept: list[Path] = []
-    for path in sorted(set(paths)):
+def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
+    """Those of the real paths that lie in none of the others."""
+    outer: list[str] = []
+    for path in sorted(set(paths), key=lambda path: path.split("/")):
         # What lies in a folder comes right after it.
-        if not kept or not path.is_relative_to(kept[-1]):
-            kept.append(path)
-    return tuple(kept)
+        if not outer or not path.startswith(f"{outer[-1].rstrip('/')}/"):
+            outer.append(path)
+    return tuple(map(Path, outer))
 
 
 def between(top: Path, path: Path) -> tuple[Path, ...]:

@@ -4,8 +4,10 @@ import contextlib
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 HOLD: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -16,6 +18,8 @@ REDIRECT = "commondir"
 MODULE_DEPTH = 4
 
 LARGEST_READ = 1024 * 1024
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a file's time of change tells a later change from an earlier one, on any file system."""
 
 Trace = tuple[int, bytes]
 """A file's mode and a digest of its content. Size and times can be set back; of a file too large or not readable the
@@ -33,18 +37,20 @@ class Repositories:
         """What commands must not change. The hooks and the configuration may still be missing."""
         return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)))
 
-    def traces(self) -> dict[Path, Trace]:
-        found: dict[Path, Trace] = {}
+    def traces(self) -> dict[str, Trace]:
+        """By path. As texts: a command waits for this."""
+        traces: dict[str, Trace] = {}
         for path in (*self.guarded(), *(folder / REDIRECT for folder in self.git_folders)):
-            found |= dict(_traces(path))
-        return found
+            traces |= dict(_traces(str(path)))
+        return traces
 
-    def meddled(self, before: dict[Path, Trace], top: Path) -> tuple[str, ...]:
+    def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
         """What has changed since then. A redirection that was not there is taken away again."""
         after = self.traces()
-        changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        names = before.keys() | after.keys()
+        changed = sorted(Path(name) for name in names if before.get(name) != after.get(name))
         for path in changed:
-            if path.name == REDIRECT and path not in before:
+            if path.name == REDIRECT and str(path) not in before:
                 with contextlib.suppress(OSError):
                     folder = hold(top, path.parent)
                     try:
@@ -77,26 +83,38 @@ def _guarded(git_folder: Path) -> Iterator[Path]:
             yield git_folder / name
 
 
-def _traces(path: Path) -> Iterator[tuple[Path, Trace]]:
+def _traces(path: str) -> Iterator[tuple[str, Trace]]:
     with contextlib.suppress(OSError):
-        found = path.lstat()
-        if stat.S_ISDIR(found.st_mode):
-            for entry in path.iterdir():
-                yield from _traces(entry)
+        about = os.lstat(path)
+        if stat.S_ISDIR(about.st_mode):
+            for name in os.listdir(path):
+                yield from _traces(f"{path}/{name}")
         else:
-            yield path, (found.st_mode, _content(path, found))
+            yield path, (about.st_mode, _content(path, about))
 
 
-def _content(path: Path, found: os.stat_result) -> bytes:
-    if stat.S_ISLNK(found.st_mode):
-        return os.fsencode(path.readlink())
-    unread = f"{found.st_ino} {found.st_ctime_ns}".encode()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_READ:
+def _content(path: str, about: os.stat_result) -> bytes:
+    if stat.S_ISLNK(about.st_mode):
+        return os.fsencode(Path(path).readlink())
+    unread = f"{about.st_ino} {about.st_ctime_ns}".encode()
+    if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_READ:
         return unread
+    stamp = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return _settled(path, stamp) if time.time_ns() - about.st_ctime_ns > SETTLED else _digest(path)
     except PermissionError:
         return unread
+
+
+@lru_cache(1024)
+def _settled(path: str, _: tuple[int, ...]) -> bytes:
+    """The digest of a file that has not changed lately. The stamp changes with the content: nobody can set a file's
+    time of change."""
+    return _digest(path)
+
+
+def _digest(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         return hashlib.sha256(file.read(LARGEST_READ + 1)).digest()
 

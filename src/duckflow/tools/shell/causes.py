@@ -161,8 +161,8 @@ def hint(output: str, network: bool, writes: bool) -> str:
         return ""
     if writes and NEW_PACK.search(output):
         return (
-            f"The repository has more than {MOST_PACKS} packs, so the sandbox leaves their folder as it is and nothing "
-            "can make a new pack. Ask the user to run `git gc`."
+            "A new pack can be made only by a command that names git, and not where there are more than "
+            f"{MOST_PACKS} packs. Call git in the command itself, or ask the user to run `git gc`."
         )
     if not writes:
         return "The command was taken for one that only reads, so it ran with everything read-only."
