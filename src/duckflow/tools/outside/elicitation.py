@@ -99,10 +99,10 @@ def _question(
     offered = tuple(_choices(field))
     told = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
     standing = () if default is None else (Choice(key="default", label=told),)
-    if offered:
-        return Question(kind="choice", title=title, details=details, choices=(*offered, *standing, *skip, NO), for_person=True)
     typed = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
-    return Question(kind="text", title=title, details=details, choices=(typed, *standing, *skip, NO), for_person=True)
+    choices = (*(offered or (typed,)), *standing, *skip, NO)
+    kind = "choice" if offered else "text"
+    return Question(kind=kind, title=title, details=details, choices=choices, for_person=True)
 
 
 def _choices(field: Table) -> Iterator[Choice]:
