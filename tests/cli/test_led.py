@@ -93,14 +93,16 @@ def test_another_program_leads_a_conversation_and_answers_its_gate(tmp_path: Pat
     led.tell(type="answer", question_id=question["question_id"], text="はい、お願いします")
     assert led.until("taken")["meaning"] == "answer"
     assert led.until("turn_ended")["outcome"] == "done" and (shell.work / "a.py").exists()
+    assert led.until("result")["result"] == "Here it is."
     led.tell(type="nonsense")
     assert "nonsense" in led.until("error")["error"]
     led.tell(type="user", text="again")
     assert led.until("turn_ended")["turn"] == 2
-    assert led.process.stdin
+    assert led.until("result")["result"] == "And again."
+    assert led.process.stdin and led.process.stdout
     led.process.stdin.close()
-    result = led.until("result")
-    assert result["result"] == "Here it is.\n\nAnd again." and led.process.wait(60) == 0
+    # A turn has one result, and nothing came after it.
+    assert led.process.stdout.read() == "" and led.process.wait(60) == 0
 
 
 def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:

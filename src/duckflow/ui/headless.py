@@ -3,7 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duckflow.events.ports import Conversation
@@ -12,34 +14,22 @@ from duckflow.events.types import Event, QuestionAsked, QuestionClosed
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome, ended_well, exit_code_of
-from duckflow.state.action import ActionResult
+from duckflow.outcome import Outcome, ended_well
 from duckflow.state.agent import AgentState
-from duckflow.state.checks import state_of
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.question import NOBODY, Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
-from duckflow.view.items import (
-    ActionItem,
-    Item,
-    NoticeItem,
-    NowItem,
-    PlanItem,
-    QuestionItem,
-    ReportItem,
-    TextItem,
-    TurnItem,
-)
+from duckflow.ui.turn_report import TurnReport
+from duckflow.view.items import ActionItem, Item, NoticeItem, NowItem, QuestionItem, TurnItem
 from duckflow.view.view import View
 from duckflow.view.wording import PASSING, notice_line
 
 if TYPE_CHECKING:
     from duckflow.ui.answer_shape import AnswerShape
+    from duckflow.ui.stream_lines import StreamLines
 
 FOR_PEOPLE = (NowChanged, QuestionAsked, QuestionClosed)
-UNVERIFIED = "review.unverified"
 SHAPE_TRIES = 2
 UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
@@ -60,41 +50,40 @@ class Headless:
     ) -> None:
         self._shape = shape
         self._value: Any = None
-        self.led = False
-        """Somebody leads the conversation: questions wait for an answer."""
+        self._led = False
+        """Somebody leads the conversation: questions wait for an answer, and each turn has its result."""
         self._conversation = conversation
         self._words = words
         self._output = output
         self._policy = policy or DuckPolicy()
-        self._calls: list[Question] = []
-        self._said: list[str] = []
-        self._actions: list[dict[str, Any]] = []
-        self._gate: Question | None = None
-        self._left_out: list[str] = []
-        """The actions that were not done because nobody could be asked."""
-        self._acted = self._lacks_deeds = False
-        """Something was done, and something that would have changed things was left out."""
-        self._job_failed = False
-        self._stopped: set[str] = set()
-        """The jobs that were paused and then ended, since nobody is there who could resume them."""
-        self._work = self._doubt = self._complaint = ""
-        self._waits = False
-        """The latest turn has ended with a question without whose answer the work cannot go on."""
-        self._ended: tuple[Outcome, Phrase | None] | None = None
-        """How the latest turn has ended, and why."""
         self._view = View(conversation.state)
+        self._report = TurnReport(conversation, words, self._view)
+        self._code: int | None = None
+        """The exit code of the latest turn that has had its result."""
+        self._work = ""
+
+    @cached_property
+    def lines(self) -> "StreamLines":
+        from duckflow.ui.stream_lines import StreamLines
+
+        return StreamLines(self._conversation, self._words)
+
+    def _listen(self) -> None:
+        if self._output is OutputFormat.STREAM_JSON:
+            self.lines.session()
+        self._conversation.hear(self.hear)
 
     async def run(self, prompt: str, attachments: Sequence[Attachment], is_command: IsCommand) -> int:
         """To the end of the turn and of its jobs; the exit code."""
         conversation = self._conversation
-        conversation.hear(self.hear)
+        self._listen()
         plan = conversation.state.plan
         answered = plan.plan_id if plan and plan.status == "draft" else ""
         if not attachments and await is_command(prompt):
             if told := await conversation.run_command(prompt):
-                self._said.append(told)
+                self._report.said.append(told)
         elif not attachments and _names_a_command(prompt):
-            self._complaint = await conversation.run_command(prompt)
+            self._report.complaint = await conversation.run_command(prompt)
             return self.finish(conversation.state, fits=True, outcome="usage")
         else:
             shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
@@ -105,17 +94,32 @@ class Headless:
         fits = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits)
 
+    @contextmanager
+    def led(self) -> Generator[None]:
+        """While somebody leads. Then nobody is left who could answer what is still open."""
+        self._led = True
+        self._next_report()
+        self._listen()
+        yield
+        self._led = False
+        for question in self._conversation.questions:
+            self.answer(question)
+
+    def _next_report(self) -> None:
+        self._report = TurnReport(self._conversation, self._words, self._view, alone=not self._led)
+
     async def _shaped(self) -> bool:
         """Whether the answer has the wished shape; it is told what is wrong, and may try again."""
         from duckflow.ui.answer_shape import Unfit
 
         assert self._shape
         for again in range(SHAPE_TRIES + 1):
+            report = self._report
             try:
-                self._value = self._shape.read(self._said[-1] if self._said else "")
+                self._value = self._shape.read(report.said[-1] if report.said else "")
                 return True
             except Unfit as problem:
-                if again == SHAPE_TRIES or not self._ended or not ended_well(self._ended[0]):
+                if again == SHAPE_TRIES or not report.ended or not ended_well(report.ended[0]):
                     return False
                 wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
             await self._conversation.say(wish)
@@ -139,178 +143,76 @@ class Headless:
         """Nobody is there: what needs a yes is left out, and a Duck Call gets what the policy says."""
         choice = NOBODY if question.takes_nobody else question.choices[-1].key
         if question.kind == "gate":
-            self._gate, choice = question, NOBODY if question.gate else "no"
+            self._report.stopped_at, choice = question, NOBODY if question.gate else "no"
         elif question.kind == "duck_call":
-            goes_on = self._policy.name != "stop" and len(self._calls) <= self._policy.times
+            goes_on = self._policy.name != "stop" and len(self._report.duck_calls) <= self._policy.times
             choice = ON_DUCK_CALL[self._policy.name] if goes_on else "stop"
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, number: int, event: Event) -> None:
         # A bar is for people, and a question that is not on record is nobody else's business.
         if self._output is OutputFormat.STREAM_JSON and (event.journaled or not isinstance(event, FOR_PEOPLE)):
-            print_json({"type": event.kind, **event.model_dump(mode="json")})
-        for item in self._view.hear(number, event):
+            self.lines.event(event)
+        items = self._report.hear(number, event)
+        for item in items:
             self._draw(item)
+        if self._led and any(isinstance(item, TurnItem) and item.outcome for item in items):
+            self._code = self.finish(self._conversation.state, fits=True)
+            self._next_report()
 
     def _draw(self, item: Item) -> None:
         match item:
             case QuestionItem(closed=False, question=question) if question:
                 self._ask(question)
-            case ActionItem(result=result) if result:
-                self._note_result(item, result)
-            case TextItem(by="model", state="whole", text=text) if text:
-                self._said.append(text)
-            case NoticeItem():
-                self._note(item)
+            case ActionItem(result=result) if result and result.said is None:
+                whose = f"⚙ {item.job_name}: " if item.job else ""
+                self._progress(f"{whose}{self._words.phrase(result.for_user)}")
+            case NoticeItem(about=about) if about in PASSING and (line := notice_line(item, self._words)):
+                self._progress(line)
             case NowItem(work=work) if work and work != self._work:
                 self._work = work
                 print_err(self._words("work", work=self._words(f"work.{work}")))
-            case PlanItem(active=True, plan=plan) if plan.status == "draft":
-                from duckflow.commands.plan_tree import plan_tree
-
-                self._said.append(plan_tree(plan, self._words))
-            case ReportItem():
-                from duckflow.commands.plan_tree import job_summary
-
-                self._said.append(job_summary(item.job_name, item.status, item.report, self._words))
-                self._job_failed = item.status == "failed"
-                if item.status == "cancelled" and not self.led and not self._conversation.in_turn:
-                    self._stopped.add(item.job)
-            case TurnItem(outcome=outcome) if outcome:
-                self._ended = outcome, item.why
-                self._waits = item.waits
             case _:
                 pass
 
-    def _note(self, item: NoticeItem) -> None:
-        if item.about == "job":
-            self._job_failed = item.subject == "interrupted"
-        elif item.about in PASSING and (line := notice_line(item, self._words)):
-            self._doubt = line if item.what and item.what.key == UNVERIFIED else self._doubt
-            print_err(plain(f"· {line}"))
-
     def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
         """Prints what is left to print and gives the exit code. Without an `outcome` the last turn tells it."""
-        outcome, cause = outcome or self._outcome(state, fits), self._ended[1] if self._ended else None
-        why = self._words.phrase(cause) if cause else self._complaint
-        if self._gate and outcome == "gate":
-            why = _stopped_at(self._gate, self._conversation.choices.mode, self._words)
-        offers = outcome == "pending_user" and not self._waits
-        code = exit_code_of("done" if offers else outcome)
-        left_out = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
-        answer = "\n\n".join(filter(None, (*self._said, left_out)))
+        if self._code is not None and self._report.empty and outcome is None:
+            # The latest turn has had its result, and nothing came after it.
+            return self._code
+        result = self._report.result(state, fits, outcome)
         if self._shape:
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
-            why = why or ("" if fits else self._words("headless.no_shape"))
+            why = result.why or ("" if fits else self._words("headless.no_shape"))
+            result = result.model_copy(update={"result": answer, "why": why})
         if self._output is OutputFormat.TEXT:
-            if answer or (why and code == 0):
-                print_out(plain(answer or why))
-            if why and code != 0:
-                print_err(plain(why))
+            if result.result:
+                print_out(plain(result.result))
+            if result.why and result.exit_code != 0:
+                print_err(plain(result.why))
         else:
-            result = {
-                "type": "result",
-                "session_id": state.session_id,
-                "model": state.model,
-                "result": answer or (why if code == 0 else ""),
-                "outcome": outcome,
-                "exit_code": code,
-                "why": why or self._doubt,
-                "question": state.asked if outcome == "pending_user" else "",
-                "duck_calls": [self._verdict(call) for call in self._calls],
-                "vitals": state.vitals.model_dump(),
-                "plan": state.plan.outline() if state.plan else None,
-                "turn": state.turn,
-                "loops": state.loop,
-                "actions": self._actions,
-                "checks": "failing" if (stand := state_of(state.check_runs)) == "failing_before" else stand,
-                "check_runs": [
-                    {**run.report.model_dump(), "outdated": run.outdated, "as_before": run.as_before}
-                    for run in state.check_runs
-                ],
-                "left_out": self._left_out,
-                "files_changed": list(dict.fromkeys(path for one in self._actions for path in one["changed"])),
-                "usage": state.usage.model_dump(),
-            } | ({"structured": self._value} if self._shape else {})
-            print_json(result)
-        return code
+            from duckflow.ui.stream_lines import ResultLine
 
-    def _outcome(self, state: AgentState, fits: bool) -> Outcome:
-        """A turn that ended well is worth no more than its jobs, the shape of its answer, and the checks of what it has
-        changed."""
-        outcome = self._ended[0] if self._ended else "done" if self._said else "failed"
-        if not ended_well(outcome):
-            return outcome
-        if self._stopped:
-            return "pacemaker" if any(call.job in self._stopped for call in self._calls) else "failed"
-        if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
-            # What was asked for could not be done without it.
-            return "gate"
-        if state_of(state.check_runs) == "failing" and state.changed_in_turn:
-            return "failed"
-        return "failed" if self._job_failed or not fits else outcome
+            self.lines.send(ResultLine(structured=self._value, **dict(result)))
+        return result.exit_code
 
     def _ask(self, question: Question) -> None:
         if question.kind == "duck_call":
-            self._calls.append(question)
             for phrase in (question.title, *question.details):
-                self._progress(phrase)
-        if self.led:
-            print_json({"type": "question", "question": question.model_dump(mode="json")})
+                self._progress(self._words.phrase(phrase))
+        if self._led:
+            from duckflow.ui.stream_lines import QuestionLine
+
+            self.lines.send(QuestionLine(question=question))
         else:
             self.answer(question)
 
-    def _verdict(self, call: Question) -> dict[str, Any]:
-        details = [self._words.phrase(phrase) for phrase in call.details]
-        return {
-            "reason": call.reason,
-            "severity": call.severity,
-            "situation": self._words.phrase(call.title),
-            "findings": details,
-        }
-
-    def _note_result(self, item: ActionItem, result: ActionResult) -> None:
-        self._actions.append(
-            {"operation": result.operation, "ok": result.ok, "changed": result.changed, "for_model": result.for_model}
-        )
-        deed = result.effect not in ("read", "talk")
-        if result.for_user.key == LEFT_OUT:
-            self._left_out.append(str(result.for_user.values["what"]))
-            self._lacks_deeds |= deed
-        self._acted |= result.ok and deed
-        if result.said is None:
-            whose = f"⚙ {item.job_name}: " if item.job else ""
-            print_err(plain(f"· {whose}{self._words.phrase(result.for_user)}"))
-
-    def _progress(self, phrase: Phrase) -> None:
-        print_err(plain(f"· {self._words.phrase(phrase)}"))
+    @staticmethod
+    def _progress(line: str) -> None:
+        print_err(plain(f"· {line}"))
 
 
 def _names_a_command(prompt: str) -> bool:
     """The first word looks like a slash command, and there is no file or folder of that name."""
     first = prompt.split(maxsplit=1)[0]
     return re.fullmatch(r"/[a-zA-Z][\w:-]*", first) is not None and not os.path.lexists(first)
-
-
-def _stopped_at(question: Question, mode: str, words: Words) -> str:
-    """What needs a yes, and what would let it through."""
-    files = ", ".join(_what(question, words))
-    if question.gate and all(one.startswith("mcp__") for one in question.gate.operations):
-        return words("headless.gate_outside", files=files)
-    if mode == Mode.FULL_AUTO or (question.gate and question.gate.always):
-        return words("headless.gate_always", files=files)
-    edits = mode == Mode.ASK and question.gate and not question.gate.commands
-    return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if edits else Mode.FULL_AUTO)
-
-
-def _what(question: Question, words: Words) -> list[str]:
-    """The commands whole, and the files; where there are none, what is to be done and why it is risky."""
-    gate = question.gate
-    if gate is None:
-        return []
-    reasons = [words.phrase(reason) for reason in gate.reasons]
-    return [*gate.commands, *(impact.path for impact in gate.impacts)] or [*gate.operations, *reasons]
-
-
-def print_json(value: dict[str, Any]) -> None:
-    print_out(json.dumps(value, ensure_ascii=False))

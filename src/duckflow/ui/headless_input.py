@@ -16,7 +16,8 @@ from duckflow.events.ports import Conversation
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome
-from duckflow.ui.headless import Headless, print_json
+from duckflow.ui.headless import Headless
+from duckflow.ui.stream_lines import ErrorLine
 
 LONGEST_ECHO = 200
 
@@ -103,30 +104,26 @@ async def read_line() -> str:
 
 async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:
     """A conversation that is led by the lines, to their end; the exit code of its last turn."""
-    headless.led = True
-    conversation.hear(headless.hear)
     turns: set[asyncio.Task[Outcome]] = set()
 
     async def say(text: str, pictures: Sequence[Attachment]) -> Outcome:
         return await conversation.say(text, pictures)
 
-    while line := await read_line():
-        match read_led_line(line):
-            case LedLine("user", text, pictures=pictures):
-                turns.add(asyncio.create_task(say(text, pictures)))
-            case LedLine("answer", text, question_id, choice):
-                taken = await conversation.answer(question_id, text, choice)
-                print_json({"type": "taken", "question_id": question_id, **taken._asdict()})
-            case LedLine("interrupt"):
-                conversation.interrupt()
-            case LedLine("unreadable", text):
-                print_json({"type": "error", "error": words("headless.unreadable", line=text[:LONGEST_ECHO])})
-            case _:
-                pass
-    # Nobody is left who could answer.
-    headless.led = False
-    for question in conversation.questions:
-        headless.answer(question)
+    with headless.led():
+        while line := await read_line():
+            match read_led_line(line):
+                case LedLine("user", text, pictures=pictures):
+                    turns.add(asyncio.create_task(say(text, pictures)))
+                case LedLine("answer", text, question_id, choice):
+                    taken = await conversation.answer(question_id, text, choice)
+                    headless.lines.taken(question_id, taken)
+                case LedLine("interrupt"):
+                    conversation.interrupt()
+                case LedLine("unreadable", text):
+                    unread = words("headless.unreadable", line=text[:LONGEST_ECHO])
+                    headless.lines.send(ErrorLine(error=unread))
+                case _:
+                    pass
     await asyncio.gather(*turns)
     await conversation.work.jobs_over(alone=True)
     return headless.finish(conversation.state, fits=True)

@@ -1,0 +1,54 @@
+"""What a turn came to, for programs."""
+
+from typing import Any
+
+from pydantic import Field
+
+from duckflow.outcome import Outcome
+from duckflow.state.noun import Value
+from duckflow.state.usage import Usage
+from duckflow.state.vitals import Vitals
+
+
+class DoneAction(Value):
+    """One action of the turn. `for_model` is the result as the model was given it."""
+
+    operation: str
+    ok: bool
+    changed: tuple[str, ...] = ()
+    for_model: str = ""
+
+
+class CalledDuck(Value):
+    """One Duck Call: why the Pacemaker has stopped the work, and what it saw."""
+
+    reason: str
+    severity: str | None = None
+    situation: str
+    findings: tuple[str, ...] = ()
+
+
+class TurnSummary(Value):
+    """A turn and its jobs. `result` is the answer; `why` says how it ended where that needs saying."""
+
+    session_id: str
+    model: str
+    result: str
+    outcome: Outcome
+    exit_code: int
+    why: str = ""
+    question: str = ""
+    """The question that the turn has ended with."""
+    duck_calls: tuple[CalledDuck, ...] = ()
+    vitals: Vitals
+    plan: dict[str, Any] | None = None
+    turn: int
+    loops: int
+    actions: tuple[DoneAction, ...] = ()
+    checks: str
+    """How the latest runs of tests and linters stand together: none, passing, failing."""
+    check_runs: tuple[dict[str, Any], ...] = ()
+    left_out: tuple[str, ...] = ()
+    """The actions that were not done because nobody could be asked."""
+    files_changed: tuple[str, ...] = ()
+    usage: Usage = Field(default_factory=Usage)

@@ -1,0 +1,174 @@
+"""What a turn without a person comes to: what was said and done, what was left out, and how it ended."""
+
+from duckflow.events.ports import Conversation
+from duckflow.events.types import Event
+from duckflow.i18n.words import Words
+from duckflow.outcome import Outcome, ended_well, exit_code_of
+from duckflow.state.action import ActionResult
+from duckflow.state.agent import AgentState
+from duckflow.state.checks import state_of
+from duckflow.state.mode import Mode
+from duckflow.state.phrase import LEFT_OUT, Phrase
+from duckflow.state.question import Question
+from duckflow.state.turn_summary import CalledDuck, DoneAction, TurnSummary
+from duckflow.view.items import ActionItem, Item, NoticeItem, PlanItem, QuestionItem, ReportItem, TextItem, TurnItem
+from duckflow.view.view import View
+from duckflow.view.wording import PASSING, notice_line
+
+UNVERIFIED = "review.unverified"
+
+
+class TurnReport:
+    """Gathers one turn and its jobs. `alone`: nobody leads the conversation, so a job that is cancelled between turns
+    was given up."""
+
+    def __init__(self, conversation: Conversation, words: Words, view: View, alone: bool = True) -> None:
+        self._conversation = conversation
+        self._words = words
+        self._view = view
+        self._alone = alone
+        self.said: list[str] = []
+        self.duck_calls: list[Question] = []
+        self.stopped_at: Question | None = None
+        """The latest Gate, where nobody was there to answer it."""
+        self.complaint = ""
+        """Why the message was no message at all."""
+        self.ended: tuple[Outcome, Phrase | None] | None = None
+        """How the turn has ended, and why."""
+        self._actions: list[DoneAction] = []
+        self._left_out: list[str] = []
+        """The actions that were not done because nobody could be asked."""
+        self._acted = self._lacks_deeds = False
+        """Something was done, and something that would have changed things was left out."""
+        self._job_failed = False
+        self._stopped: set[str] = set()
+        """The jobs that were paused and then ended, since nobody is there who could resume them."""
+        self._doubt = ""
+        self._waits = False
+        """The turn has ended with a question without whose answer the work cannot go on."""
+
+    @property
+    def empty(self) -> bool:
+        return not (self.said or self._actions or self.ended)
+
+    def hear(self, number: int, event: Event) -> list[Item]:
+        """The items that the event has changed."""
+        items = list(self._view.hear(number, event))
+        for item in items:
+            self._note(item)
+        return items
+
+    def result(self, state: AgentState, fits: bool = True, outcome: Outcome | None = None) -> TurnSummary:
+        """All of it. `fits`: the answer has the wished shape. Without an `outcome` the turn tells it."""
+        outcome, cause = outcome or self._outcome(state, fits), self.ended[1] if self.ended else None
+        why = self._words.phrase(cause) if cause else self.complaint
+        if self.stopped_at and outcome == "gate":
+            why = _stopped_at(self.stopped_at, self._conversation.choices.mode, self._words)
+        offers = outcome == "pending_user" and not self._waits
+        code = exit_code_of("done" if offers else outcome)
+        left_out = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
+        answer = "\n\n".join(filter(None, (*self.said, left_out)))
+        stand = state_of(state.check_runs)
+        return TurnSummary(
+            session_id=state.session_id,
+            model=state.model,
+            result=answer or (why if code == 0 else ""),
+            outcome=outcome,
+            exit_code=code,
+            why=why or self._doubt,
+            question=state.asked if outcome == "pending_user" else "",
+            duck_calls=tuple(map(self._verdict, self.duck_calls)),
+            vitals=state.vitals,
+            plan=state.plan.outline() if state.plan else None,
+            turn=state.turn,
+            loops=state.loop,
+            actions=tuple(self._actions),
+            checks="failing" if stand == "failing_before" else stand,
+            check_runs=tuple(
+                {**run.report.model_dump(mode="json"), "outdated": run.outdated, "as_before": run.as_before}
+                for run in state.check_runs
+            ),
+            left_out=tuple(self._left_out),
+            files_changed=tuple(dict.fromkeys(path for action in self._actions for path in action.changed)),
+            usage=state.usage,
+        )
+
+    def _outcome(self, state: AgentState, fits: bool) -> Outcome:
+        """A turn that ended well is worth no more than its jobs, the shape of its answer, and the checks of what it has
+        changed."""
+        outcome = self.ended[0] if self.ended else "done" if self.said else "failed"
+        if not ended_well(outcome):
+            return outcome
+        if self._stopped:
+            return "pacemaker" if any(call.job in self._stopped for call in self.duck_calls) else "failed"
+        if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
+            # What was asked for could not be done without it.
+            return "gate"
+        if state_of(state.check_runs) == "failing" and state.changed_in_turn:
+            return "failed"
+        return "failed" if self._job_failed or not fits else outcome
+
+    def _note(self, item: Item) -> None:
+        match item:
+            case QuestionItem(closed=False, question=question) if question and question.kind == "duck_call":
+                self.duck_calls.append(question)
+            case ActionItem(result=result) if result:
+                self._note_result(result)
+            case TextItem(by="model", state="whole", text=text) if text:
+                self.said.append(text)
+            case NoticeItem(about="job"):
+                self._job_failed = item.subject == "interrupted"
+            case NoticeItem(what=what) if item.about in PASSING and what and what.key == UNVERIFIED:
+                self._doubt = notice_line(item, self._words) or self._doubt
+            case PlanItem(active=True, plan=plan) if plan.status == "draft":
+                from duckflow.commands.plan_tree import plan_tree
+
+                self.said.append(plan_tree(plan, self._words))
+            case ReportItem():
+                from duckflow.commands.plan_tree import job_summary
+
+                self.said.append(job_summary(item.job_name, item.status, item.report, self._words))
+                self._job_failed = item.status == "failed"
+                if item.status == "cancelled" and self._alone and not self._conversation.in_turn:
+                    self._stopped.add(item.job)
+            case TurnItem(outcome=outcome) if outcome:
+                self.ended = outcome, item.why
+                self._waits = item.waits
+            case _:
+                pass
+
+    def _note_result(self, result: ActionResult) -> None:
+        changed = tuple(result.changed)
+        self._actions.append(
+            DoneAction(operation=result.operation, ok=result.ok, changed=changed, for_model=result.for_model)
+        )
+        deed = result.effect not in ("read", "talk")
+        if result.for_user.key == LEFT_OUT:
+            self._left_out.append(str(result.for_user.values["what"]))
+            self._lacks_deeds |= deed
+        self._acted |= result.ok and deed
+
+    def _verdict(self, call: Question) -> CalledDuck:
+        details = tuple(self._words.phrase(phrase) for phrase in call.details)
+        situation = self._words.phrase(call.title)
+        return CalledDuck(reason=call.reason, severity=call.severity, situation=situation, findings=details)
+
+
+def _stopped_at(question: Question, mode: str, words: Words) -> str:
+    """What needs a yes, and what would let it through."""
+    files = ", ".join(_what(question, words))
+    if question.gate and all(one.startswith("mcp__") for one in question.gate.operations):
+        return words("headless.gate_outside", files=files)
+    if mode == Mode.FULL_AUTO or (question.gate and question.gate.always):
+        return words("headless.gate_always", files=files)
+    edits = mode == Mode.ASK and question.gate and not question.gate.commands
+    return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if edits else Mode.FULL_AUTO)
+
+
+def _what(question: Question, words: Words) -> list[str]:
+    """The commands whole, and the files; where there are none, what is to be done and why it is risky."""
+    gate = question.gate
+    if gate is None:
+        return []
+    reasons = [words.phrase(reason) for reason in gate.reasons]
+    return [*gate.commands, *(impact.path for impact in gate.impacts)] or [*gate.operations, *reasons]
