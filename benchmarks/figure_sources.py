@@ -52,7 +52,13 @@ def all_sources(shared: Path) -> list[Source]:
         quick=False,
         missing=without_scorers,
     )
-    return [*outside, folds, *_of_repository()]
+    approvals = Source(
+        "approvals",
+        (sys.executable, "-m", "benchmarks.false_approvals", "tests/words", str(shared / "data/answers")),
+        read_last,
+        missing=without_scorers,
+    )
+    return [*outside, folds, approvals, *_of_repository()]
 
 
 def _of_scorers(scorers: Path) -> Iterator[Source]:

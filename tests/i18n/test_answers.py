@@ -126,6 +126,29 @@ def test_a_whole_answer_says_how_far_it_goes() -> None:
         assert row["about"].lower() in answer.about.lower(), row["text"]
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict", "scope", "about", "background"),
+    [
+        ("ja, und frag nicht mehr nach", "yes", "session", "", False),
+        ("ja, frag mich bei pytest nicht mehr", "yes", "session", "pytest", False),
+        ("ja, für alle Tests", "yes", "session", "Tests", False),
+        ("ja, aber nur dieses Mal", "yes", "once", "", False),
+        ("ja, immer", "yes", "always", "", False),
+        ("ja, im Hintergrund", "yes", "", "", True),
+        ("Entschuldigung, ja, mach weiter", "yes", "", "", False),
+        ("nein, und frag nicht mehr", "no", "", "", False),
+        ("ja, wenn die Tests laufen", "other", "", "", False),
+        ("ja, für alle Dateien außer setup.py", "other", "", "", False),
+        ("du brauchst mich nicht zu fragen", "other", "", "", False),
+    ],
+)
+def test_a_third_language_says_how_far_a_yes_goes(
+    text: str, verdict: str, scope: str, about: str, background: bool
+) -> None:
+    answer = read_whole(text, "de")
+    assert (answer.verdict, answer.scope, answer.about, answer.background) == (verdict, scope, about, background)
+
+
 @pytest.mark.parametrize("begin", ["", "yes, and don't ask again for ", "はい、今後は", "ok for all "])
 @pytest.mark.parametrize("piece", ["pytest ", "a", "don't ", "is fine ", "テストは", "確認", "all the "])
 def test_an_answer_made_to_be_slow_is_read_at_once(begin: str, piece: str) -> None:

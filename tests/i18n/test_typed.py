@@ -20,7 +20,7 @@ def state(status: JobStatus = "running") -> AgentState:
         ("どこまで進んだ？", "progress"),
         ("進捗を教えて", "progress"),
         ("もう終わった？", "progress"),
-        ("Pause the job, please", None),
+        ("Pause the job, please", "pause"),
         ("pause the job please", "pause"),
         ("ちょっと待って", "pause"),
         ("cancel", "cancel"),

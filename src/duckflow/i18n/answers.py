@@ -17,7 +17,8 @@ from duckflow.state.question import Answer
 
 Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
-PARTS = ("session", "always", "foreground", "background", "aside", "once")
+PLACES = ("foreground", "background")
+PARTS = (*PLACES, "session", "always", "aside", "once")
 """What is taken out of a sentence, in this order."""
 PERMANENT = "always"
 """A rule that stays is never given by one key."""
@@ -29,6 +30,8 @@ SHORT = 6
 PUNCTUATION = " 。、.,!！"
 DASH = re.compile(r"\s+[–—-]+\s+")
 """A dash between two parts of a sentence."""
+SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
+"""A gap in a text whose words do not stand apart, or before a sign."""
 CLAUSE_END = r"[,.;:!、。]"
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
@@ -178,8 +181,10 @@ def _taken_apart(plain: str, language: str) -> Parts:
     the session bounds `always`."""
     rest, taken, begins = plain, dict[str, str](), False
     for part in PARTS:
-        for name, left in ((f"scopes.allows.{part}", AGREED), (f"scopes.{part}", " , ")):
+        for name, left in ((f"scopes.allows.{part}", AGREED), (f"scopes.{part}", " " if part in PLACES else " , ")):
             rest, found = _without(name, rest, left, language)
+            # Where the work is to run may stand in the middle of what is said of something else.
+            rest = re.sub(SPLIT, "", " ".join(rest.split())) if part in PLACES and found else rest
             for match in found:
                 about = (match.groupdict().get("about") or "").strip()
                 begins |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
