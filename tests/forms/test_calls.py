@@ -47,7 +47,7 @@ def test_every_call_is_answered_at_once_and_nothing_else_answers(
         for message in kept
     ]
     waiting: list[str] = []
-    for message in as_calls(cut, "en"):
+    for message in as_calls(cut, (), "en"):
         if message.role == "tool":
             assert message.answers == waiting.pop(0) and message.text
             continue
@@ -59,15 +59,16 @@ def test_every_call_is_answered_at_once_and_nothing_else_answers(
 
 def test_a_reply_goes_back_as_it_came() -> None:
     said, _, result = decided(1, ["shell.run"], native=True)
-    replied, heard, answer = as_calls([said, result], "en")
+    replied, heard, answer = as_calls([said, result], (), "en")
     assert (replied.text, [call.name for call in replied.calls]) == ("so", ["decision", "shell_run"])
     assert json.loads(replied.calls[1].arguments) == {"reasoning": "why", "path": "1"}
     assert (heard.text, heard.answers, answer.text) == ("ok", "own_1", result.text)
 
 
 def test_every_operation_but_response_is_a_tool_with_a_plain_schema() -> None:
-    offered = {one.name: one.parameters for one in tools(packaged_operations(), "en")}
-    assert len(offered) == len(packaged_operations())
+    known = packaged_operations()
+    offered = {one.name: one.parameters for one in tools(known, known, "en")}
+    assert len(offered) == len(known)
     assert "response" not in offered and {"decision", "duck_call", "exit", "file_ops_edit_file"} <= offered.keys()
     assert offered["file_ops_edit_file"]["required"] == ["path", "edits"]
     assert "reasoning" in offered["file_ops_edit_file"]["properties"]

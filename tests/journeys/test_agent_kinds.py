@@ -42,7 +42,7 @@ async def test_a_kind_of_the_users_has_its_own_prompt_and_tools(tmp_path: Path, 
     assert {tool.name for tool in first.tools} == {"file_ops_read_file", "file_ops_grep", "decision"}
     assert "You are a suspicious auditor." in cast.asked("auditor-1", 0)
     result = next(one.text for one in second.messages if "shell_run" in one.text)
-    assert result.endswith("not among your tools, so nothing was done. These are: file_ops.grep, file_ops.read_file")
+    assert result.endswith("not among your tools, so nothing was done. These are: file_ops_grep, file_ops_read_file")
     assert "A = 1" in cast.asked("auditor-1"), "the rest of the reply is done"
     assert "auditor (yours) Looks for secrets" in await story.chat.run_command("/agents")
 

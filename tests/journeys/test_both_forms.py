@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import DecisionMade, Event, Intervened, Noticed, PhaseMoved, TextStreamed
+from duckflow.events.types import DecisionMade, Event, Intervened, Noticed, PhaseMoved, ReplyRejected, TextStreamed
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
@@ -172,11 +172,14 @@ async def test_every_message_of_the_user_reaches_the_model(tmp_path: Path, nativ
 async def test_a_reason_is_shown_once_and_never_the_name_of_a_call(tmp_path: Path) -> None:
     bare = {"rationale": "", "actions": [act("file_ops.write_file", "to see it", path="a.txt", content="one")]}
     said = {"rationale": "I write.", "actions": [{**WRITE, "reasoning": ""}]}
-    story = Story(tmp_path, [bare, said, decide(respond("Done."))], mode="ask", native=True)
-    story.answers = [Answer(choice="yes"), Answer(choice="yes")]
+    lone = {"rationale": "", "actions": [act("shell.run", "", command="touch b.txt")]}
+    story = Story(tmp_path, [bare, said, lone, decide(respond("Done."))], mode="ask", native=True)
+    story.answers = [Answer(choice="yes")] * 3
     assert await story.tell("write it") == "done"
     gates = [question.gate for question in story.questions if question.gate]
-    assert [(gate.intent, gate.rationale) for gate in gates] == [(("to see it",), ""), (("I write.",), "")]
+    shown = [(gate.intent, gate.rationale) for gate in gates]
+    assert shown == [(("to see it",), ""), (("I write.",), ""), ((), "")]
+    assert (story.folder / "b.txt").exists() and not story.all(ReplyRejected), "the schema asks for no reason"
     calls = [call.arguments for one in story.model.requests[-1].messages for call in one.calls]
     assert ['"reasoning": "to see it"' in one for one in calls if "a.txt" in one] == [True, False]
 

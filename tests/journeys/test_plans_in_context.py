@@ -1,10 +1,12 @@
 """A strong model drafts its plan where it has read the code: in the call itself, without a request of its own."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from duckflow.events.types import ActionFinished
 from duckflow.tools.plan.drafts import PlanDraft, RevisedStepDraft, StepDraft
 from duckflow.tools.toolbox import packaged_operations
 from tests.journeys.plans import SNAKE, job_ended
@@ -21,8 +23,8 @@ def proposed(*steps: dict[str, Any], **other: Any) -> dict[str, Any]:
     return calls(act("plan_tool.propose", text="a snake game", steps=list(steps), **other))
 
 
-def revised(*steps: dict[str, Any]) -> dict[str, Any]:
-    return calls(act("plan_tool.revise", text="add music", steps=list(steps)))
+def revised(*steps: dict[str, Any], **other: Any) -> dict[str, Any]:
+    return calls(act("plan_tool.revise", text="add music", steps=list(steps), **other))
 
 
 async def test_it_is_drafted_in_one_request_with_all_it_has_seen_and_runs_after_the_yes(tmp_path: Path) -> None:
@@ -37,9 +39,23 @@ async def test_it_is_drafted_in_one_request_with_all_it_has_seen_and_runs_after_
     await story.tell("yes")
     assert (await job_ended(story)).status == "completed"
     assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]
-    # What is about a plan at hand is paid for only where there is one.
-    told = [{tool.name for tool in request.tools} for request in story.model.requests]
-    assert "plan_tool_propose" in told[0] and "plan_tool_revise" not in told[1] and "plan_tool_revise" in told[2]
+
+
+async def test_the_tools_stay_the_same_and_what_a_plan_needs_is_called_through_one_of_them(tmp_path: Path) -> None:
+    change = {"text": "only the core", "steps": [{"name": "Core", "was": 1}, {"name": "Score", "was": 2}]}
+    through = calls(act("call", tool="plan_tool_revise", args=change))
+    as_text = calls(act("call", tool="plan_tool.get", args="{}"))
+    story = Story(tmp_path, [LOOK, proposed(*STEPS), as_text, through, WAIT], native=True)
+    await story.tell("make a snake game")
+    await story.tell("only the core, please")
+    plan = story.session.state.plan
+    assert plan and [step.name for step in plan.steps] == ["Core", "Score"]
+    assert len({str(request.tools) for request in story.model.requests}) == 1, "a cached prefix holds"
+    offered = ["plan_tool_revise(text" in story.prompt(number) for number in range(4)]
+    assert offered == [False, False, True, True], "what a plan needs is told of when there is one"
+    sent = [call for message in story.model.requests[-1].messages for call in message.calls if call.name == "call"]
+    assert json.loads(sent[0].arguments)["tool"] == "plan_tool_get"
+    assert [one.result.operation for one in story.all(ActionFinished)][-2:] == ["plan_tool.get", "plan_tool.revise"]
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -80,6 +96,35 @@ async def test_it_is_changed_the_same_way_and_what_is_left_out_stays(tmp_path: P
     assert (core.description, core.success) == ("game.py", "game.py exists")
     assert added.depends_on == score.depends_on == [core.step_id]
     assert score.success == "score.py exists"
+
+
+@pytest.mark.parametrize("drafted", [False, True])
+async def test_a_revision_changes_the_goal_and_the_name_as_well(tmp_path: Path, drafted: bool) -> None:
+    headings = {"goal": "a snake game with music", "name": "Loud snake"}
+    in_words = calls(act("plan_tool.revise", text="the goal is a snake game with music; call it Loud snake"))
+    change = [in_words, {**headings, "steps": [{"name": "Core loop", "was": 1}]}] if drafted else []
+    story = Story(
+        tmp_path, [proposed(STEPS[0]), *(change or [revised({"name": "Core loop", "was": 1}, **headings)])], native=True
+    )
+    await story.tell("make a snake game")
+    await story.tell("with music, and call it Loud snake")
+    plan = story.session.state.plan
+    assert plan and (plan.goal, plan.name) == ("a snake game with music", "Loud snake")
+    assert [step.success for step in plan.steps] == ["game.py exists"]
+
+
+async def test_results_name_tools_as_they_are_called_and_quote_files_as_they_are(tmp_path: Path) -> None:
+    look = act("file_ops.read_file", path="notes.md")
+    wrong = [act("plan_tool.get"), act("memory.forget", id="1"), act("task_loop.pause")]
+    loops = [decide(action, step="PLANNING", next_step="continue") for action in (look, *wrong)]
+    story = Story(tmp_path, [*loops, decide(respond("Nothing to see."))], native=True)
+    (story.folder / "notes.md").write_text("plan_tool.revise and plan_tool.propose are names.\n")
+    await story.tell("what do the tools say?")
+    results = [one.text for one in story.model.requests[-1].messages if one.role == "tool" and one.text != "ok"]
+    read, none, unknown = results[:3]
+    assert "plan_tool.revise and plan_tool.propose are names." in read
+    assert "plan_tool_propose drafts one" in none
+    assert "memory_remember" in unknown and "memory.remember" not in unknown
 
 
 async def test_what_is_completed_cannot_be_lost(tmp_path: Path) -> None:

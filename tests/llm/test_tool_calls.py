@@ -77,9 +77,8 @@ async def test_calls_in_pieces_are_done_in_order_and_go_back_as_they_came(tmp_pa
         sends(piece(0, json.dumps(HELLO), "c1", WRITE), piece(1, '{"pa', "c2", WRITE), chunk(finish="length")),
         sends(piece(0, '{"path": a.txt}', "c1", WRITE), piece(1, '{"path": a.txt}', "c2", WRITE), chunk(finish="stop")),
         sends(piece(0, '["a.txt"]', "c1", WRITE), chunk(finish="tool_calls")),
-        sends(piece(0, '{"path": "a.txt", "content": "x"}', "c1", WRITE), chunk(finish="tool_calls")),
     ],
-    ids=["cut in a call", "cut after a call", "broken", "no object", "no reason"],
+    ids=["cut in a call", "cut after a call", "broken", "no object"],
 )
 async def test_what_cannot_be_read_whole_is_asked_for_again_and_nothing_of_it_is_done(
     tmp_path: Path, bad: Answer
@@ -115,7 +114,7 @@ async def test_a_tool_that_does_not_exist_is_a_result(tmp_path: Path) -> None:
         story = story_with(server, tmp_path)
         assert await story.tell("read x") == "done"
         [result] = [one for one in server.received[1]["messages"] if one["role"] == "tool"]
-    assert "unknown operation" in result["content"] and "file_ops.read_file" in result["content"]
+    assert "unknown operation" in result["content"] and "file_ops_read_file" in result["content"]
 
 
 async def test_a_question_before_the_calls_holds_them_back(tmp_path: Path) -> None:

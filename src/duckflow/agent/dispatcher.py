@@ -22,9 +22,9 @@ from duckflow.i18n.asking import only_wonders
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
 from duckflow.state.action import RESPOND, Action, ActionResult, Decision
-from duckflow.state.message import Message
+from duckflow.state.message import ERROR, Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import LEFT_OUT, said
+from duckflow.state.phrase import LEFT_OUT, REFUSED, WISHED, said
 from duckflow.state.picture import Picture
 from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
@@ -286,7 +286,7 @@ class Dispatcher:
             # What went wrong in words may quote a file; a log does not.
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
-        text = result.for_model if result.ok else f"ERROR: {result.for_model}"
+        text = result.for_model if result.ok else f"{ERROR}{result.for_model}"
         if not (result.ok and result.effect == "talk"):
             self._tell(result.operation, result.action_id, text, actor, result.pictures)
 
@@ -299,7 +299,7 @@ class Dispatcher:
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
         why_not = "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = self._note("nobody" if no.nobody else why_not, reason=no.reason)
-        key = LEFT_OUT if no.nobody else "tool.wished" if no.wish else "tool.refused"
+        key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (one.action for one in ready if one.action not in others):
             what = action.about or action.operation
             why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=what)

@@ -56,16 +56,16 @@ def gate_question(
     commands = tuple(one.preview.diff for one in risky if one.command)
     diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
     lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
-    intent = tuple(dict.fromkeys(one.action.reasoning for one in risky))
+    reasons = dict.fromkeys(one.action.reasoning for one in risky)
     asked_about = {one.action.action_id for one in risky}
     others = [one for one in decision.actions if one.action_id not in asked_about and one.operation != RESPOND]
     # The rationale is the whole reply's: it is shown where that is about these actions alone, and says more than they.
-    repeated = decision.rationale in intent or set(intent).issuperset(decision.rationale.split("; "))
+    repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
         operations=tuple(one.action.operation for one in risky),
-        intent=intent,
+        intent=tuple(dict.fromkeys(why for one in risky if (why := one.action.why))),
         rationale=decision.rationale if not (repeated or others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),

@@ -15,8 +15,8 @@ from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.pacemaker.work_kind import WorkKind
-from duckflow.state.action import Decision, TaskProfile, evidence_of
-from duckflow.state.phrase import Phrase
+from duckflow.state.action import Decision, Evidence, TaskProfile, evidence_of
+from duckflow.state.phrase import REFUSED, WISHED, Phrase
 
 log = logging.getLogger("duckflow.pacemaker")
 
@@ -52,6 +52,7 @@ class TurnPacemaker:
         self._work = WorkKind()
         self._declared: TaskProfile | None = None
         self._prunings = 0
+        self._refusals = 0
         self._used = 0
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ class TurnPacemaker:
         self._declared, self._prunings = None, 0
         self._used = self._tokens()
         self._failing.clear()
+        self._refusals = 0
 
     def beat(self) -> Verdict:
         """The verdict before the next loop; the state and the screen learn how things are."""
@@ -109,19 +111,21 @@ class TurnPacemaker:
         if decision.objection():
             self._pacemaker.notice(Signal.CHECK_FAILED)
         if done.stop == "refused" and not done.wished:
-            self._pacemaker.notice(Signal.REFUSED)
+            # The first no says how the user wants it. Another one in the same turn says that this is not wanted.
+            if self._refusals:
+                self._pacemaker.notice(Signal.REFUSED)
+            self._refusals += 1
         elif done.approved:
             self._pacemaker.notice(Signal.APPROVED)
         spent, self._used = self._tokens() - self._used, self._tokens()
         actions = {action.action_id: action for action in decision.actions} | done.whole
-        # An action that the user wants changed has not failed.
-        for result in (one for one in done.results if one.ok or not done.wished):
+        for result in (one for one in done.results if one.for_user.key not in (REFUSED, WISHED)):
             share = spent // len(done.results)
             step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
             self._work.see(step)
-            if evidence_of(result):
-                self._checked(check_name(step), ok=not step.is_error)
+            if (evidence := evidence_of(result)) and evidence.ran:
+                self._checked(check_name(step), evidence)
         if not decision.actions:
             self._pacemaker.observe(decided_nothing(spent))
         return self._pacemaker.advanced
@@ -148,12 +152,13 @@ class TurnPacemaker:
     def why(self) -> tuple[Phrase, ...]:
         return self._pacemaker.why()
 
-    def _checked(self, name: str, ok: bool) -> None:
-        """A check that goes on failing is bad news only once: while it is being mended it has to fail."""
-        if ok:
+    def _checked(self, name: str, evidence: Evidence) -> None:
+        """A check that goes on failing is bad news only once: while it is being mended it has to fail. A linter that
+        finds something does what it was called for."""
+        if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)
             self._failing.discard(name)
-        elif name not in self._failing:
+        elif name not in self._failing and not (evidence.check and evidence.check.kind == "lint"):
             self._pacemaker.notice(Signal.CHECK_FAILED)
             self._failing.add(name)
 

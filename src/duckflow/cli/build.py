@@ -48,7 +48,7 @@ from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.prompts.compile import Compiler, told_so_far
+from duckflow.prompts.compile import Compiler
 from duckflow.prompts.layers import Layers
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import Operation
@@ -204,7 +204,7 @@ def _model(
     limits = partial(ground.sandboxes.limits, session.state)
     project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits)
     layers = Layers(project, settings.prompts, count)
-    compiler = Compiler(lambda: told_so_far(toolbox.operations(), session.state), layers)
+    compiler = Compiler(toolbox.operations, layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
     pictures, limits = ConversationPictures(session), settings.agent
     connection = ModelConnection(

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
-from duckflow.forms.form import spoken_by_others
-from duckflow.forms.offer import told
-from duckflow.i18n.template import note, one_line, render
+from duckflow.forms.form import own_words_renamed, renamed, spoken_by_others
+from duckflow.forms.offer import listed, told
+from duckflow.i18n.template import note, one_line, render, tool_text
 from duckflow.state.action import (
+    CALL,
     CHECK_PATTERN,
     DECIDE,
     DUCK_CALL,
@@ -17,6 +18,8 @@ from duckflow.state.action import (
     NextStep,
     Operation,
     PromptPattern,
+    Rating,
+    ReviewVerdict,
     wire_name,
 )
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
@@ -26,25 +29,33 @@ Schema = dict[str, Any]
 
 REASON = "reasoning"
 TEXT: Schema = {"type": "string"}
+CALL_PARAMETERS: Schema = {
+    "type": "object",
+    "properties": {"tool": TEXT, "args": {"type": "object"}},
+    "required": ["tool"],
+}
 CHECK: Schema = {"type": "string", "pattern": CHECK_PATTERN}
 LISTS = ("constraints", "plan_brief", "open_questions")
 LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength", "minimum", "maximum")
 
 
-def tools(operations: Iterable[Operation], language: str) -> tuple[ToolSpec, ...]:
-    """Every operation but `response`, which is text without a call, and what a Decision says besides."""
-    called = [operation for operation in operations if operation.name != RESPOND]
+def tools(first: Sequence[Operation], operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
+    """Gives the first ones but `response`, which is text without a call; the tool that calls the other operations,
+    where there are some; and what a Decision says besides."""
     specs = [
-        ToolSpec(wire_name(one.name), _with_tool_names(told(one, language), called), _parameters(one)) for one in called
+        ToolSpec(wire_name(one.name), renamed(told(one, language), operations, wire_name), _parameters(one))
+        for one in first
+        if one.name != RESPOND
     ]
+    if len(first) < len(operations):
+        rare = in_lines([one for one in operations if one.rare], language)
+        specs.append(ToolSpec(CALL, f"{tool_text(language, CALL)}\n{rare}".strip(), CALL_PARAMETERS))
     return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
 
 
-def _with_tool_names(text: str, operations: Iterable[Operation]) -> str:
-    for operation in operations:
-        if operation.name in text:
-            text = text.replace(operation.name, wire_name(operation.name))
-    return text
+def in_lines(operations: Sequence[Operation], language: str) -> str:
+    """Gives the operations that are called through another tool, one line each."""
+    return renamed(listed(operations, language), operations, wire_name)
 
 
 def _parameters(operation: Operation) -> Schema:
@@ -79,8 +90,8 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
 
 
 def _decision_parameters() -> Schema:
-    """What a model may want to say of its work. The fields that are computed, or asked for in a review, are taken too,
-    but every request would pay for naming them."""
+    """What a model may want to say of its work. The fields that are computed are taken too, but every request would pay
+    for naming them."""
     steps = [step for step in Phase if step is not Phase.DONE]
     texts = {"type": "array", "items": TEXT}
     delta = {"goal": TEXT, "constraints": texts, "open_questions": texts, "decision": TEXT}
@@ -94,6 +105,8 @@ def _decision_parameters() -> Schema:
             "constraint_check": TEXT,
             "alternative": TEXT,
             "prompt_pattern": _one_of(get_args(PromptPattern)),
+            "rating": _one_of(get_args(Rating)),
+            "verdict": _one_of(get_args(ReviewVerdict)),
             "state_delta": {"type": "object", "properties": delta},
         },
     }
@@ -103,8 +116,9 @@ def _one_of(values: Iterable[str]) -> Schema:
     return {"type": "string", "enum": [str(value) for value in values]}
 
 
-def as_calls(history: Sequence[Message], language: str) -> list[PromptMessage]:
+def as_calls(history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
     """The conversation with every call right before its result, and whatever else was said in its order."""
+    history = [own_words_renamed(message, operations, wire_name) for message in history]
     results = {one.answers: one for one in history if one.role == "tool" and one.answers}
     told: list[PromptMessage] = []
     shown: set[str] = set()
@@ -157,5 +171,7 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
     """The call with the action's arguments; a reason that is the whole reply's was none of its own."""
     why = {} if action.reasoning in (rationale, call.name) else {REASON: action.reasoning}
-    arguments = json.dumps(why | action.args, ensure_ascii=False)
-    return call.model_copy(update={"name": wire_name(call.name), "arguments": arguments})
+    args = why | action.args
+    if call.name == CALL:
+        args = {"tool": wire_name(action.operation), "args": args}
+    return call.model_copy(update={"name": wire_name(call.name), "arguments": json.dumps(args, ensure_ascii=False)})

@@ -1,6 +1,7 @@
 """A form: how Decisions travel between the program and a model, at the edge and nowhere else."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -8,7 +9,7 @@ from duckflow.i18n.template import note, quoted, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import Decision, Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import PAST, Message, PromptMessage, WireReply
+from duckflow.state.message import ERROR, PAST, Message, PromptMessage, WireReply
 
 GIVEN_BY_USER = ("@", "!", "stdin")
 """Beginnings of `operation` in a message that holds material the user gave, not a result."""
@@ -101,12 +102,25 @@ class Form(Protocol):
         ...
 
 
-def renamed(text: str, operations: Iterable[Operation], form: Form) -> str:
-    """The text with the names by which the model calls its operations."""
+def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], str]) -> str:
+    """Gives a sentence of ours with the names by which the model calls its operations."""
     for operation in operations:
         if operation.name in text:
-            text = text.replace(operation.name, form.name(operation.name))
+            text = re.sub(rf"(?<![\w.]){re.escape(operation.name)}(?!\w)", name(operation.name), text)
     return text
+
+
+def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
+    """Notes, results of plans and the first line of an error are our own sentences: they name operations as the model
+    calls them. Everything else is quoted, and stays as it is."""
+    ours, rest = "", message.text
+    if message.role == "system" or any(one.name == message.operation and one.effect == "plan" for one in operations):
+        ours, rest = message.text, ""
+    elif message.role == "tool" and message.text.startswith(ERROR):
+        ours, line_end, rest = message.text.partition("\n")
+        rest = line_end + rest
+    changed = renamed(ours, operations, name)
+    return message if changed == ours else message.model_copy(update={"text": changed + rest})
 
 
 def spoken_by_others(message: Message, language: str) -> PromptMessage:

@@ -19,7 +19,7 @@ from duckflow.forms.decision import (
 )
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
 from duckflow.forms.live import LiveText
-from duckflow.forms.offer import few, timely, told, without_body
+from duckflow.forms.offer import few, listed, timely, without_body
 from duckflow.forms.schema import STEPS, decision_schema
 from duckflow.i18n.template import render
 from duckflow.llm.json_fields import as_table, tables, text_of
@@ -125,7 +125,8 @@ class CompactJsonForm(JsonForm):
     def request(
         self, messages: tuple[PromptMessage, ...], operations: Sequence[Operation], state: AgentState, room: ReplyRoom
     ) -> Request:
-        schema = decision_schema(operations, with_delta=False, several_actions=False, steps=_steps(operations))
+        review = state.phase is Phase.REVIEW
+        schema = decision_schema(operations, False, several_actions=False, steps=_steps(operations), review=review)
         return Request(messages, schema, room.decision)
 
     def _instructed(self, operations: Sequence[Operation], language: str) -> str:
@@ -137,20 +138,6 @@ class CompactJsonForm(JsonForm):
 
 def _steps(operations: Sequence[Operation]) -> Sequence[Phase]:
     return (Phase.EXECUTION,) if all(operation.changes for operation in operations) else STEPS
-
-
-def signature(operation: Operation) -> str:
-    """`file_ops.read_file(path, start_line?, end_line?)`"""
-    required: list[str] = operation.parameters.get("required", [])
-    properties: dict[str, Any] = operation.parameters.get("properties", {})
-    names = [name if name in required else f"{name}?" for name in properties]
-    return f"{operation.name}({', '.join(names)})"
-
-
-def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
-    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
-    signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told(one, language)}" for one in operations)
 
 
 def as_written(decision: Decision, without: Collection[str] = ()) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
-from duckflow.forms.calls import REASON, as_calls, tools
+from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
 from duckflow.forms.live import LiveText
@@ -15,7 +15,7 @@ from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
 from duckflow.llm.thoughts import without_thoughts
-from duckflow.state.action import DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
+from duckflow.state.action import CALL, DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
 from duckflow.state.noun import shorten
@@ -32,8 +32,8 @@ FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
 
 class NativeForm:
-    """Texts of files stand in the calls. All operations are offered in every step: the tools stand before everything
-    else that an endpoint's cache keeps, so they stay the same."""
+    """Texts of files stand in the calls. The tools stand before everything else that an endpoint's cache keeps, so they
+    are the same in every request; what is offered only at times is told with the state and called through one tool."""
 
     format_name = ""
 
@@ -44,20 +44,22 @@ class NativeForm:
         return tuple(operations)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        return tuple(operations)
+        return tuple(one for one in operations if not one.rare and (not one.when or "none" in one.when))
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
         return render(language, "format_native")
 
     def listed(self, operations: Sequence[Operation], language: str) -> str:
-        told = self.tools(operations, language) if operations else ()
-        return json.dumps([tool._asdict() for tool in told], ensure_ascii=False) if told else ""
+        first = self.told_first(operations)
+        specs = [tool._asdict() for tool in self.tools(operations, language)] if first else []
+        written = json.dumps(specs, ensure_ascii=False) if specs else ""
+        return "\n".join(filter(None, (written, in_lines([one for one in operations if one.when], language))))
 
     def name(self, operation: str) -> str:
         return wire_name(operation)
 
     def spoken(self, history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
-        return as_calls(history, language)
+        return as_calls(history, operations, language)
 
     def without_texts(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
         return tuple(operations)
@@ -79,7 +81,7 @@ class NativeForm:
         """Written out once, and again only when there are others."""
         key = (language, *map(id, operations))
         if self._specs[0] != key:
-            self._specs = key, tools(operations, language)
+            self._specs = key, tools(self.told_first(operations), operations, language)
         return self._specs[1]
 
     def live(self, operations: Iterable[Operation]) -> LiveWords:
@@ -110,7 +112,7 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     faults: dict[int, str] = {}
     for call in calls:
         try:
-            args = _arguments(call)
+            call, args = _meant(call)
             if call.name == DECIDE:
                 declared |= {name: value for name, value in args.items() if value is not None}
                 waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
@@ -206,13 +208,22 @@ def _next_step(ends: bool, asks: bool) -> str:
 
 
 def _action(name: str, args: dict[str, Any], operation: Operation | None, rationale: str) -> dict[str, Any]:
-    """A reason that was left out is the one before the calls. What changes something must have one."""
+    """A reason that was left out is the one before the calls."""
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
-    if not (reasoning or rationale) and operation and operation.says_why:
-        raise ReplyUnusable(f"{name} was called without {REASON}: say why this is needed.")
     why = reasoning.strip() or rationale or name
     return {"operation": operation.name if operation else name, "args": args, "reasoning": why}
+
+
+def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any]]:
+    """Gives the call that is made, also where it is made through another, and its arguments."""
+    args = _arguments(call)
+    if call.name != CALL:
+        return call, args
+    inner: Any = args.get("args") or {}
+    text = inner if isinstance(inner, str) else json.dumps(inner)
+    call = call.model_copy(update={"name": str(args.get("tool") or CALL), "arguments": text})
+    return call, _arguments(call)
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:

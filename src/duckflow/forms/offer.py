@@ -32,6 +32,20 @@ def told(operation: Operation, language: str) -> str:
     return text.replace("{more}", operation.more)
 
 
+def signature(operation: Operation) -> str:
+    """`file_ops.read_file(path, start_line?, end_line?)`"""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    names = [name if name in required else f"{name}?" for name in properties]
+    return f"{operation.name}({', '.join(names)})"
+
+
+def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
+    signs = ("-", "*" if marked else "-")
+    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told(one, language)}" for one in operations)
+
+
 def brief(operation: Operation, language: str) -> Operation:
     """Only what must be given, and no text of a file. Operations that then take the same share one shape of the
     schema."""

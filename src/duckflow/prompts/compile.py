@@ -4,23 +4,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from duckflow.forms.form import Form, renamed
+from duckflow.forms.offer import timely
 from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
 from duckflow.prompts.layers import Count, Layer, Layers, alternate, plan_line, without_pictures
-from duckflow.state.action import READ_SKILL, RECALL, Action, Operation
+from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, RECALL, Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 REQUEST_LENGTH = 2000
-
-
-def told_so_far(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """What is about a plan at hand is told of from the first plan on, and what takes changes back from the turn after
-    the first change on: before, every request would pay for it. Within a turn the tools stay the same."""
-    told = {"none"} | ({"changed"} if state.changed_before else set[str]())
-    told |= {"draft", "approved", "jobs", "over"} if state.plans else set[str]()
-    return tuple(operation for operation in operations if not operation.when or told.intersection(operation.when))
 
 
 class Moment(NamedTuple):
@@ -167,11 +160,12 @@ class Compiler:
         """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""
         layers, form = self._layers(moment.profile), moment.form
         first = form.told_first(operations)
-        timely = form.listed([operation for operation in operations if operation not in first], state.language)
+        proposes = next((form.name(one.name) for one in operations if one.name == PROPOSE_PLAN), "")
+        later = timely([one for one in operations if one not in first and one.when], state)
         return {
             "rules": layers.rules_near(state),
-            "operations": render(state.language, "operations_now", operations=timely),
-            "procedure": layers.procedure(state, operations),
+            "operations": render(state.language, "operations_now", operations=form.listed(later, state.language)),
+            "procedure": layers.procedure(state, proposes),
             "main": layers.main(state, self._values(state, history, moment), form.instructions(state.language, ())),
         }
 
@@ -179,7 +173,7 @@ class Compiler:
         form, layers = moment.form, self._layers(moment.profile)
         shared = {
             "constraints": "; ".join(state.five.constraints),
-            "note": renamed(moment.note, self.operations(), form),
+            "note": renamed(moment.note, self.operations(), form.name),
             **plan_line(state),
             "evidence": moment.evidence,
             "lessons": layers.surroundings.lessons(),

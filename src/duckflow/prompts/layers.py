@@ -11,7 +11,6 @@ from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
-from duckflow.state.action import PROPOSE_PLAN, Operation
 from duckflow.state.agent import AgentState, kind_of_ref
 from duckflow.state.job import ENDED, Job
 from duckflow.state.message import Message, PromptMessage, last_request
@@ -259,14 +258,14 @@ class Layers:
         """A whole request for a file's text, where that does not stand on the conversation's own prefix."""
         return None
 
-    def procedure(self, state: AgentState, offered: Sequence[Operation]) -> str:
-        """The procedure of the step, when the model asked for it."""
+    def procedure(self, state: AgentState, propose: str) -> str:
+        """Gives the procedure of the step, when the model asked for it. `propose` names the tool that drafts plans,
+        where the model has it."""
         name = PROCEDURES.get(state.phase, "")
         if state.prompt_pattern != "base_main_specialized" or not name:
             return ""
-        proposes = any(operation.name == PROPOSE_PLAN for operation in offered)
         values = {
-            "propose": PROPOSE_PLAN if proposes else "",
+            "propose": propose,
             "tests": self.surroundings.tests(),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "results": "; ".join(one_line(found.text) for found in state.evidence[-4:]),

@@ -195,7 +195,7 @@ class Workspace:
             name = shown(path)
             raise ToolError(
                 f"{name} is too large ({shown_size(size)}; at most {shown_size(limit)} are read). "
-                "Look for the part you need with grep.",
+                "Search it for the part you need.",
                 "file.too_large",
                 path=name,
                 size=shown_size(size),

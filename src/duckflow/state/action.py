@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
 
-from duckflow.state.checks import CheckReport
+from duckflow.state.checks import NOT_STARTED, CheckReport
 from duckflow.state.five import StateDelta
 from duckflow.state.noun import Line100, Line200, Value, new_id, shorten
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
@@ -30,6 +30,9 @@ DUCK_CALL = "duck_call"
 RECALL = "memory.recall"
 DECIDE = "decision"
 """The tool by which a model that calls tools says what changed in its Decision."""
+CALL = "call"
+"""The tool through which such a model calls what is offered only at times: the list of tools itself never changes, so
+that an endpoint's cache of the prompt holds."""
 LIST_FILES = "file_ops.list_files"
 READ_FILE = "file_ops.read_file"
 WRITE_FILE = "file_ops.write_file"
@@ -91,6 +94,8 @@ class Operation(Value):
     """When the model is told of it; empty: always."""
     led: bool = False
     """Whether a small model, which is led, is told of it."""
+    rare: bool = False
+    """Whether a line is enough to tell of it: models that call tools call it through another one."""
     in_tasks: bool = True
     """Whether a background task may use it."""
     led_in_tasks: bool = False
@@ -152,6 +157,11 @@ class Action(Value):
     def about(self) -> str:
         """What the call is about, in the words of its most telling argument."""
         return str(self.args.get(self.subject, ""))
+
+    @property
+    def why(self) -> str:
+        """The reason that the model gave; nothing where only the call's name stands there."""
+        return "" if self.reasoning in (self.operation, wire_name(self.operation)) else self.reasoning
 
     @model_validator(mode="before")
     @classmethod
@@ -293,6 +303,11 @@ class Evidence(Value):
     output: str = ""
     """The end of what it printed."""
     check: CheckReport | None = None
+
+    @property
+    def ran(self) -> bool:
+        """Says whether it can speak against something: a check that did not start, or found nothing to run, cannot."""
+        return self.ok or not (self.code in NOT_STARTED or (self.check and self.check.ok is None))
 
     def outdated_by(self, path: str) -> bool:
         """Whether a change of this file makes it worthless. A document that the command does not name does not."""

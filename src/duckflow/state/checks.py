@@ -9,6 +9,8 @@ CheckKind = Literal["tests", "types", "lint", "build"]
 CHECK_KINDS: tuple[CheckKind, ...] = ("tests", "types", "lint", "build")
 ChecksState = Literal["none", "outdated", "passing", "failing_before", "failing"]
 SHOWN = 4
+NOT_STARTED = (126, 127)
+"""The exit codes of a shell that found no program to run."""
 
 
 class CheckReport(Value):

@@ -12,6 +12,8 @@ from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.noun import Value, new_id
 from duckflow.state.picture import Picture
 
+ERROR = "ERROR: "
+"""The beginning of a result that tells of a failure; its first line is our own sentence."""
 PAST = "past"
 """How the id of a message begins that stands for others: what it tells was said by anyone."""
 Role = Literal["user", "assistant", "tool", "system"]

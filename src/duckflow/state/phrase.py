@@ -11,6 +11,10 @@ SAID = "talk.said"
 """The phrase of what the model says to the user."""
 LEFT_OUT = "tool.left_out"
 """The phrase of an action that nobody was there to allow."""
+REFUSED = "tool.refused"
+"""The phrase of an action that the user said no to."""
+WISHED = "tool.wished"
+"""The phrase of an action in whose place the user wants another one first."""
 CAUSE = "cause"
 
 

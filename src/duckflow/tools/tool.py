@@ -100,6 +100,7 @@ class Tool(ABC, Generic[A]):
     when: tuple[PlanMoment, ...] = ()
     """At which moments of a plan the model is told of it; empty: always."""
     led: bool = False
+    rare: bool = False
     """Whether a small model is told of it: it does better with few operations."""
     in_tasks: bool | None = None
     """Whether a background task may use it; not said: unless it talks or plans."""
@@ -232,6 +233,7 @@ class Tool(ABC, Generic[A]):
             expects=self.expects,
             when=self.when,
             led=self.led,
+            rare=self.rare,
             in_tasks=self.effect not in ("talk", "plan") if self.in_tasks is None else self.in_tasks,
             led_in_tasks=self.led_in_tasks,
         )

@@ -69,6 +69,7 @@ class Exit(Tool[ExitArgs]):
     effect = "talk"
     counts_as = "submit"
     says = "text"
+    rare = True
     args = ExitArgs
 
     async def run(self, args: ExitArgs) -> Done:

@@ -14,7 +14,7 @@ from duckflow.i18n.template import note
 from duckflow.pacemaker.allowance import LoopAllowance
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import Message
+from duckflow.state.message import ERROR, Message
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.sub_agent import SubAgent
 from duckflow.tools.toolbox import Toolbox
@@ -181,7 +181,7 @@ class AgentBounds(Policy):
         result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refused)
         actor.emit(ActionStarted(action=action))
         actor.emit(ActionFinished(result=result))
-        answer = Message(role="tool", operation=action.operation, text=f"ERROR: {why}", answers=action.action_id)
+        answer = Message(role="tool", operation=action.operation, text=f"{ERROR}{why}", answers=action.action_id)
         actor.emit(MessageAdded(message=answer))
         done.results.append(result)
         done.stop, done.failed = done.stop or "error", action.operation

@@ -155,7 +155,7 @@ def _refuse_blots(change: TextChange) -> None:
         name = shown(change.path)
         raise ToolError(
             f"{BLOT} stands for a secret of {name} that you were not shown, and the new text would put it in the "
-            "secret's place. Nothing was changed. Change only other lines, with edit_file.",
+            "secret's place. Nothing was changed. Edit only other lines.",
             "file.blots",
             path=name,
         )

@@ -96,7 +96,7 @@ SUGGESTIONS = 3
 
 REASONS: dict[int, tuple[str, str]] = {
     errno.ENOTDIR: ("file.not_folder", "a part of the path before the last is a file, not a folder. Use another path."),
-    errno.EISDIR: ("file.is_folder", "it is a folder, not a file. Use list_files to see what is in it."),
+    errno.EISDIR: ("file.is_folder", "it is a folder, not a file. List it to see what is in it."),
     errno.EACCES: ("file.denied", "permission denied. Nothing was changed; tell the user."),
     errno.EPERM: ("file.denied", "permission denied. Nothing was changed; tell the user."),
     errno.ENOSPC: ("file.disk_full", "the disk is full. Nothing was changed; tell the user."),
@@ -141,7 +141,7 @@ def _suggestion(workspace: Workspace, path: str) -> str:
     near = same or difflib.get_close_matches(path, names, SUGGESTIONS, 0.7)
     if near:
         return "Did you mean " + " or ".join(map(shown, near[:SUGGESTIONS])) + "?"
-    return "Use list_files or find_files to see what there is."
+    return "List the folder, or find files by name, to see what there is."
 
 
 class FileTool(Tool[A]):

@@ -37,7 +37,7 @@ class ListFiles(FileTool[ListArgs]):
         phrase = say("file.listed", path=name, entries=min(len(found), limit))
         lines = [_line(one) for one in found[:limit]]
         if len(found) > limit:
-            lines.append(f"[only the first {limit} are shown; list a folder below, or use find_files]")
+            lines.append(f"[only the first {limit} are shown; list a folder below, or find files by name]")
         return Done("\n".join([f"{name}/", *lines] if lines else [f"{name}/ (empty, or all ignored by git)"]), phrase)
 
     def _found(self, path: str, depth: int) -> list[FolderEntry]:

@@ -61,7 +61,7 @@ class ReadFile(FileTool[ReadArgs]):
         given, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
         name = shown(path)
         if not given:
-            told_model = f"{name} ({size}) has no text at line {start}. Look for the part you need with grep."
+            told_model = f"{name} ({size}) has no text at line {start}. Search it for the part you need."
             raise ToolError(told_model, "file.binary", path=name, size=size)
         last = pieces[given.stop - 1][0]
         header = f"{name} (lines {start}-{last} of a file of {size}; go on with start_line={last + 1})"

@@ -109,7 +109,7 @@ class WriteFile(FileTool[WriteArgs]):
         """With the current text when it is short: then the model has seen it and may try again at once."""
         name, text = shown(document.path), document.text
         if not self._may_quote(document):
-            way_out = "Read it first, or change only a part of it with edit_file."
+            way_out = "Read it first, or edit only a part of it."
         else:
             lines = document.lines
             self.seen.saw(document.path, document.digest, range(1, len(lines) + 1), len(lines))

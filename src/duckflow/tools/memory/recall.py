@@ -18,6 +18,7 @@ class Recall(Tool[ResponseArgs]):
 
     operation = RECALL
     effect = "read"
+    rare = True
     counts_as = "search"
     args = ResponseArgs
 

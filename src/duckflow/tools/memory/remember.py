@@ -22,6 +22,7 @@ class Remember(FileTool[ResponseArgs]):
 
     operation = "memory.remember"
     effect = "memory"
+    rare = True
     args = ResponseArgs
 
     def __init__(

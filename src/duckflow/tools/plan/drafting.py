@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
-from duckflow.forms.json_form import listed
+from duckflow.forms.offer import listed
 from duckflow.forms.schema import strict_schema, tasks_schema
 from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import LIST_FILES, Operation
@@ -58,6 +58,19 @@ def taken(read: Callable[[Any], T], draft: Any) -> T:
         raise ToolError(f"this plan cannot be used: {reason}", "plan.unusable", reason=reason) from None
 
 
+class Revision(NamedTuple):
+    """A change of a plan: in words, by its headings, by its steps."""
+
+    text: str
+    goal: str = ""
+    name: str = ""
+    steps: Any = None
+
+    def new_headings(self) -> dict[str, str]:
+        headings = {"goal": self.goal.strip(), "name": shorten(self.name, 100)}
+        return {field: text for field, text in headings.items() if text}
+
+
 class Drafter:
     """Has plans and tasks drafted from what the state and the work folder tell."""
 
@@ -98,21 +111,22 @@ class Drafter:
             plan = await drafted(self.think, "plan", values, strict_schema(PlanDraft.model_json_schema()), read)
         return with_tests(plan, self.folder, self.state.language)
 
-    async def revise(self, plan: Plan, changes: str, steps: Any = None) -> Plan:
-        """Changed in words; or with the steps that came with the call."""
+    async def revise(self, plan: Plan, revision: Revision) -> Plan:
+        """Gives the plan as the call has it; what the call describes only in words is drafted."""
         from duckflow.tools.plan.drafts import RevisedPlanDraft, revised_from
         from duckflow.tools.plan.task_check import still_with_tests
 
         def read(draft: Any) -> Plan:
             return revised_from(draft, plan)
 
-        if steps:
-            revised = taken(read, {"name": plan.name, "steps": steps})
+        plan = plan.model_copy(update=revision.new_headings())
+        if revision.steps:
+            revised = taken(read, {"steps": revision.steps})
         else:
-            values = {"plan": as_listed(plan), "goal": plan.goal, "facts": facts(self.folder), "changes": changes}
+            values = {"plan": as_listed(plan), "facts": facts(self.folder), "changes": revision.text}
             schema = strict_schema(RevisedPlanDraft.model_json_schema())
             revised = await drafted(self.think, "revise", values, schema, read)
-        return still_with_tests(revised, plan, changes, self.state.language)
+        return still_with_tests(revised, plan, revision.text, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
         """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""

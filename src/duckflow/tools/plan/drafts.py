@@ -61,7 +61,8 @@ class PlanDraft(Draft):
 
 
 class RevisedPlanDraft(Draft):
-    name: str = Field(min_length=1)
+    name: str = ""
+    goal: str = ""
     steps: list[RevisedStepDraft] = Field(min_length=1, max_length=MOST_STEPS)
     risks: Lines = Field(default_factory=list[str])
 
@@ -116,7 +117,8 @@ def revised_from(reply: Any, plan: Plan) -> Plan:
     if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:
         raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")
     risks, linked = draft.risks or plan.risks, _linked(draft.steps, steps)
-    return plan.model_copy(update={"name": shorten(draft.name, 100), "risks": risks, "steps": linked})
+    headings = {"name": shorten(draft.name, 100) or plan.name, "goal": draft.goal.strip() or plan.goal}
+    return plan.model_copy(update={**headings, "risks": risks, "steps": linked})
 
 
 def read_draft(reply: Any, kind: type[D]) -> D:

@@ -12,7 +12,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.criterion import named_in, with_checks
-from duckflow.tools.plan.drafting import Drafter, as_listed
+from duckflow.tools.plan.drafting import Drafter, Revision, as_listed
 from duckflow.tools.plan.ports import Approval, Folder
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.plan.steering import tell_changed_steps, words_of_user
@@ -25,12 +25,6 @@ class PlanTool(Tool[A]):
     effect = "plan"
 
 
-class WordsArgs(Args):
-    """What is wanted, in words: a goal, or changes."""
-
-    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
-
-
 def steps_schema(**more: str) -> WithJsonSchema:
     """Steps as drafts have them (drafts.py): written out, because asking those would take time in every session."""
     kinds = {"name": "string", "description": "string", "success": "string", **more}
@@ -41,17 +35,21 @@ def steps_schema(**more: str) -> WithJsonSchema:
     )
 
 
-class ProposeArgs(WordsArgs):
+class ProposeArgs(Args):
     """A goal, and the plan for it where the model has drafted it already, in the context it has."""
 
+    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
     name: str = ""
     steps: Annotated[Any, steps_schema()] = None
     risks: Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = None
 
 
-class ReviseArgs(WordsArgs):
-    """Changes, and the steps of the changed plan where the model has drafted them already."""
+class ReviseArgs(Args):
+    """Changes in words, and what the model has drafted of the changed plan already: its goal, its name, its steps."""
 
+    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "changes"))
+    goal: str = ""
+    name: str = ""
     steps: Annotated[Any, steps_schema(was="integer", redo="boolean")] = None
 
 
@@ -144,7 +142,8 @@ class Revise(PlanTool[ReviseArgs]):
 
     async def run(self, args: ReviseArgs) -> Done:
         over = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
-        plan = await self._drafter.revise(the_plan(self._state), args.text, args.steps)
+        given = Revision(args.text, args.goal, args.name, args.steps)
+        plan = await self._drafter.revise(the_plan(self._state), given)
         reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
         plan = up_to_date(plan, the_plan(self._state), reopened)

@@ -46,6 +46,8 @@ def lacking(state: AgentState, step: Step, folder: Folder) -> str:
 def refuted(step: Step, found: Evidence | None, changed: Sequence[str], folder: Folder) -> str:
     """The result that speaks against what has shown a step; nothing when there is none. `changed`: the files that are
     no longer as they were."""
+    if found and not found.ran:
+        found = None
     if found and not found.ok and f"{found.text.rpartition(': exit code')[0]}: exit code" in step.evidence:
         return found.text
     for one in named_in(step.success):
@@ -137,7 +139,7 @@ def _there(files: Sequence[str]) -> str:
 def _failed_with(path: str, record: Sequence[Evidence]) -> bool:
     """Whether the latest command that names a file has failed."""
     name = path.rpartition("/")[2]
-    return next((not one.ok for one in reversed(record) if name in one.command), False)
+    return next((not one.ok for one in reversed(record) if one.ran and name in one.command), False)
 
 
 def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> bool:

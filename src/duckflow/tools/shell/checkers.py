@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from duckflow.state.checks import CheckKind, CheckReport
+from duckflow.state.checks import NOT_STARTED, CheckKind, CheckReport
 from duckflow.tools.shell.calls import deciding_call, ends_with_call, folder_of, runs_alone
 
 NAMES_KEPT = 20
@@ -36,6 +36,16 @@ COUNTS = {
 COUNTS_ALL = frozenset(("unittest",))
 """Runners whose number holds the tests that failed, too."""
 ONE_COUNT = frozenset(("unittest", "node", "jest", "vitest"))
+PYTEST_USAGE = 4
+BROKEN_SETUP = re.compile(r"while loading conftest|Error importing plugin|(?m:^E  )")
+"""What pytest prints where the code of the project itself keeps it from starting."""
+USAGE_LINES = 6
+USAGE = re.compile(
+    r"(?im)^usage: |(?:unrecognized|unknown|unexpected|invalid|no such|bad) (?:arguments?|options?|flag|command)\b"
+    r"|missing script:|no rule to make target|file or directory not found|no such file or directory \(os error 2\)"
+    r"|no module named '?(?:pytest|unittest|tox|nox|ruff|mypy|flake8|pylint|pyright|basedpyright)\b"
+)
+"""How runners say that the command itself is wrong, in the first lines that they print."""
 OWN_REPORT = re.compile(r"junit|--(?:test-)?reporter|--json|--outputFile|(?:^| )--(?: |$)")
 DECLARES = re.compile(r"<!(?!--)")
 CONFIGURATIONS = ("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini")
@@ -157,10 +167,23 @@ def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Call
     return ReportFile(asked, folder) if asked.variable or ends_with_call(command) else None
 
 
+def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
+    """Says whether the command was written wrongly, so that nothing was checked: there is no such program, option,
+    file or script."""
+    if code in NOT_STARTED:
+        return True
+    if check.words[0] == "pytest" and code == PYTEST_USAGE:
+        return not BROKEN_SETUP.search(output)
+    beginning = "\n".join(output.strip().splitlines()[:USAGE_LINES])
+    return code != 0 and USAGE.search(beginning) is not None
+
+
 def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | None) -> CheckReport:
     """Says what a run has reported. Where a report was asked for, only that shows success."""
+    results = report.read() if report else None
+    if not (results and (results.ran or results.failed)) and _did_not_run(check, code, output):
+        return _result(check, None)
     if report:
-        results = report.read()
         if results is None:
             return _result(check, False if code and check.alone else None)
         ok = False if code or results.failed else True if results.ran else None
