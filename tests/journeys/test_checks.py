@@ -74,6 +74,28 @@ async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: s
     assert state.review is None or state.review.rating == "needs_work"
 
 
+@pytest.mark.parametrize(
+    ("language", "request_", "claim", "marked"),
+    [
+        ("en", "rename the function", "Done. The function is renamed.", True),
+        ("en", "fix the bug in app.py", "I've fixed it and added a test.", True),
+        ("en", "add a flag", "The flag has been added.", True),
+        ("ja", "関数の名前を変えて", "完了しました。", True),
+        ("ja", "バグを直して", "直しました。テストも追加しました。", True),
+        ("en", "fix the bug in app.py", "There is none: x is 1, as it should be.", False),
+        ("en", "what does app.py do?", "It was completed earlier: it sets x.", False),
+        ("ja", "バグを直して", "見つかりません。どの入力で起きますか。", False),
+    ],
+)
+async def test_a_claim_without_any_work_is_marked(
+    tmp_path: Path, language: str, request_: str, claim: str, marked: bool
+) -> None:
+    look = decide(act("file_ops.read_file", path="app.py"), next_step="continue")
+    story = project(tmp_path, [look, decide(respond(claim))], GOOD, native=True, language=language)
+    await story.tell(request_)
+    assert ("review.nothing_done" in [one.what.key for one in story.all(Noticed)]) is marked
+
+
 @pytest.mark.parametrize(("change", "code"), [((), 0), ((BY_TOOL,), 1)])
 def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any, ...], code: int) -> None:
     """A truthful report of a failure is done, and marked; work of its own that fails its checks has failed."""

@@ -110,6 +110,10 @@ class Phases:
             key = "checks.other" if last else f"checks.{stand}"
             self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
 
+    def tell_nothing_done(self) -> None:
+        """At the end of a turn that says it has done something, though the record has nothing of it."""
+        self._session.emit(Noticed(what=say("review.nothing_done")))
+
     def close(self, failed: str) -> bool:
         """The user is asked what else there is to do: what was worked on is over, if anything was."""
         worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)

@@ -95,7 +95,7 @@ class TurnSoFar:
                 tried = check is not None and tries_out(check.command)
                 if result.changed or (check and check.ok and tried):
                     failed = ""
-                if check and not check.ok and changed and tried and result.check is None:
+                if check and not check.ok and check.ran and changed and tried and result.check is None:
                     failed = check.text
                 if result.ok:
                     undone.pop(result.operation, None)
@@ -106,6 +106,11 @@ class TurnSoFar:
         if blamed and self.state.changed_in_turn:
             failed = ", ".join(blamed)
         return Checks(failed, by_command=True) if failed else Checks(next(reversed(undone.values()), ""))
+
+    def only_looked(self) -> bool:
+        """Says whether nothing was changed, run or started in this turn."""
+        results = [result for loop in self.loops for result in loop.done.results if result.ok]
+        return not self.state.changed_in_turn and all(result.effect in ("read", "talk") for result in results)
 
     def said(self) -> frozenset[str]:
         """What the user was told in this turn, word for word."""

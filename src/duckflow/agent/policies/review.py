@@ -4,6 +4,7 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Ending, Policy, TurnSoFar
+from duckflow.i18n.patterns import search
 from duckflow.outcome import ended_well
 from duckflow.prompts.layers import record_line
 
@@ -27,8 +28,13 @@ class ReviewByRecord(Policy):
         return turn.note("fault_when_tried", fault=loop.fault) if loop.fault and not turn.ending else None
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        if ended_well(ending.outcome):
-            self._phases.tell_checks()
+        if not ended_well(ending.outcome):
+            return
+        self._phases.tell_checks()
+        language = turn.state.language
+        claims = any(search("checks.claims", text, language) for text in turn.said())
+        if claims and turn.only_looked() and not search("requests.asks", turn.request, language):
+            self._phases.tell_nothing_done()
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
         """Nothing when the work is over; else what is to be looked at first."""
