@@ -167,11 +167,11 @@ async def test_in_a_mode_that_only_reads_the_run_is_named(tmp_path: Path) -> Non
 
 
 async def test_files_are_counted_for_the_model(tmp_path: Path) -> None:
-    files = {"data/a.csv": "1\n", "data/b.csv": "2\n", "data/notes.md": "3\n"}
+    files = {"data/a.py": "1\n", "data/b.py": "2\n", "data/notes.md": "3\n"}
     look = decide(act("file_ops.list_files", path="data"), next_step="continue", step="PLANNING")
     story = small(tmp_path, [look, "There are 2."], files)
-    assert await story.tell("List the files in data and tell me how many are csv files.") == "done"
-    assert "Files in data: 3 (.csv: 2, .md: 1)" in story.prompt(1)
+    assert await story.tell("List the files in data and tell me how many are in Python.") == "done"
+    assert "Python files: 2 (a.py, b.py)\n.md files: 1 (notes.md)\nall files in data: 3" in story.prompt(1)
 
 
 async def test_what_is_asked_for_besides_the_known_parts_stays_with_the_model(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """An answer that is owed is asked for in plain text: in a Decision a small model says what it did, not what it saw."""
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.led.tryout import made_up
 from duckflow.agent.policies.policy import Loop, TurnSoFar
+from duckflow.agent.project import LANGUAGES
 from duckflow.events.types import MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.language import facts_of
@@ -18,6 +18,7 @@ from duckflow.state.action import LIST_FILES, RESPOND, Action
 from duckflow.state.message import Message, PromptMessage
 
 TOKENS = 400
+NAMES = 20
 ANSWER = "answer.txt"
 
 
@@ -64,11 +65,16 @@ def _material(turn: TurnSoFar) -> str:
 
 
 def _counted(turn: TurnSoFar) -> Iterator[str]:
-    """The number of files in each folder that was listed, by their endings: a small model cannot count."""
+    """The files of each folder that was listed, counted by their kinds: a small model cannot count."""
     for loop in turn.loops:
         for action in loop.decision.actions if loop.done.ran(LIST_FILES) else ():
-            path = str(action.args.get("path", "."))
-            files = [one for one in (Path(turn.state.folder) / path).glob("[!.]*") if one.is_file()]
-            endings = Counter(one.suffix or one.name for one in files)
-            kinds = ", ".join(f"{ending}: {count}" for ending, count in endings.most_common())
-            yield turn.note("counted", path=path, count=str(len(files)), kinds=kinds)
+            path, kinds = str(action.args.get("path", ".")), dict[str, list[str]]()
+            for file in sorted((Path(turn.state.folder) / path).glob("[!.]*")):
+                if file.is_file():
+                    kinds.setdefault(LANGUAGES.get(file.suffix, file.suffix), []).append(file.name)
+            lines = [
+                turn.note("counted_kind", kind=kind, count=str(len(names)), names=", ".join(names[:NAMES]))
+                for kind, names in kinds.items()
+            ]
+            count = str(sum(map(len, kinds.values())))
+            yield "\n".join([*lines, turn.note("counted_all", path=path, count=count)])
