@@ -6,7 +6,7 @@ from duckflow.agent.led.parts import OwedPart, parts
 
 
 def told(part: OwedPart) -> str:
-    about = part.command or ("tests" if part.tests else ",".join(part.files))
+    about = part.command or ("?" if part.unclear else "tests" if part.tests else ",".join(part.files))
     return f"{part.kind} {about}".strip()
 
 
@@ -21,12 +21,16 @@ def told(part: OwedPart) -> str:
         ("Update a.py, then run pytest -q tests/test_a.py", ["write a.py", "run pytest -q tests/test_a.py"]),
         ("Update a.py and test it", ["write a.py", "run tests"]),
         ("Create a.py and tell me its output", ["write a.py", "run a.py", "answer"]),
+        ("Run the linter and fix app.py", ["run ?", "write app.py"]),
+        ("Could you write a.py and run the new script please?", ["write a.py", "run a.py"]),
         ("Read notes.md and summarize it", ["answer"]),
         ("Rename a.txt to b.txt and show it", ["deed a.txt,b.txt", "answer"]),
         ("Find all csv files and count them", ["look", "answer", "look", "answer"]),
         ("Delete a.txt. Which files are left?", ["deed a.txt"]),
         ("fizz.py を書いて、実行して", ["write fizz.py", "run fizz.py"]),
         ("fizz.py を作成し、動作確認をお願いします", ["write fizz.py", "run fizz.py"]),
+        ("a.py を書いて、そのプログラムを実行してもらえますか？", ["write a.py", "run a.py"]),
+        ("リンターを実行して、a.py を直して", ["run ?", "write a.py"]),
         ("main.py を実行して、結果を教えて", ["run main.py", "answer"]),
         ("main.py を実行してから calc.py を直してください", ["run main.py", "write calc.py"]),
         ("calc.py を直して、`make check` を実行してください", ["write calc.py", "run make check"]),

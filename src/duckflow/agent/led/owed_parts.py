@@ -233,7 +233,7 @@ class OwedParts(Policy):
 
     def _command(self, part: OwedPart, turn: TurnSoFar) -> str:
         """The command of a run; nothing where it cannot be told."""
-        if part.command:
+        if part.command or part.unclear:
             return part.command
         if part.tests and (command := self._tests()):
             return command

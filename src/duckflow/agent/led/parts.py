@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
@@ -33,6 +34,8 @@ class OwedPart(NamedTuple):
     """The command that the request itself gives for a run."""
     tests: bool = False
     """The run is one of the project's tests."""
+    unclear: bool = False
+    """Nothing tells how to run it."""
 
 
 class RequestParts(NamedTuple):
@@ -53,6 +56,7 @@ class RequestOrder(NamedTuple):
     end: int
 
 
+@lru_cache(64)
 def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
     """What is not clearly ordered is left to the model. Files that are to be written are those of the errand."""
     asked_for = errand(request, language)
@@ -170,6 +174,8 @@ def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spo
     programs = tuple(path for path in files if program_for(path))[:1]
     if not programs and of_tests.search(order.about):
         return OwedPart("run", words, tests=True)
+    if not programs and not in_language(spoken, "requests.of_it").fullmatch(order.about):
+        return OwedPart("run", words, unclear=True)
     tests = not programs and of_tests.search(order.verb) is not None
     return OwedPart("run", words, programs or ((last,) if last else ()), tests=tests)
 
