@@ -133,6 +133,21 @@ async def test_a_deed_a_look_and_an_answer_come_in_their_order(tmp_path: Path) -
     assert story.said() == ["keep.txt is left."]
 
 
+async def test_a_deed_alone_is_told_in_the_users_words(tmp_path: Path) -> None:
+    move = decide(act("file_ops.move_file", source="a.txt", target="b.txt"), next_step="continue")
+    story = small(tmp_path, [move], {"a.txt": "1\n"})
+    assert await story.tell("Rename a.txt to b.txt.") == "done"
+    assert story.ending().why == say("turn.parts_done", parts="Rename a.txt to b.txt")
+
+
+async def test_a_run_that_is_refused_first_leaves_the_rest_undone_and_says_so(tmp_path: Path) -> None:
+    story = small(tmp_path, [], {"main.py": "import calc\n", "calc.py": "x = 1\n"}, mode="ask")
+    story.answers = [Answer(choice="no")]
+    assert await story.tell("Run main.py and fix the error in calc.py.") == "gate"
+    assert story.ending().why is None
+    assert left(story) == [("left.run", "python3 main.py"), ("left.write", "calc.py")]
+
+
 async def test_the_model_sees_a_changed_file_before_it_speaks_about_it(tmp_path: Path) -> None:
     move = decide(act("file_ops.move_file", source="notes.txt", target="ideas.txt"), next_step="continue")
     story = small(tmp_path, [move, "Paint it."], {"notes.txt": "paint the lighthouse\n"})

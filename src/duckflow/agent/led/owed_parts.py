@@ -148,14 +148,17 @@ class OwedParts(Policy):
         return Ending("done", None if self._answered else self._summary(turn))
 
     def _summary(self, turn: TurnSoFar) -> Phrase | None:
-        written = [path for part in self._asked_for.owed if part.kind == "write" for path in part.files]
-        files = ", ".join(written or self._changed)
+        """The parts that are done, where the model has said nothing."""
+        done = [part for part in self._asked_for.owed if part not in (*self._open, *self._left)]
+        named = [path for part in done if part.kind == "write" for path in part.files]
+        written = named or (self._changed if any(part.kind == "write" for part in done) else [])
+        files, deeds = ", ".join(written), "; ".join(part.words for part in done if part.kind == "deed")
         if self._ran:
             command, code = self._ran
             return say("turn.written_ran" if files else "turn.ran", files=files, command=command, code=code)
-        if not files:
-            return None
-        return say("turn.written_tried" if turn.last.tried else "turn.written", files=files)
+        if files:
+            return say("turn.written_tried" if turn.last.tried else "turn.written", files=files)
+        return say("turn.parts_done", parts=deeds) if deeds else None
 
     def _settle(self, loop: Loop) -> None:
         """Only what the request names clearly is owed, and a refusal settles everything."""
@@ -211,10 +214,12 @@ class OwedParts(Policy):
         self._phases.follow(made_up(action))
         loop = await self._trial.run(turn, action, self._changed)
         turn.loops += [loop] if turn.loops else []
-        if loop.done.stop in ("refused", "nobody"):
+        if loop.done.stop == "error":
+            self._actor.emit(Noticed(what=say("left.run_failed", what=command)))
+            return None
+        if not loop.done.ran(RUN_COMMAND):
             self._left.append(part._replace(words=command))
-        if loop.done.stop == "refused":
-            return Ending("gate", self._summary(turn))
+            return Ending("gate", self._summary(turn)) if loop.done.stop == "refused" else None
         code = next((exit_code(result) for result in reversed(loop.done.results)), None)
         self._ran = (command, code) if code is not None else self._ran
         return None

@@ -16,7 +16,7 @@ PROGRAMS = {
     ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl", ".php": "php",
     ".lua": "lua", ".go": "go run",
 }  # fmt: skip
-QUOTED = r"`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』"
+QUOTED = r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|『[^』\n]*』"
 FILE = "<file>"
 
 ORDERED = ("run", "look", "deed", "answer")
@@ -128,6 +128,7 @@ def _with_orders(request: str, spoken: str, orders: list[RequestOrder], writes: 
         elif has(spoken, "requests.verb_before"):
             rest = _blanked(rest, order.start, order.end - len(order.about))
     rest = in_language(spoken, "requests.part_joint").sub(" ", rest)
+    known = known and not any(part.unclear for part in owed.values())
     known = known and not in_language(spoken, "requests.more").search(rest)
     return RequestParts(tuple(owed[place] for place in sorted(owed)), known and bool(owed))
 
@@ -168,16 +169,16 @@ def _words(order: RequestOrder, spoken: str) -> str:
 def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spoken: str) -> OwedPart:
     from duckflow.tools.plan.criterion import ARGUMENT, COMMAND
 
-    if given := re.search(rf"`([^`\n]*[^`\s.]\s[^`\n]*)`|({COMMAND}(?:{ARGUMENT})*)", order.about):
-        return OwedPart("run", words, files, given[1] or given[2])
-    of_tests = in_language(spoken, "requests.of_tests")
+    if command := re.search(rf"`([^`\n]*[^`\s.]\s[^`\n]*)`|({COMMAND}(?:{ARGUMENT})*)", order.about):
+        return OwedPart("run", words, files, command[1] or command[2])
     programs = tuple(path for path in files if program_for(path))[:1]
-    if not programs and of_tests.search(order.about):
+    verb_tests = in_language(spoken, "requests.tests_verb").search(order.verb) is not None
+    about = order.about if verb_tests else f"{order.verb} {order.about}"
+    if not programs and in_language(spoken, "requests.of_tests").search(about):
         return OwedPart("run", words, tests=True)
     if not programs and not in_language(spoken, "requests.of_it").fullmatch(order.about):
         return OwedPart("run", words, unclear=True)
-    tests = not programs and of_tests.search(order.verb) is not None
-    return OwedPart("run", words, programs or ((last,) if last else ()), tests=tests)
+    return OwedPart("run", words, programs or ((last,) if last else ()), tests=verb_tests and not programs)
 
 
 def _last_program(request: str, before: tuple[OwedPart, ...]) -> str:

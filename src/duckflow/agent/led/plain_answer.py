@@ -60,7 +60,8 @@ def _material(turn: TurnSoFar) -> str:
         room -= len(message.text)
         if room < 0:
             break
-        shown.insert(0, fenced(message.text))
+        head, _, text = message.text.partition("\n")
+        shown.insert(0, f"{head}\n{fenced(text)}" if text else head)
     return "\n\n".join(shown)
 
 
