@@ -13,7 +13,8 @@ from duckflow.llm.tool_calls import DETAILS
 from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, thoughts_for
 from duckflow.state.message import PromptMessage
 
-VERSION = "2023-06-01"
+VERSION = "2026-10-21"
+"""In this version of the API there is no temperature."""
 MARK = {"cache_control": {"type": "ephemeral"}}
 REPLY_TOKENS = 8192
 """The limit must be named; this many every model gives."""
@@ -45,7 +46,6 @@ class AnthropicWire:
         {
             "display": r"display",
             "cache_control": r"cache_control",
-            "temperature": r"temperature|top_p",
             "effort": r"effort|thinking|budget_tokens",
         }
     )
@@ -67,7 +67,6 @@ class AnthropicWire:
             "max_tokens": asked.limit or min(asked.facts.longest_reply or REPLY_TOKENS, LONGEST_REPLY),
             "messages": _turns(asked),
             "stream": True,
-            **asked.temperature,
         }
         if system:
             body["system"] = [{"type": "text", "text": "\n\n".join(system)}]
@@ -108,14 +107,12 @@ def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
         shown = {"display": "summarized"} if asked.takes("display") else {}
         level = {"minimal": "low", "xhigh": "xhigh" if version >= GREATEST_NAMED else "max"}.get(effort, effort)
         config = as_table(body.get("output_config")) | {"effort": level}
-        body.pop("temperature", None)
         return body | {"thinking": {"type": "adaptive", **shown}, "output_config": config}
     most = asked.facts.longest_reply or REPLY_TOKENS
     room = min(most, int(body["max_tokens"]) + BUDGETS.get(effort, 0))
     budget = min(BUDGETS.get(effort, 0), room - LEAST_BUDGET)
     if unthought or budget < LEAST_BUDGET:
         return body
-    body.pop("temperature", None)
     return body | {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
