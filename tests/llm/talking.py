@@ -19,6 +19,7 @@ QUICK = LlmSettings(
     tries=3,
     backoff_seconds=0.01,
     backoff_max_seconds=0.02,
+    patience_seconds=0.2,
 )
 HASTY = QUICK.model_copy(
     update={

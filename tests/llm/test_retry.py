@@ -1,5 +1,6 @@
 """When another try helps, and when it does not."""
 
+import re
 import socket
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -9,10 +10,11 @@ import pytest
 from fake_endpoint import Answer, FakeEndpoint, bodies, breaks_off, chunk, refuses, says, sends
 from talking import HELLO, QUICK, collect, provider_for, retries, text_of
 
-from duckflow.errors import ProviderRefused, ProviderUnreachable
+from duckflow.errors import ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.provider import Delta, Finished, Retrying
+from duckflow.llm.fallback import AWAY_SECONDS, WithFallback
+from duckflow.llm.provider import Delta, Finished, Remark, Retrying
 
 
 @pytest.mark.parametrize(
@@ -20,18 +22,14 @@ from duckflow.llm.provider import Delta, Finished, Retrying
     [
         (refuses(429, "slow down", {"retry-after": "0.03"}), 0.03),
         (refuses(429, "slow down", {"retry-after-ms": "40", "retry-after": "7"}), 0.04),
-        (refuses(429, "slow down", {"retry-after": "9999"}), 0.05),
         (refuses(429, "slow down", {"retry-after": "Mon, 01 Jan 2024 00:00:00 GMT"}), 0.0),
-        (refuses(429, "slow down", {"retry-after": format_datetime(datetime.now(UTC) + timedelta(hours=1))}), 0.05),
         (refuses(429, "Rate limit reached. Please try again in 20ms."), 0.02),
-        (refuses(429, "Rate limit reached. Please try again in 1m2.5s."), 0.05),
         (refuses(429, "You exceeded your current quota.", details=[{"retryDelay": "0.01s"}]), 0.01),
     ],
 )
 async def test_429_waits_as_long_as_it_is_asked_to(answer: Answer, seconds: float) -> None:
-    settings = QUICK.model_copy(update={"retry_after_max_seconds": 0.05})
     with FakeEndpoint(answer, says("there you are")) as server:
-        chunks = await collect(provider_for(server, settings))
+        chunks = await collect(provider_for(server))
     [again] = retries(chunks)
     assert again.why.key == "model.retry.busy"
     assert again.seconds == pytest.approx(seconds, abs=1e-6)
@@ -50,9 +48,68 @@ async def test_429_forever_ends_with_a_clear_word() -> None:
     with FakeEndpoint(refuses(429, "slow down", {"retry-after": "0"})) as server:
         with pytest.raises(ProviderRefused) as caught:
             await collect(provider_for(server))
-        assert len(server.received) == QUICK.tries
-    assert caught.value.key == "model.busy"
-    assert caught.value.values["detail"] == "slow down"
+        assert len(server.received) > QUICK.tries, "as long as the user's patience lasts"
+    assert caught.value.key == "model.busy_until"
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+@pytest.mark.parametrize(
+    "headers",
+    [{"retry-after": "9999"}, {"retry-after": format_datetime(datetime.now(UTC) + timedelta(hours=1))}],
+)
+async def test_who_asks_for_more_patience_than_there_is_is_not_waited_for(status: int, headers: dict[str, str]) -> None:
+    with FakeEndpoint(refuses(status, "slow down", headers)) as server:
+        with pytest.raises(ProviderRefused) as caught:
+            await collect(provider_for(server))
+        assert len(server.received) == 1
+    assert caught.value.key == "model.busy_until" and caught.value.values["limit"] == "0.2"
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+async def test_a_busy_endpoint_is_tried_more_often_than_a_broken_one_and_the_next_try_is_told(status: int) -> None:
+    busy = refuses(status, "Overloaded", {"retry-after": "0.001"})
+    with FakeEndpoint(*[busy] * (QUICK.tries + 3), says("at last")) as server:
+        chunks = await collect(provider_for(server, QUICK.model_copy(update={"patience_seconds": 30.0})))
+    assert text_of(chunks) == "at last"
+    assert all(re.fullmatch(r"\d\d:\d\d:\d\d", str(again.why.values["until"])) for again in retries(chunks))
+
+
+class Clock:
+    at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+async def test_another_model_takes_over_and_hands_back_later() -> None:
+    clock = Clock()
+    busy = refuses(529, "Overloaded", {"retry-after": "3600"})
+    with FakeEndpoint(busy, busy, says("back")) as first, FakeEndpoint(says("instead")) as other:
+
+        async def find(name: str) -> EndpointModel:
+            if name == "nowhere":
+                raise UsageError("model.unknown_endpoint", name=name, known="")
+            return EndpointModel(Endpoint("other", other.url), name, None, QUICK)
+
+        provider = WithFallback(provider_for(first), ["nowhere", "duck-2"], find, clock)
+        heard = [[chunk async for chunk in provider.stream(HELLO)] for _ in range(2)]
+        assert [text_of(chunks) for chunks in heard] == ["instead", "instead"]
+        assert (len(first.received), provider.model) == (1, "other:duck-2")
+        assert [chunk.what.key for chunk in heard[0] if isinstance(chunk, Remark)] == ["model.fallback"]
+        clock.at = AWAY_SECONDS + 1
+        assert text_of([chunk async for chunk in provider.stream(HELLO)]) == "instead"
+        clock.at = 3 * AWAY_SECONDS
+        chunks = await collect(provider)
+    assert text_of(chunks) == "back" and provider.model == "fake:duck-1"
+    assert [chunk.what.key for chunk in chunks if isinstance(chunk, Remark)] == ["model.fallback_over"]
+
+
+async def test_what_was_asked_is_no_reason_to_ask_another_model() -> None:
+    async def find(name: str) -> EndpointModel:
+        raise AssertionError(name)
+
+    with FakeEndpoint(refuses(401, "no such key")) as server, pytest.raises(ProviderRefused):
+        await collect(WithFallback(provider_for(server), ["duck-2"], find))
 
 
 @pytest.mark.parametrize("status", [408, 409, 500, 502, 503, 529])

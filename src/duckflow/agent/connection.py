@@ -119,7 +119,7 @@ class ModelConnection:
     ) -> None:
         self._session = session
         self._model: Model | None = None
-        self._looked_at: tuple[Provider, bool, bool] | None = None
+        self._looked_at: tuple[str, bool, bool] | None = None
         self.connect = connect
         self.find = find
         self.settings = settings
@@ -146,10 +146,11 @@ class ModelConnection:
         return self._known_as((await asyncio.shield(self._connecting)).provider)
 
     def _known_as(self, provider: Provider) -> Model:
-        """Looked at once; and again when it has turned out that it takes no tools, or no pictures."""
+        """Looked at once; and again when it takes no tools or pictures after all, or another model has taken over."""
         sees, takes_tools = provider.takes_pictures is not False, provider.takes_tools
-        if self._model is None or self._looked_at != (provider, sees, takes_tools):
-            self._looked_at = provider, sees, takes_tools
+        looks = provider.model, sees, takes_tools
+        if self._model is None or self._model.provider is not provider or self._looked_at != looks:
+            self._looked_at = looks
             profile = make_profile(provider.model, provider.window, self.settings, takes_tools, sees)
             self._model = Model(provider, profile, form_of(profile))
         return self._model

@@ -14,6 +14,7 @@ from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
     from duckflow.llm.choice import ModelChoice
+    from duckflow.llm.provider import Provider
 
 
 async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
@@ -27,7 +28,23 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
         discover, settings.second_model if second else setup.model_flag, settings, os.environ, say(setup.model_origin)
     )
     choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search())
-    return await _connect(setup, session, choice)
+    connected = await _connect(setup, session, choice)
+    return connected if second else await _with_fallback(setup, session, connected)
+
+
+async def _with_fallback(setup: Setup, session: Session, connected: Connected) -> Connected:
+    """The model; and where the user has named others, those for the time when it cannot be reached."""
+    settings = setup.settings.llm
+    if not settings.fallback:
+        return connected
+    from duckflow.llm.discover import Discovery
+    from duckflow.llm.fallback import WithFallback
+
+    async def find(name: str) -> "Provider":
+        choice = await Discovery(settings, os.environ).named(name, say("model.chosen.config"))
+        return (await _connect(setup, session, choice)).provider
+
+    return connected._replace(provider=WithFallback(connected.provider, settings.fallback, find))
 
 
 async def find_named_model(setup: Setup, session: Session, name: str) -> Connected:
@@ -40,16 +57,20 @@ async def find_named_model(setup: Setup, session: Session, name: str) -> Connect
         await check_listed(choice.endpoint, choice.model, choice.key)
     if choice.kind == "embedded":
         require_weights(choice.model, setup.paths)
-    return await _connect(setup, session, choice)
+    return await _with_fallback(setup, session, await _connect(setup, session, choice))
 
 
 async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Connected:
     from duckflow.llm.connect import Places, connect
+    from duckflow.llm.fallback import PATIENCE_SECONDS
 
     settings, paths = setup.settings, setup.paths
+    llm = settings.llm
+    if llm.fallback:
+        llm = llm.model_copy(update={"patience_seconds": min(llm.patience_seconds, PATIENCE_SECONDS)})
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
     # In a thread: what a model's client needs is slow to load, and somebody may be typing.
-    provider = await asyncio.to_thread(connect, choice, settings.llm, settings.local, places, os.environ)
+    provider = await asyncio.to_thread(connect, choice, llm, settings.local, places, os.environ)
     return Connected(provider, choice.why)

@@ -37,6 +37,7 @@ BAD_GENERATION = r"(?i)json_validate_failed|tool_use_failed|failed to generate j
 BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 
 AGAIN = (408, 409, 425)
+OVERLOADED = (503, 529)
 PICTURES_NAMED = (
     r"(?is)image|vision|multi-?modal|picture|invalid type: sequence"
     r"|content.{0,40}(?:must|should) be (?:a |of type )?string"
@@ -74,7 +75,7 @@ class Failures:
             return self.broken()
         if status in AGAIN or (status >= 500 and status not in (501, 505)):
             why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
-            return Setback(self._server_failed(status, detail), why, asked_wait(headers, answer))
+            return Setback(self._server_failed(status, detail), why, asked_wait(headers, answer), status in OVERLOADED)
         if status in (400, 404) and re.search(UNKNOWN_MODEL, answer):
             return Setback(
                 ProviderRefused("model.unknown", model=self._model, endpoint=self._endpoint.name, detail=detail)
@@ -110,7 +111,7 @@ class Failures:
 
     def busy(self, wait: float | None, detail: str) -> Setback:
         error = ProviderRefused("model.busy", endpoint=self._endpoint.name, detail=detail)
-        return Setback(error, say("model.retry.busy", endpoint=self._endpoint.name), wait)
+        return Setback(error, say("model.retry.busy", endpoint=self._endpoint.name), wait, busy=True)
 
     def timed_out(self, seconds: float) -> Setback:
         waited = f"{seconds:g}"

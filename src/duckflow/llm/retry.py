@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 
-from duckflow.errors import ModelError
+from duckflow.errors import ModelError, ProviderRefused
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase
@@ -18,10 +18,14 @@ SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
 
 
 class Setback(Exception):
-    """One try failed. With `why` it may be tried again; `error` is raised when no try is left."""
+    """One try failed. With `why` it may be tried again; `error` is raised when no try is left. An endpoint that is only
+    `busy` is tried as long as the user's patience lasts."""
 
-    def __init__(self, error: ModelError, why: Phrase | None = None, wait: float | None = None) -> None:
+    def __init__(
+        self, error: ModelError, why: Phrase | None = None, wait: float | None = None, busy: bool = False
+    ) -> None:
         super().__init__(error.key)
+        self.busy = busy
         self.error = error
         self.why = why
         self.wait = wait
@@ -31,7 +35,7 @@ async def persist(
     attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
 ) -> AsyncGenerator[Chunk, None]:
     """Pass on the chunks of an attempt, and of the next when it fails, as far as the settings allow."""
-    tries = 0
+    tries, waited = 0, 0.0
     while True:
         tries += 1
         length = 0
@@ -44,21 +48,30 @@ async def persist(
                     yield chunk
             return
         except Setback as setback:
-            if setback.why is None or tries >= settings.tries:
+            if setback.why is None or (tries >= settings.tries and not setback.busy):
                 raise setback.error from None
-            retrying = Retrying(setback.why, pause(settings, tries, setback.wait))
-        yield retrying
-        await asyncio.sleep(retrying.seconds)
+            seconds = pause(settings, tries, setback.wait)
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
+            waited += seconds
+            if waited > settings.patience_seconds:
+                if setback.wait is None:
+                    raise setback.error from None
+                told = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
+                raise ProviderRefused("model.busy_until", until=until, **told) from None
+            why = setback.why.model_copy(update={"values": {**setback.why.values, "until": until}})
+        yield Retrying(why, seconds)
+        await asyncio.sleep(seconds)
 
 
 def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
-    """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it."""
-    if asked is not None:
-        return min(asked, settings.retry_after_max_seconds)
+    """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it. An
+    endpoint that keeps asking for too little gets more."""
+    if asked is not None and tries < settings.tries:
+        return asked
     from random import uniform
 
-    longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** (tries - 1))
-    return longest * uniform(0.5, 1.0)
+    longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** min(tries - 1, 30))
+    return max(asked or 0.0, longest * uniform(0.5, 1.0))
 
 
 def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:

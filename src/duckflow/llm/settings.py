@@ -50,6 +50,8 @@ class LlmSettings(BaseModel):
 
     model: str = ""
     """Such as `openai:gpt-5-mini`; empty: found out."""
+    fallback: list[str] = Field(default_factory=list[str])
+    """Models that take over, in this order, while the first one is busy or cannot be reached."""
     second_model: str = ""
     """Another model, asked for a second opinion when the first one is stuck."""
     temperature: float | None = Field(default=None, ge=0)
@@ -77,7 +79,8 @@ class LlmSettings(BaseModel):
     tries: int = Field(default=4, ge=1)
     backoff_seconds: float = Field(default=1.0, ge=0)
     backoff_max_seconds: float = Field(default=30.0, ge=0)
-    retry_after_max_seconds: float = Field(default=60.0, ge=0)
+    patience_seconds: float = Field(default=300.0, ge=0)
+    """How long a busy endpoint is waited for in all. One that asks for more is not waited for."""
     abilities_days: float = Field(default=30.0, ge=0)
     """What an endpoint was seen to refuse is tried again after this time."""
 

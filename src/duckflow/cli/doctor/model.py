@@ -89,4 +89,4 @@ async def _ask(choice: ModelChoice, llm: LlmSettings, settings: Settings, paths:
 def _impatient(llm: LlmSettings, seconds: float) -> LlmSettings:
     waits = ("connect_seconds", "first_byte_seconds", "local_first_byte_seconds", "between_chunks_seconds")
     shorter = {name: min(getattr(llm, name), seconds) for name in waits}
-    return llm.model_copy(update={**shorter, "tries": 1})
+    return llm.model_copy(update={**shorter, "tries": 1, "patience_seconds": 0.0})
