@@ -29,7 +29,8 @@ class Exchange(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.endpoint.paths.append(self.path)
         if not self._refused():
-            self.body(self.endpoint.page or {"object": "list", "data": self.endpoint.models})
+            page = self.endpoint.pages.get(self.path, self.endpoint.page)
+            self.body(page or {"object": "list", "data": self.endpoint.models})
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["content-length"]))
@@ -108,6 +109,8 @@ class FakeEndpoint(ThreadingHTTPServer):
         self.paths: list[str] = []
         self.models = list(models)
         self.page = page
+        self.pages: dict[str, Any] = {}
+        """What it shows under single paths."""
         self.key = key
         self.asked = threading.Event()
         self.disconnected = threading.Event()

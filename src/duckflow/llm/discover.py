@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, cast
 from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.choice import ModelChoice
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
+from duckflow.llm.facts import OLLAMA_WINDOW, facts_of
 from duckflow.llm.failures import Failures
 from duckflow.llm.json_fields import as_count, as_table, text_of
 from duckflow.llm.keys import Key, find_key, key_in_environment
+from duckflow.llm.served import served_window
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import Phrase, say
 
@@ -103,6 +105,8 @@ def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
 
 EMBEDDED_PACKAGE = "xllamacpp"
 LISTING_SECONDS = 5.0
+WORKABLE_WINDOW = 32_768
+"""A model that could have so many tokens and gets fewer works far below what it can do."""
 
 
 async def discover(
@@ -157,6 +161,22 @@ class Discovery:
             if not models:
                 raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
             endpoint, model = _with_window(models[0]), models[0].model
+        return await self._with_window(endpoint, model, why, key)
+
+    async def _with_window(self, endpoint: Endpoint, model: str, why: Phrase, key: Key | None) -> ModelChoice:
+        """The choice; a server on this machine is asked how many tokens the model gets, and that is said."""
+        own = self._settings.window or self._known[endpoint.name].window
+        if endpoint.name in SERVERS and not own:
+            served = await served_window(endpoint, model, key)
+            tokens = served.tokens or endpoint.window
+            if tokens:
+                least = tokens < min(served.most, WORKABLE_WINDOW)
+                told = {"server": endpoint.name, "model": model, "tokens": tokens, "most": served.most or tokens}
+                self._notes.append(say("model.served_little" if least else "model.served", **told))
+            elif facts_of(endpoint.name, model).window == OLLAMA_WINDOW:
+                told = {"server": endpoint.name, "model": model, "tokens": OLLAMA_WINDOW}
+                self._notes.append(say("model.served_unknown", **told))
+            endpoint = endpoint._replace(window=tokens)
         return ModelChoice("endpoint", model, why, endpoint, key, tuple(self._notes))
 
     async def _by_environment(self) -> ModelChoice | None:
@@ -176,9 +196,7 @@ class Discovery:
         endpoint = _with_window(found)
         why = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
         model = endpoint.model or found.model
-        return ModelChoice(
-            "endpoint", model, why, endpoint, key_in_environment(endpoint, self._environ), tuple(self._notes)
-        )
+        return await self._with_window(endpoint, model, why, key_in_environment(endpoint, self._environ))
 
     def _embedded(self) -> ModelChoice:
         if find_spec(EMBEDDED_PACKAGE) is None:
