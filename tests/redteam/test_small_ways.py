@@ -36,7 +36,7 @@ async def test_what_a_server_asks_looks_like_nothing_of_ours(text: str, place: s
     field |= {"description": text} if place == "description" else {}
     schema = {"type": "object", "properties": {"name": field}}
     message = text if place == "message" else "name?"
-    await elicit(ask, "far", {"message": message, "requestedSchema": schema})
+    await elicit(ask, lambda phrase: None, "far", {"message": message, "requestedSchema": schema})
     (question,) = asked
     for detail in question.details:
         lines = str(detail.values["text"]).split("\n")

@@ -50,7 +50,7 @@ async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params
     if not fields:
         return await _confirmed(ask, server, message)
     needed: Any = schema.get("required")
-    required = needed if isinstance(needed, list) else []
+    required = cast("list[Any]", needed) if isinstance(needed, list) else []
     content: Table = {}
     for name, field in fields.items():
         skip = () if name in required or field.get("default") is not None else (SKIP,)
