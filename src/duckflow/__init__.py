@@ -1,5 +1,16 @@
-"""Duckflow: a coding companion for the terminal."""
+"""Duckflow: a coding companion for the terminal. `Duckflow` and `AsyncDuckflow` are for programs (docs/api.md)."""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
 DEFAULT_LANGUAGE = "en"
 """The language of whatever another one lacks."""
+API = ("AsyncDuckflow", "Duckflow")
+
+
+def __getattr__(name: str) -> Any:
+    """The interface for programs is loaded by those who use it; `__init__.pyi` tells its types."""
+    if name not in API:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("duckflow.api"), name)
