@@ -196,7 +196,7 @@ class Gatekeeper:
         for one in deeds:
             deed = self._deed(one)
             assessment = await self._assess(one, deed, mode)
-            draft = None if actor.for_user else self._draft_for(one, actor.job_id)
+            draft = None if actor.for_user else self._draft_for(one)
             verdict = "ask" if draft else _judged(one, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
@@ -235,7 +235,7 @@ class Gatekeeper:
     async def lets_pass(self, one: Ready) -> bool:
         mode = await self._mode_here()
         assessment = await self._assess(one, self._deed(one), mode)
-        return not self._draft_for(one, job_id="") and _judged(one, assessment, False, mode) == "pass"
+        return not self._draft_for(one) and _judged(one, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
         """Without a sandbox the mode `auto` is no more than `auto-edit`, and that is said once."""
@@ -246,17 +246,14 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    def _draft_for(self, one: Ready, job_id: str) -> Phrase | None:
+    def _draft_for(self, one: Ready) -> Phrase | None:
         """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question that may
         belong to its steps; the mode that only reads refuses it anyway."""
         state = self._session.state
-        plan, job = state.plan, state.jobs.get(job_id)
+        plan = state.plan
         if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
             return None
         if one.tool.effect not in CHANGING or one.tool.reads_only(one.args):
-            return None
-        other = state.plans.get(job.plan_id) if job and job.plan_id != plan.plan_id else None
-        if other and other.under_way:
             return None
         subjects = [impact.path for impact in one.preview.impacts] or one.tool.command(one.args).split()[:1]
         wanted = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))

@@ -87,11 +87,12 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
-    plain = _heart(DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'")), language)
-    if not plain or len(plain) > LONGEST:
-        return WholeAnswer(against=search("scopes.against", plain, language) is not None)
+    plain = DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
+    plain = _heart(plain, language) if len(plain) <= LONGEST else plain
+    if not plain or len(plain) > LONGEST:
+        return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     waits = search("scopes.wait", plain, language) is not None
     against = search("scopes.against", plain, language) is not None
     named = _choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
