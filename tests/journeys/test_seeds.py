@@ -206,7 +206,7 @@ async def test_what_is_usually_allowed_is_offered_as_a_rule_and_never_becomes_on
     await story.tell("write")
     assert words.phrase(story.questions[0].details[0]).startswith(told), "another session knows it"
     desk = Desk(story, language)
-    assert "file_ops.write_file src/*.py" in await desk.give("/permissions")
+    assert words("permission.edits", pattern="src/*.py") in await desk.give("/permissions")
     await story.tell("and now")
     assert len(story.questions) == 2, "it still asks"
     await desk.give("/permissions add 1")

@@ -297,9 +297,12 @@ async def test_a_draft_waits_in_every_mode(tmp_path: Path, mode: str) -> None:
 async def test_what_the_user_asks_for_beside_a_draft_is_judged_as_always(
     tmp_path: Path, said: str, path: str, asked: bool
 ) -> None:
+    """By turns natively and by JSON."""
+    native = len(said) % 2 == 0
     write = act("file_ops.write_file", path=path, content="one = 1\n")
-    replies = [*PLAN_SHOWN, decide(write, next_step="continue"), *[decide(respond("ok"), step="PLANNING")] * 2]
-    story = Typing(tmp_path, replies, mode="full-auto")
+    drafted = [PROPOSE, when("Make a plan for this goal", SNAKE)]
+    replies = [*drafted, decide(write, next_step="continue"), *[decide(respond("ok"), step="PLANNING")] * 2]
+    story = Typing(tmp_path, replies, mode="full-auto", native=native)
     await story.tell("make a snake game, and one.py, docs/one.py, README.md")
     turn = asyncio.create_task(story.tell(said))
     if asked:
