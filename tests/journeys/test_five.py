@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import Noticed, PlanChanged
+from duckflow.events.apply import apply
+from duckflow.events.types import Noticed, PlanChanged, TurnBegan
 from duckflow.events.work import StepChanged
+from duckflow.state.agent import AgentState
+from duckflow.state.five import FiveItems
+from duckflow.state.message import Message
+from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan, Step
 from tests.journeys.story import Story, act, decide, respond
 
@@ -84,6 +89,7 @@ async def test_an_approved_plan_gives_the_goal_and_the_next_steps(tmp_path: Path
     replies = [
         decide(respond("ok"), step="PLANNING", state_delta={"goal": "something else", "plan_brief": ["rest"]}),
         decide(respond("ok"), step="PLANNING"),
+        decide(respond("ok"), step="PLANNING"),
     ]
     story = Story(tmp_path, replies)
     plan = Plan(plan_id="p", name="Snake", goal="a snake game", status="approved", steps=steps)
@@ -98,3 +104,13 @@ async def test_an_approved_plan_gives_the_goal_and_the_next_steps(tmp_path: Path
     for step in steps:
         story.session.emit(StepChanged(plan_id="p", step_id=step.step_id, status="completed"))
     assert story.session.state.five.plan_brief == []
+    await story.tell("And what is new in the world?")
+    assert "a snake game" not in story.prompt().rpartition("[state]")[2], "a plan that is over gives no goal"
+
+
+@pytest.mark.parametrize(("hours", "goal"), [(0.5, "a snake game"), (14, "")])
+def test_the_goal_of_yesterday_is_not_that_of_today(hours: float, goal: str) -> None:
+    state = AgentState(session_id="s", five=FiveItems(goal="a snake game"), phase=Phase.EXECUTION)
+    state.messages.append(Message(role="user", text="make a snake game", turn=1, at=1000.0))
+    apply(state, TurnBegan(turn=2, at=1000.0 + hours * 3600))
+    assert state.five.goal == goal

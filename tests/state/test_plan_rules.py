@@ -105,7 +105,11 @@ def test_changes_that_make_no_sense_say_so(change: Callable[..., Plan], argument
     [
         ("python -m unittest tests.test_a passes", ["python -m unittest tests.test_a"]),
         ("pytest -q tests/test_a.py::test_b が通る", ["pytest -q tests/test_a.py::test_b"]),
-        ("pytest -q passes", ["pytest"]),
+        ("pytest -q passes", ["pytest -q"]),
+        ("pytest -k stats -x is green", ["pytest -k stats -x"]),
+        ("mypy -p shop exits with 0", ["mypy -p shop"]),
+        ("python cli.py -n 5 prints 5", ["python cli.py -n 5"]),
+        ("`python -m pytest -q` passes; pytest -q is green", ["python -m pytest -q"]),
         ("python game.py --help prints the rules.", ["python game.py --help"]),
         ("pytest and/or ruff check pass", ["pytest", "ruff check"]),
         ("pytest passes, a.py exists", ["pytest", "a.py"]),

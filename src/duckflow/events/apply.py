@@ -14,7 +14,16 @@ from duckflow.events.apply_work import (
     open_question,
 )
 from duckflow.events.work import StepChanged, WorkEvent
-from duckflow.state.agent import CAUSES_LIMIT, CONVERSATION, HISTORY_LIMIT, PLAN, REFS_LIMIT, AgentState, kind_of_ref
+from duckflow.state.agent import (
+    A_WHILE,
+    CAUSES_LIMIT,
+    CONVERSATION,
+    HISTORY_LIMIT,
+    PLAN,
+    REFS_LIMIT,
+    AgentState,
+    kind_of_ref,
+)
 from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.five import FiveItems
 from duckflow.state.noun import holds, shorten
@@ -23,8 +32,16 @@ from duckflow.state.plan import Plan
 from duckflow.state.usage import Usage
 
 
+def is_past(state: AgentState, now: float) -> bool:
+    """Says whether a new request has nothing to do with the goal: that one is reached, was that of a plan that is over,
+    or is from another day."""
+    over = any(plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed"))
+    last = state.messages[-1].at if state.messages else now
+    return state.phase is Phase.DONE or over or now - last > A_WHILE
+
+
 def begin_anew(state: AgentState) -> None:
-    """A new request after one that is done: its goal is reached. What the user forbade stays forbidden."""
+    """A new request, which has nothing to do with the goal of before. What the user forbade stays forbidden."""
     state.last_delta = ""
     if state.plan is None or not state.plan.under_way:
         _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
@@ -202,9 +219,9 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.turn_open = True
             state.turn_usage = Usage()
             state.review = None
-            if state.phase is Phase.DONE:
-                state.phase = Phase.PLANNING
+            if is_past(state, event.at):
                 begin_anew(state)
+            state.phase = Phase.PLANNING if state.phase is Phase.DONE else state.phase
             state.status = Status.IN_PROGRESS
         case happened.LoopBegan():
             state.loop, state.limit, state.profile = event.loop, event.limit, event.profile

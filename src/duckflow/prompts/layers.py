@@ -11,14 +11,12 @@ from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.prompts.settings import PromptSettings
 from duckflow.prompts.surroundings import NearRules, Surroundings
-from duckflow.state.agent import AgentState, kind_of_ref
+from duckflow.state.agent import A_WHILE, AgentState, kind_of_ref
 from duckflow.state.job import ENDED, Job
 from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.progress import progress
-
-A_WHILE = 3600
 
 
 def last_update(history: Sequence[Message], turn: int) -> str:

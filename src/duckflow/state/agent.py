@@ -19,6 +19,8 @@ from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50
+A_WHILE = 3600
+"""So many seconds after the last word, a new request is about something else."""
 CAUSES_LIMIT = 8
 REFS_LIMIT = 8
 CONVERSATION, PLAN = "conversation:", "plan:"

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from duckflow.i18n.patterns import begins, search
 from duckflow.state.plan import Plan
+from duckflow.tools.shell.calls import called
 
 ENDINGS = (
     r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
@@ -22,12 +23,15 @@ COMMAND = (
     r"|cargo (?:test|build|run|check|clippy)|make (?:test|check|build|lint|all)"
     r"|node [A-Za-z0-9_./-]+\.js)(?![A-Za-z0-9_])"
 )
+VERBS = r"(?:pass|exit|end|print|succeed|run|return|finish|work|report|show|fail|give|is|are|and|in|on|with|has|must)"
+SHORT_OPTION = rf" -(?:[kmpcnoj] (?!{VERBS}(?:e?s)?\b)[A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z]+\d*)(?![A-Za-z0-9_-])"
+"""A short option, with its value where it takes one; the word after others belongs to the sentence."""
 ARGUMENT = (
-    rf"(?: -[A-Za-z]+)* (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
+    rf"{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
     r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?![A-Za-z0-9_.])))[A-Za-z_.][A-Za-z0-9_./:-]*)"
     r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
 )
-"""What follows a command and is no word of a sentence: a long option, a file, a name with a sign in it."""
+"""What follows a command and is no word of a sentence: an option, a file, a name with a sign in it."""
 QUOTED = (
     r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
@@ -57,8 +61,10 @@ def named_in(success: str) -> tuple[NamedThing, ...]:
     found: dict[tuple[str, str], NamedThing] = {}
     for sentence in re.split(SENTENCES, success):
         for one in _sentence(sentence):
-            before = found.get((one.kind, one.name))
-            found[one.kind, one.name] = _joined(before, one) if before else one
+            # `pytest` and `python -m pytest` are one command.
+            key = (one.kind, " ".join(called(one.name.split())) if one.kind == "command" else one.name)
+            before = found.get(key)
+            found[key] = _joined(before, one) if before else one
     return tuple(found.values())
 
 

@@ -157,7 +157,9 @@ class Screen:
             case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(plan, self._words), self._printer)
             case ReportItem():
-                self.say(job_summary(item.job_name, item.status, item.report, self._words))
+                report = Markdown(self._printer)
+                report.add(job_summary(item.job_name, item.status, item.report, self._words))
+                report.end()
             case TurnItem(outcome=None):
                 self.thoughts.begin()
                 self.wait.begin()
