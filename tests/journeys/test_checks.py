@@ -138,6 +138,15 @@ async def test_a_run_that_passes_ends_well_until_something_changes(tmp_path: Pat
     assert told_last(story) == "checks: not run since the last change · ✓ pytest (2)"
 
 
+async def test_a_run_that_passed_earlier_is_not_shown_beside_the_one_that_fails(tmp_path: Path) -> None:
+    some = act("shell.run", command="python -m pytest -q test_app.py")
+    break_it = act("file_ops.write_file", path="test_more.py", content="def test_three():\n    assert False\n")
+    replies = [decide(some, break_it, TESTS, next_step="continue"), *[decide(respond("One fails."))] * 2]
+    story = project(tmp_path, replies, GOOD, native=True)
+    await story.tell("add a test that fails")
+    assert told_last(story) == "checks: failing · ✗ pytest (1/3)"
+
+
 async def test_a_search_that_finds_nothing_is_no_check(tmp_path: Path) -> None:
     grep = act("shell.run", command="grep -r nothing_like_this .")
     story = project(tmp_path, [decide(BY_TOOL, grep, respond("Nobody uses it."))], GOOD)

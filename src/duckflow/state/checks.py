@@ -83,7 +83,15 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, those that fail first."""
-    latest_first = list(reversed(runs))
+    """Shows the latest runs in one line, those that fail first. A run that passed before something was changed, or
+    before a run of the same program failed, says nothing beside newer ones."""
+    latest_first, newer = list[CheckRun](), False
+    failed = set[str]()
+    for run in reversed(runs):
+        program = run.report.check.partition(" ")[0]
+        if run.failing or not ((run.outdated and newer) or program in failed):
+            latest_first.append(run)
+        newer |= not run.outdated
+        failed |= {program} if run.failing else set()
     ordered = [*(run for run in latest_first if run.failing), *(run for run in latest_first if not run.failing)]
     return ", ".join(run.report.line() for run in ordered[:SHOWN])
