@@ -56,7 +56,9 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
     settings = load(paths.user_config, folder, flags).settings
     words.language = language_of(settings.language)
     message = options.message or words("prompt.message")
-    return asyncio.run(_show(options, Setup(settings, paths, folder, words, options.model or ""), message))
+    # It shows what `duckflow -p` would send.
+    setup = Setup(settings, paths, folder, words, options.model or "", alone=True)
+    return asyncio.run(_show(options, setup, message))
 
 
 async def _show(options: Options, setup: Setup, message: str) -> int:

@@ -52,7 +52,9 @@ class Sandboxes:
         settings, temporary = self._setup.settings, self._temporary()
         sandbox = note(language, "sandbox", temporary=temporary) if temporary else note(language, "no_sandbox")
         undo = note(language, "undo_there") if settings.undo.enabled else ""
-        return " ".join(filter(None, (sandbox, note(language, f"mode_{state.mode or settings.safety.mode}"), undo)))
+        mode = note(language, f"mode_{state.mode or settings.safety.mode}")
+        alone = note(language, "nobody_here") if self._setup.alone else ""
+        return " ".join(filter(None, (sandbox, mode, alone, undo)))
 
     def _temporary(self) -> str:
         """Gives where commands may write beside the work folder; nothing where there is no sandbox. Before the first

@@ -30,6 +30,8 @@ class Setup(NamedTuple):
     """Further folders that the user has named on the command line."""
     by_client: bool = False
     """Questions go to another program, which may say yes to everything."""
+    alone: bool = False
+    """Nobody is there to answer a question; the model is told so."""
     home: Path | None = None
     """Where the user's own extensions are; not said: in their home."""
     model_origin: str = "model.chosen.flag"

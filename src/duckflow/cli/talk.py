@@ -125,7 +125,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         shape = answer_shape(options.json_schema)
     if chosen.damage:
         print_err(chosen.damage)
-    built = build_conversation(chosen.setup, chosen.session)
+    built = build_conversation(chosen.setup._replace(alone=prompt is not None), chosen.session)
     conversation, words = built.conversation, chosen.setup.words
     headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
     if prompt is None:
