@@ -78,3 +78,13 @@ def test_one_of_something_is_not_called_many() -> None:
     assert words("file.read", path="a.py", lines=1) == "Read a.py (1 line)"
     assert words("file.read", path="a.py", lines=21) == "Read a.py (21 lines)"
     assert words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2").startswith("1 call · 1 tokens")
+
+
+def test_one_of_something_is_not_told_as_several() -> None:
+    counted = (
+        r"\{(?!limit)\w+\} (?:more )?(?:steps|tasks|files|turns|messages|jobs|lines|times|questions|results|plans)\b"
+    )
+    assert not {key: text for key, text in catalogue("en").items() if re.search(counted, text)}
+    told = Words("en")("plan.title", name="Snake", status="draft", done=0, total=1)
+    assert told == "Snake (draft, 0 of 1 step)"
+    assert Words("en")("undo.spared", count=1, names="a") == "1 file that may be yours stays as it is: a"

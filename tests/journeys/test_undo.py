@@ -167,7 +167,7 @@ async def test_what_a_person_did_while_a_command_ran_needs_a_yes_of_its_own(
     assert [one.key for one in asked[0].choices] == ["yes", "all", "diff", "files", "no"]
     assert (story.folder / "notes.txt").read_text() == notes
     assert not (story.folder / "a.txt").exists()
-    assert ("1 files that may be yours stay as they are" in said) == (choice == "yes")
+    assert ("1 file that may be yours stays as it is" in said) == (choice == "yes")
 
 
 async def test_undo_works_after_a_restart(tmp_path: Path) -> None:

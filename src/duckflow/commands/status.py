@@ -126,7 +126,7 @@ async def _stays(context: CommandContext) -> bool:
         asking.cancel()
 
 
-SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave))
+SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave), Command("exit", leave))
 
 
 SHOWN_ENTRIES = 30

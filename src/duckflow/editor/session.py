@@ -21,7 +21,7 @@ from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
-OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
+OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: an editor has its own ways."""
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 

@@ -22,7 +22,7 @@ ANSWER_SECONDS = 10.0
 FIND_SECONDS = 2.0
 TRY_SECONDS, TRIES, TRIES_WHILE_MOVING = 0.2, 5, 300
 """How often one that was cut off tries to come back; more often while the conversation moves to another process."""
-LEAVES, STAYS = "quit", ("resume", "fork", "new", "clear")
+LEAVES, STAYS = ("quit", "exit"), ("resume", "fork", "new", "clear")
 """Commands that mean this front end and not the conversation; and those that only its own terminal has."""
 
 Call = Callable[..., asyncio.Future[Any]]
@@ -135,9 +135,9 @@ class RemoteConversation(Mirror):
 
     def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:
         name = "" if question_id else _command(line)
-        if name == LEAVES:
+        if name in LEAVES:
             self._loop.call_soon(self.sessions.leave)
-        if name in (LEAVES, *STAYS):
+        if name in (*LEAVES, *STAYS):
             told = (say("attach.not_here", command=name),) if name in STAYS else ()
             return asyncio.ensure_future(_known(Taken("command", told)))
         return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id)))
@@ -175,7 +175,7 @@ class RemoteConversation(Mirror):
 
     async def run_command(self, line: str) -> str:
         name = _command(line)
-        if name == LEAVES:
+        if name in LEAVES:
             self.sessions.leave()
             return ""
         if name in STAYS:

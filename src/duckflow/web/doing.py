@@ -17,7 +17,7 @@ from duckflow.web.desk import PageDesk, read_body
 from duckflow.web.telling import worded
 from duckflow.web.watched import WatchedSession
 
-OWN_WAYS = frozenset({"quit", "resume", "fork", "new", "clear"})
+OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: the page has its own ways."""
 NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")

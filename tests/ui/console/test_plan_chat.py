@@ -72,7 +72,7 @@ def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: 
     terminal.enter("yes")
     terminal.wait_for("⚙ Core loop 0/2")
     terminal.enter("how far?")
-    terminal.wait_for("0 of 1 steps, 0 tasks done, running for")
+    terminal.wait_for("0 of 1 step, 0 tasks done, running for")
     terminal.wait_for("step 1, Core loop: file_ops.write_file game.py (")
     terminal.type("\x1b")
     terminal.wait_for("Shall it pause?")
