@@ -182,8 +182,8 @@ class Headless:
             return self._code
         result = self._report.result(state, fits, outcome)
         if self._shape:
-            if left_out:
-                print_err(plain(left_out))
+            if result.left_out:
+                self._progress(self._words("headless.left_out", what=", ".join(result.left_out)))
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
             why = result.why or ("" if fits else self._words("headless.no_shape"))
             result = result.model_copy(update={"result": answer, "why": why})
