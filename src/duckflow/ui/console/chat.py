@@ -103,6 +103,7 @@ class Chat:
                 if item.meanwhile:
                     self.screen.note(self._words("chat.meanwhile"))
             case QuestionItem():
+                self.screen.wait.stand_still(any(not question.job for question in self._conversation.questions))
                 if item.closed:
                     self._asking.hear_closed(item)
                 self._show_question()

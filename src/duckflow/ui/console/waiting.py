@@ -1,6 +1,7 @@
 """What is being waited for: a spinner with the time it takes, and the tokens and money it costs."""
 
 import time
+from collections.abc import Callable
 
 from rich.text import Text
 
@@ -20,12 +21,14 @@ THOUGHT_ROWS = 12
 
 
 class Wait:
-    """One wait, from `begin` to `end`."""
+    """One wait, from `begin` to `end`. The time in which the user is asked does not count."""
 
-    def __init__(self, words: Words, glyphs: Glyphs) -> None:
+    def __init__(self, words: Words, glyphs: Glyphs, clock: Callable[[], float] = time.monotonic) -> None:
         self._words = words
         self._glyphs = glyphs
+        self._clock = clock
         self._since = 0.0
+        self._stopped = 0.0
         self._spent = Usage()
         self._heard = 0
         self.doing: Phrase | None = None
@@ -37,8 +40,16 @@ class Wait:
         return self._since > 0
 
     def begin(self, doing: Phrase | None = None) -> None:
-        self._since, self._spent, self._heard = time.monotonic(), Usage(), 0
+        self._since, self._stopped, self._spent, self._heard = self._clock(), 0.0, Usage(), 0
         self.doing = doing
+
+    def stand_still(self, asked: bool) -> None:
+        """The user is asked something, or has answered it."""
+        if asked:
+            self._stopped = self._stopped or self._clock()
+        elif self._stopped:
+            self._since += self._clock() - self._stopped if self._since else 0.0
+            self._stopped = 0.0
 
     def end(self) -> None:
         self._since, self.doing, self.work = 0.0, None, ""
@@ -54,11 +65,11 @@ class Wait:
 
     def line(self, columns: int) -> str:
         """What, how long, how much; how to stop it, where there is room."""
-        now = time.monotonic()
+        now = self._clock()
         work = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
         doing = " · ".join(filter(None, (work, plain(self._words.phrase(self.doing)) if self.doing else "")))
         tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
-        figures = [duration(now - self._since)]
+        figures = [duration((self._stopped or now) - self._since)]
         if tokens:
             figures.append(self._words("bar.tokens", tokens=thousands(tokens)))
         if self._spent.cost_usd:
