@@ -156,6 +156,15 @@ async def test_the_model_sees_a_changed_file_before_it_speaks_about_it(tmp_path:
     assert story.said() == ["Paint it."]
 
 
+async def test_an_answer_is_asked_for_from_the_file_as_it_is_now(tmp_path: Path) -> None:
+    write = decide(act("file_ops.write_file", path="hello.py"), next_step="continue")
+    replies: list[Line] = [write, "```python\nprint('Good evening')\n```", "It prints Good evening."]
+    story = small(tmp_path, replies, {"hello.py": "print('Hello')\n"})
+    assert await story.tell("Change hello.py to say Good evening, then show me the output.") == "done"
+    assert commands(story) == ["python3 hello.py"]
+    assert "Good evening" in story.prompt(2) and "'Hello'" not in story.prompt(2)
+
+
 async def test_a_model_that_says_done_too_early_is_reminded_and_then_the_part_is_named(tmp_path: Path) -> None:
     done = decide(step="PLANNING")
     story = small(tmp_path, [LIST, "", *[done] * 8])

@@ -14,7 +14,7 @@ from duckflow.forms.form import Reading
 from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import render
 from duckflow.prompts.compact import MATERIAL_LENGTH, fenced
-from duckflow.state.action import LIST_FILES, RESPOND, Action
+from duckflow.state.action import LIST_FILES, READ_FILE, RESPOND, Action
 from duckflow.state.message import Message, PromptMessage
 
 TOKENS = 400
@@ -53,15 +53,18 @@ class PlainAnswer:
 
 
 def _material(turn: TurnSoFar) -> str:
-    """The newest results of this turn, as far as there is room."""
-    room, shown = MATERIAL_LENGTH, list[str]()
-    results = [one for one in turn.state.messages if one.turn == turn.state.turn and one.role == "tool"]
+    """The newest results of this turn, as far as there is room. A file that was read again counts as it is now."""
+    room, shown, seen = MATERIAL_LENGTH, list[str](), set[str]()
+    results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
+        head, _, text = message.text.partition("\n")
+        name = head.partition(" (lines ")[0] if message.operation == READ_FILE else ""
         room -= len(message.text)
         if room < 0:
             break
-        head, _, text = message.text.partition("\n")
-        shown.insert(0, f"{head}\n{fenced(text)}" if text else head)
+        if not name or name not in seen:
+            shown.insert(0, f"{head}\n{fenced(text)}" if text else head)
+        seen.add(name)
     return "\n\n".join(shown)
 
 
