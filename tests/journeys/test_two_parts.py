@@ -165,6 +165,14 @@ async def test_an_answer_is_asked_for_from_the_file_as_it_is_now(tmp_path: Path)
     assert "Good evening" in story.prompt(2) and "'Hello'" not in story.prompt(2)
 
 
+async def test_a_question_that_is_only_repeated_is_not_answered(tmp_path: Path) -> None:
+    replies: list[Line] = [LIST, "List the files; tell me how many there are.", decide(respond("Two."))]
+    story = small(tmp_path, replies, {"a.txt": "1\n", "b.txt": "2\n"})
+    assert await story.tell("List the files and tell me how many there are.") == "done"
+    assert story.said() == ["Two."]
+    assert offered(story, 2) == {"response"}
+
+
 async def test_a_model_that_says_done_too_early_is_reminded_and_then_the_part_is_named(tmp_path: Path) -> None:
     done = decide(step="PLANNING")
     story = small(tmp_path, [LIST, "", *[done] * 8])

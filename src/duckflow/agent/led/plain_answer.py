@@ -1,5 +1,6 @@
 """An answer that is owed is asked for in plain text: in a Decision a small model says what it did, not what it saw."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,12 +45,19 @@ class PlainAnswer:
             language_name=facts_of(state.language).name,
         )
         reply = await self._bodies.call((PromptMessage("user", prompt.strip()),), ANSWER, TOKENS)
-        if reply.finish == "refusal" or not (text := reply.text.strip()):
+        text = reply.text.strip()
+        if reply.finish == "refusal" or not text or _repeats(text, words, turn.request):
             return None
         decision = made_up(Action(operation=RESPOND, args={"text": text}, reasoning=words))
         said = Message(role="assistant", text=text, turn=state.turn, decision=decision)
         self._actor.emit(MessageAdded(message=said))
         return Loop(decision, await self._dispatcher.run(Reading(decision), self._actor))
+
+
+def _repeats(text: str, *asked: str) -> bool:
+    """Whether the text says nothing but what was asked."""
+    said, *questions = (re.sub(r"\W+", "", words).casefold() for words in (text, *asked))
+    return any(said in question for question in questions)
 
 
 def _material(turn: TurnSoFar) -> str:
