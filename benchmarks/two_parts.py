@@ -1,7 +1,7 @@
 """Everyday requests of two parts with a small model: which parts are done, which are named as not done, which are
 silently missing?
 
-usage: python -m benchmarks.two_parts [-m MODEL] [--half given|held] [--only NUMBER] [--revision REVISION]
+usage: python -m benchmarks.two_parts [-m MODEL] [--half given|held|fresh] [--only NUMBER] [--revision REVISION]
 
 Each request gets a small folder and the real program (`duckflow -p … --mode full-auto`, with REVISION that of another
 commit). A file counts by what stands in it, a run and a look by the record, an answer by the fact in it.

@@ -157,6 +157,71 @@ HELD = (
         {"memo.txt": "会議は金曜日の 10 時から。資料は田中さんが用意する。\n"},
     ),
 )
-"""Written when the rules stood."""
+"""Written when the rules stood; what they showed has been mended since."""
 
-HALVES = {"given": GIVEN, "held": HELD}
+STOCK = "name,left\nbolts,12\nnuts,0\nscrews,7\n"
+CLOCK = "def hours(minutes):\n    return minutes / 60\n"
+TEST_CLOCK = "from clock import hours\n\n\ndef test_hours():\n    assert hours(120) == 2\n"
+
+FRESH = (
+    TwoParts(
+        "en",
+        "Make a Python file squares.py that prints the squares of 1 to 5 and run it for me.",
+        (Part("file", "print", "squares.py"), Part("run", r"squares\.py")),
+    ),
+    TwoParts(
+        "en",
+        "Open stock.csv and tell me which item has run out.",
+        (Part("look"), Part("answer", "nuts")),
+        {"stock.csv": STOCK},
+    ),
+    TwoParts(
+        "en",
+        "Rewrite clock.py so that hours returns a rounded number, then run test_clock.py.",
+        (Part("file", "round", "clock.py"), Part("run", r"test_clock\.py|pytest")),
+        {"clock.py": CLOCK, "test_clock.py": TEST_CLOCK},
+    ),
+    TwoParts(
+        "en",
+        "Move plan.txt to old_plan.txt and summarize it in one sentence.",
+        (Part("gone", path="plan.txt"), Part("file", "bridge", "old_plan.txt"), Part("answer", "bridge")),
+        {"plan.txt": "In May we build the bridge over the river.\n"},
+    ),
+    TwoParts(
+        "en",
+        "Write colors.json with three colours and show me the file.",
+        (Part("file", r"[\[{]", "colors.json"), Part("answer", r"[\[{]|red|blue|green")),
+    ),
+    TwoParts(
+        "ja",
+        "今日の日付を表示するスクリプト today.py を作成して、動作確認をしてください。",
+        (Part("file", "print", "today.py"), Part("run", r"today\.py")),
+    ),
+    TwoParts(
+        "ja",
+        "stock.csv を開いて、残りが 7 の品物を教えてください。",
+        (Part("look"), Part("answer", "screws")),
+        {"stock.csv": STOCK},
+    ),
+    TwoParts(
+        "ja",
+        "main.py を実行して、表示された合計を教えてください。",
+        (Part("run", r"main\.py"), Part("answer", "8")),
+        SHOP,
+    ),
+    TwoParts(
+        "ja",
+        "clock.py に分を秒に変える関数 seconds を追加して、テストが通るか確かめてください。",
+        (Part("file", r"def seconds", "clock.py"), Part("run", r"test_clock\.py|pytest")),
+        {"clock.py": CLOCK, "test_clock.py": TEST_CLOCK},
+    ),
+    TwoParts(
+        "ja",
+        "tmp.log を消して、フォルダーに何が残ったか一覧にしてください。",
+        (Part("gone", path="tmp.log"), Part("answer", r"(?s)(?=.*notes\.md)(?=.*app\.py)")),
+        {"tmp.log": "x\n", "notes.md": "# Notes\n", "app.py": "print(1)\n"},
+    ),
+)
+"""Written after the last of these changes."""
+
+HALVES = {"given": GIVEN, "held": HELD, "fresh": FRESH}
