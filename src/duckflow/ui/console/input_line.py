@@ -1,6 +1,7 @@
 """The input line with its history, keys, pastes and completion."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
@@ -24,6 +25,7 @@ from duckflow.ui.console.keys import key_bindings
 from duckflow.ui.console.line import HandlerKey, LineHandler
 from duckflow.ui.console.live_stdout import LiveStdout
 from duckflow.ui.console.pastes import Pastes
+from duckflow.ui.console.reflow import ReflowedOutput, output_for
 
 ESCAPE_SECONDS = 0.04
 MENU_LINES = 8
@@ -52,6 +54,7 @@ class InputLine:
         self._begun = 0.0
         self._hint = ("", 0.0)
         self._stdout: LiveStdout | None = None
+        output = output_for(os.environ)
         self._session: PromptSession[str] = PromptSession(
             self._message,
             history=input_history(history, self._worth_keeping, self.pastes.expand),
@@ -67,7 +70,10 @@ class InputLine:
             search_ignore_case=True,
             style=STYLE,
             input=keyboard(),
+            output=output,
         )
+        if isinstance(output, ReflowedOutput):
+            self._session.app.after_render += output.remember
         self._session.default_buffer.accept_handler = self._accept
         self._session.default_buffer.on_text_changed += self._note_begin
         # The status bar stands right below the line, not at the bottom of an empty screen.
