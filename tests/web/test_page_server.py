@@ -2,11 +2,13 @@
 
 import asyncio
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from duckflow.events.types import MessageAdded, Noticed, OutputStreamed, StreamReset, TextStreamed
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
@@ -192,6 +194,18 @@ async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_p
                 assert (await browser.post(f"sessions/{ID}/say", text="hi"))["taken"] == "message"
                 await reader.until(lambda: reader.turns_over == 2)
         assert reader.numbers == list(range(1, reader.numbers[-1] + 1))
+
+
+async def test_thoughts_are_there_again_after_a_reload(tmp_path: Path) -> None:
+    thinks = ScriptedReply(text=json.dumps(WRITE), thought="first I look, then I wonder")
+    async with Talk(tmp_path, [thinks]) as talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        for number in range(2):
+            async with browser.reading() as reader:
+                if not number:
+                    await browser.post(f"sessions/{ID}/say", text="write it")
+                await reader.until(lambda: reader.turns_over)
+                assert [item["thoughts"] for item in reader.of("reason")] == ["first I look, then I wonder"]
 
 
 async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:

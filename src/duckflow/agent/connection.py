@@ -10,7 +10,16 @@ from typing import Literal, NamedTuple, Protocol
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import StateOwner
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
-from duckflow.events.types import Event, ModelChosen, Noticed, StreamReset, TextStreamed, UsageReported, Waiting
+from duckflow.events.types import (
+    Event,
+    ModelChosen,
+    Noticed,
+    StreamReset,
+    TextStreamed,
+    ThoughtKept,
+    UsageReported,
+    Waiting,
+)
 from duckflow.forms.form import Form
 from duckflow.llm.provider import (
     CallDelta,
@@ -225,7 +234,7 @@ class ModelConnection:
         prompt = round(guessed * self._factor)
         self.check_budget(prompt, prompt * provider.least_price / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
-        pieces, size = list[str](), 0
+        pieces, thoughts, size = list[str](), list[str](), 0
         live = shown()
         now, began = asyncio.get_running_loop().time, 0.0
         pictured = any(message.pictures for message in request.messages)
@@ -243,6 +252,7 @@ class ModelConnection:
                         if text := live.feed(chunk.text):
                             emit(TextStreamed(text=text, channel=channel or "body"))
                     case Thought():
+                        thoughts.append(chunk.text)
                         emit(TextStreamed(text=chunk.text, channel="think"))
                     case CallDelta():
                         if chunk.name:
@@ -250,6 +260,7 @@ class ModelConnection:
                         emit(TextStreamed(text=chunk.text, channel="body"))
                     case Retrying():
                         pieces.clear()
+                        thoughts.clear()
                         live, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
@@ -258,6 +269,8 @@ class ModelConnection:
                     case Finished():
                         if text := live.end():
                             emit(TextStreamed(text=text, channel=channel or "body"))
+                        if thoughts:
+                            emit(ThoughtKept(text="".join(thoughts)))
                         usage = chunk.usage.model_copy(update={"seconds": now() - began})
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens

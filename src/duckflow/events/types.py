@@ -280,6 +280,13 @@ class TurnEnded(Event):
     """The work cannot go on without an answer of the user; false where a question only offers more."""
 
 
+class ThoughtKept(Event):
+    """All that the model has thought before its reply, for those who come later. Comes before DecisionMade."""
+
+    kind = "thought_kept"
+    text: str
+
+
 class TextStreamed(Event):
     """Live: a piece of what is being said. Lies between LoopBegan and DecisionMade."""
 
@@ -328,7 +335,7 @@ JOURNALED: tuple[type[Event], ...] = (
     PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
     Intervened, Reviewed, ContextReferred,
-    TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted,
+    ThoughtKept, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted,
     AgentEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

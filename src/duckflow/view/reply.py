@@ -1,6 +1,6 @@
 """The reply of the model while it is written, and what becomes of its words."""
 
-from duckflow.events.types import ActionFinished, DecisionMade, TextStreamed
+from duckflow.events.types import ActionFinished, DecisionMade, TextStreamed, ThoughtKept
 from duckflow.state.action import DUCK_CALL, EXIT, RESPOND, Action, Decision, wire_name
 from duckflow.state.noun import ELLIPSIS
 from duckflow.view.items import Item, ReasonItem, TextItem
@@ -50,6 +50,11 @@ class ReplyView:
         self._streamed += event.text
         self._text = text._replace(text=text.text + event.text, piece=event.text)
         return [*items, self._text]
+
+    def think(self, event: ThoughtKept) -> list[Item]:
+        """What was thought, for whom has not heard it stream in."""
+        self._thoughts = event.text
+        return []
 
     def reset(self) -> list[Item]:
         """What was streamed does not count; nothing where nothing was."""

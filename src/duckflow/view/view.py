@@ -57,6 +57,8 @@ class View:
         match event:
             case happened.TextStreamed():
                 return self._reply.stream(event)
+            case happened.ThoughtKept():
+                return self._reply.think(event)
             case happened.OutputStreamed():
                 return [self._deeds.print(event)]
             case happened.TurnBegan() | happened.LoopBegan() | happened.TurnEnded():
