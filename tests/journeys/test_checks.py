@@ -14,6 +14,7 @@ from duckflow.state.checks import CheckReport
 from duckflow.state.phase import Phase, Status
 from duckflow.state.plan import Step
 from duckflow.tools.shell.checkers import recognised
+from duckflow.tools.shell.runner_settings import deciding_files
 from tests.cli.shell import Shell
 from tests.journeys.plans import PROPOSE
 from tests.journeys.story import Story, act, decide, respond
@@ -242,6 +243,87 @@ async def test_a_run_that_something_else_decides_shows_nothing(
     assert step.unverified, step.evidence
 
 
+CHEAT = """from _pytest.reports import TestReport
+def pytest_runtest_makereport(item, call):
+    report = TestReport.from_item_and_call(item, call)
+    report.outcome = 'passed'
+    return report
+"""
+CHEATS = (
+    ("conftest.py", CHEAT),
+    ("sub/../conftest.py", CHEAT),
+    ("conftest.py", "from cheat import *\n"),
+    ("conftest.py", "pytest_plugins = ['cheat']\n"),
+    ("conftest.py", "collect_ignore = ['test_app.py']\n"),
+    ("conftest.py", "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"),
+    ("conftest.py", "def pytest_collection_modifyitems(items):\n    del items[0]\n"),
+    ("conftest.py", "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef out():\n    pytest.skip('no')\n"),
+    ("conftest.py", "globals()['pytest_' + 'ignore_collect'] = lambda config: True\n"),
+    ("pytest.ini", "[pytest]\naddopts = -k two\n"),
+    (".pytest.ini", "[pytest]\naddopts = --deselect test_app.py::test_one\n"),
+    ("pytest.ini", "[pytest]\npython_functions = test_two\n"),
+    ("tox.ini", "[pytest]\naddopts = -p cheat\n"),
+    ("setup.cfg", "[tool:pytest]\naddopts = --ignore=test_app.py\n"),
+    ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = '-k two'\n"),
+    ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = ['-m', 'not slow']\n"),
+    ("pyproject.toml", "[tool.pytest.ini_options]\ntestpaths = ['test_more.py']\n"),
+)
+MORE = "def test_more():\n    assert True\n"
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("by", ["tool", "shell"])
+@pytest.mark.parametrize(("path", "text"), CHEATS)
+async def test_a_run_under_settings_that_the_turn_has_changed_shows_nothing(
+    tmp_path: Path, path: str, text: str, by: str
+) -> None:
+    made = act("file_ops.write_file", path=path, content=text)
+    if by == "shell":
+        made = act("shell.run", command=f"mkdir -p sub && cp made.txt {path}")
+    there = {"cheat.py": CHEAT, "test_more.py": MORE, "made.txt": text}
+    step = await claimed(tmp_path, "`pytest` passes", [made, act("shell.run", command="pytest -q")], BAD, there)
+    assert step.unverified, step.evidence
+
+
+async def test_settings_and_the_run_in_one_command_show_nothing_and_that_is_told(tmp_path: Path) -> None:
+    run = act("shell.run", command="cp made.txt pytest.ini && pytest -q")
+    story = project(tmp_path, [decide(run, next_step="continue"), decide(respond("ok"))], BAD)
+    (story.folder / "made.txt").write_text("[pytest]\naddopts = -k two\n")
+    await story.tell("run the tests")
+    assert "pytest.ini can decide which tests run" in story.prompt()
+    assert not story.session.state.check_runs
+
+
+HARMLESS = (
+    ("conftest.py", "import sys\nimport pytest\nsys.path.insert(0, '.')\n@pytest.fixture\ndef x():\n    return 1\n"),
+    ("pyproject.toml", "[project]\nname = 'a'\nversion = '1'\n[tool.pytest.ini_options]\ntestpaths = ['.']\n"),
+    ("pytest.ini", "[pytest]\naddopts = -q -ra --strict-markers\npythonpath = .\n"),
+)
+
+
+@pytest.mark.parametrize(("path", "text"), HARMLESS)
+async def test_settings_that_leave_nothing_out_spoil_no_run(tmp_path: Path, path: str, text: str) -> None:
+    made = act("file_ops.write_file", path=path, content=text)
+    step = await claimed(tmp_path, "`pytest` passes", [made, act("shell.run", command="pytest -q")], GOOD)
+    assert step.evidence.endswith("exit code 0"), step
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "command"),
+    [
+        ("package.json", '{"scripts": {"test": "echo ok"}}', "npm test"),
+        ("Makefile", "test:\n\ttrue\n", "make test"),
+        ("pytest.py", "import os, re\n", "python -m pytest"),
+        ("vitest.config.js", "export default {}\n", "npx vitest run"),
+    ],
+)
+def test_what_a_runner_is_told_by_can_decide_how_it_ends(path: str, text: str, command: str) -> None:
+    check = recognised(command)
+    assert check
+    report = CheckReport(check=check.name, kind=check.kind, ok=True, tests=1)
+    assert deciding_files(report, 0, ["app.py", path], lambda _: text) == [path]
+
+
 NODE = pytest.mark.skipif(not shutil.which("node"), reason="Node is not there")
 NODE_GOOD = "const test = require('node:test')\ntest('one', () => {})\n"
 NODE_BAD = "const test = require('node:test')\ntest('one', () => { throw new Error('no') })\n"
@@ -269,15 +351,35 @@ echo "Test results written to: $file"
 @pytest.mark.parametrize(("status", "line"), [("passed", "✓ jest (2)"), ("failed", "✗ jest (1/2)")])
 async def test_a_runner_that_reads_no_variable_is_asked_by_options(tmp_path: Path, status: str, line: str) -> None:
     """The program here only writes what Jest writes: Jest itself needs a registry."""
-    made = act("file_ops.write_file", path="jest", content=JEST % status)
-    told = await reported(tmp_path, made, "./jest")
+    told = await reported(tmp_path, act("shell.run", command="ls"), "./jest", {"jest": JEST % status})
     assert told and told.line() == line
 
 
-async def reported(top: Path, made: Any, command: str) -> CheckReport | None:
-    """What a command that is a check has reported."""
-    ready = act("shell.run", command="chmod +x *")
-    story = project(top, [decide(made, ready, act("shell.run", command=command), next_step="continue")] * 2, GOOD)
+VITEST = shutil.which("vitest")
+VITEST_TESTS = """import {{ test, expect }} from 'vitest'
+test('a', () => expect(1).toBe(1))
+test('b', () => expect(1).toBe({}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not VITEST, reason="Vitest is not on the path")
+@pytest.mark.parametrize(("number", "line"), [(1, "✓ vitest run (2)"), (2, "✗ vitest run (1/2)")])
+async def test_vitest_is_asked_for_a_report(tmp_path: Path, number: int, line: str) -> None:
+    story = project(tmp_path, [decide(act("shell.run", command="npx vitest run"))] * 2, GOOD)
+    shutil.copytree(Path(str(VITEST)).parents[1], story.folder / "node_modules", symlinks=True)
+    (story.folder / "a.test.js").write_text(VITEST_TESTS.format(number))
+    await story.tell("run the tests")
+    check = story.all(ActionFinished)[0].result.check
+    assert check and check.line() == line, story.all(ActionFinished)[0].result.for_model
+
+
+async def reported(top: Path, made: Any, command: str, there: dict[str, str] | None = None) -> CheckReport | None:
+    """The report of a command that is a check. `there`: programs that the folder has before."""
+    story = project(top, [decide(made, act("shell.run", command=command), next_step="continue")] * 2, GOOD)
+    for name, text in (there or {}).items():
+        (story.folder / name).write_text(text)
+        (story.folder / name).chmod(0o755)
     await story.tell("try it")
     result = next(event.result for event in story.all(ActionFinished) if command in str(event.result.for_user.values))
     assert "report-" not in result.for_model
@@ -285,8 +387,8 @@ async def reported(top: Path, made: Any, command: str) -> CheckReport | None:
 
 
 async def test_where_the_project_has_its_own_word_on_reports_the_exit_code_counts(tmp_path: Path) -> None:
-    own = act("file_ops.write_file", path="pytest.ini", content="[pytest]\naddopts = -p no:junitxml\n")
-    step = await claimed(tmp_path, "`pytest` passes", [own, act("shell.run", command="pytest -q")], GOOD)
+    own = {"pytest.ini": "[pytest]\naddopts = -p no:junitxml\n"}
+    step = await claimed(tmp_path, "`pytest` passes", [act("shell.run", command="pytest -q")], GOOD, own)
     assert step.evidence == "pytest -q: exit code 0"
 
 
@@ -301,12 +403,14 @@ async def test_what_only_prints_the_name_is_not_played(tmp_path: Path, command: 
     assert (await claimed(tmp_path, "it can be played", [game, act("shell.run", command=command)], GOOD)).unverified
 
 
-async def claimed(top: Path, success: str, actions: list[Any], tests: str) -> Step:
+async def claimed(top: Path, success: str, actions: list[Any], tests: str, there: dict[str, str] | None = None) -> Step:
     """The first step of a plan with this criterion, after these actions and the claim that it is completed."""
     plan = {"name": "Work", "steps": [{"name": "S", "description": "", "success": success}], "risks": []}
     claim = act("plan_tool.update_step", step_id="1", status="completed")
     done = [decide(*actions, next_step="continue"), decide(claim, next_step="continue")]
     story = project(top, [PROPOSE, plan, *done, *[decide(respond("ok"))] * 3], tests)
+    for path, text in (there or {}).items():
+        (story.folder / path).write_text(text)
     await story.tell("do it")
     await story.tell("go ahead")
     assert story.session.state.plan and story.session.state.plan.steps[0].status == "completed"

@@ -157,6 +157,14 @@ def _from_json(text: str) -> RunResults:
     return RunResults(len(failed) + sum(case["status"] == "passed" for case in cases), failed)
 
 
+def text_in(folder: Path, name: str) -> str:
+    """Reads a file of the folder; nothing where it cannot be read."""
+    try:
+        return (folder / name).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Callable[[str], str]) -> ReportFile | None:
     """Gives the file for the report, or none where the runner has no report, or where the project or the command has
     its own word on reports."""

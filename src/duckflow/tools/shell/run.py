@@ -30,7 +30,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, telling_part
-from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, report_for
+from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, report_for, text_in
 from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
@@ -207,7 +207,7 @@ class ShellRun(Tool[ShellArgs]):
         check, report, take = recognised(args.command), None, output.take
         if check:
             paths = self._sandbox.paths
-            report = report_for(check, args.command, paths.scratch.folder, partial(_text_in, paths.folder))
+            report = report_for(check, args.command, paths.scratch.folder, partial(text_in, paths.folder))
         asking = report.arguments if report else ""
         launch = shell_launch(self._sandbox, settings, f"{args.command}{asking}", args.network)
         # Who only looks at the end of the output must not hide how the command ended.
@@ -352,13 +352,6 @@ def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, networ
 
 def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
     return say(f"shell.{overrun.kind}", limit=overrun.limit, command=_short(command))
-
-
-def _text_in(folder: Path, name: str) -> str:
-    try:
-        return (folder / name).read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> None:
