@@ -67,10 +67,8 @@ class LastResort:
     def _end_descendants(self) -> None:
         if not self._begun or not self._takes_along:
             return
-        from duckflow.programs.launcher import adopt_orphans, descendants, state
+        from duckflow.programs.launcher import descendants, state
 
-        # A process may just be starting another one when it is killed: that one is to be found, too.
-        adopt_orphans()
         until = time.monotonic() + LOOK_SECONDS
         while alive := [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]:
             for pid in alive:
@@ -85,6 +83,11 @@ class LastResort:
         os.close(self._source)
         if not begun:
             return
+        if self._takes_along:
+            from duckflow.programs.launcher import adopt_orphans
+
+            # A process may just be starting another one when it is killed: that one is to be found, too.
+            adopt_orphans()
         time.sleep(SECONDS)
         try:
             if self._terminal:

@@ -12,7 +12,8 @@ from duckflow.programs.launcher import descendants, state
 CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 STOPPED = frozenset("TtZX")
 MOVING = frozenset("RS")
-TRIES = 100
+TRIES = 1000
+"""On a busy machine a process that is told to stand still may not run for a while, not even to do that."""
 PAUSE_SECONDS = 0.0005
 
 
