@@ -13,6 +13,9 @@ CUT = {
     "Fine. Which name? (a.py is taken.) And which folder?": "Fine. Which name? (a.py is taken.)",
     "Some questions:\n1. Which DB?\n2. Which port?\n\n3. Auth?": "Some questions:\n1. Which DB?",
     "いいですね。どのフォルダーですか？それとも新しく作りますか？": "いいですね。どのフォルダーですか？",
+    "タブにしますか。スペースにしますか。": "タブにしますか。",
+    "了解です。どのファイルを直しましょうか。テストも書きませんか。": "了解です。どのファイルを直しましょうか。",
+    "どれでしょうか。名前は？": "どれでしょうか。",
     "> Why? How?\n\nThat is yours. Which one? Or both?": "> Why? How?\n\nThat is yours. Which one?",
     "確認です:\n・名前は？\n・場所は？": "確認です:\n・名前は？",
 }
@@ -28,6 +31,8 @@ WHOLE = [
     "See https://example.org/?a=1?b=2 first. Ok?",
     "> What? Why?\n\nThat is the question you quoted.",
     "Ok? Thanks",
+    "何が原因でしょうか。パスでした。直しますか。",
+    "動くかどうか。試します。",
     "no question at all",
     "",
 ]
@@ -49,7 +54,7 @@ def test_the_question_itself() -> None:
     assert last_question("Some:\n1. Which port? (8080)") == "Which port? (8080)"
 
 
-@given(some.text(alphabet='ab ?？.。\n`"1-)「」', max_size=60))
+@given(some.text(alphabet='ab か ?？.。す\n`"1-)「」', max_size=60))
 def test_what_streams_in_is_in_the_end_what_is_said(said: str) -> None:
     stream = QuestionStream()
     shown = "".join(map(stream.feed, said)) + stream.end()

@@ -19,6 +19,8 @@ ITEM = r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：]
 SENTENCE_END = r"[?？!！。]|[.](?=\s|$)|\n"
 STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
 QUESTION_MARKS = "?？"
+SPOKEN = r"(?<=[すうん]か)(?<!どうか)。"
+"""The full stop of a polite question, which needs no mark."""
 LAST_QUESTIONS = 50
 """Only so many at the end are looked at: a text may be made of nothing else."""
 LONGEST_HELD, REMEMBERED = 4000, 2000
@@ -38,16 +40,18 @@ def last_question(text: str) -> str:
 
 def one_question(text: str) -> str:
     """What is said, without the questions after the first one of those at its end."""
-    return text[: settled(text, whole=True)].rstrip() if has_question(text) else text
+    place = settled(text, whole=True)
+    return text[:place].rstrip() if place < len(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
     """How much of a text is sure to stay: up to the first question that only questions follow.
 
     `whole`: nothing more comes, so a sentence without an end is one."""
-    if not has_question(text):
+    marked = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
+    if not has_question(marked):
         return len(text)
-    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), text)
+    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), marked)
     for question in deque(re.finditer(ASKED, masked), LAST_QUESTIONS):
         in_list, before = _place(masked, question.start())
         if in_list and before.endswith(tuple(QUESTION_MARKS)):
