@@ -30,7 +30,7 @@ def failing(number: int) -> dict[str, Any]:
         act("file_ops.read_file", path=f"missing{number}/x{number}"),
         act(f"nonsense.number{'abcdefghijkl'[number % 12]}"),
         act("file_ops.grep", pattern="(" * (number + 1)),
-        act("file_ops.move_file", source=f"no{number}", target="there"),
+        act("plan_tool.get", id=f"plan_no{number}"),
     ]
     return decide(operations[number % 4], step="PLANNING", next_step="continue")
 
@@ -53,7 +53,7 @@ def stuck(
         case Pattern.CONFUSION:
             raise ValueError("see test_each_choice_when_the_thread_is_lost")
         case Pattern.TOO_MANY_TRIES:
-            replies = [decide(act("file_ops.delete_file", path="missing.txt"))] * 4
+            replies = [decide(act("file_ops.read_file", path="missing.txt"))] * 4
         case Pattern.EXHAUSTED:
             # Errors of ever other kinds wear it out while it still finds something new.
             replies = [failing(n // 2) if n % 2 == 0 else reading(n // 2) for n in range(21)]

@@ -56,6 +56,47 @@ async def test_done_is_an_end_after_one_review(tmp_path: Path, language: str, to
     assert told in shown and "missing.py" in shown
 
 
+BROKEN_CHANGES = {
+    "edit": act("file_ops.edit_file", path="game.py", edits=[{"old": "nowhere", "new": "print(2)"}]),
+    "overwrite": act("file_ops.write_file", path="game.py", content="print(2)\n"),
+    "move": act("file_ops.move_file", source="gone.py", target="b.py"),
+    "delete": act("file_ops.delete_file", path="gone.py"),
+}
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("step", ["PLANNING", "EXECUTION"])
+@pytest.mark.parametrize("change", BROKEN_CHANGES)
+async def test_a_change_that_failed_and_is_called_done_is_reviewed_whatever_the_step(
+    tmp_path: Path, change: str, step: str, native: bool
+) -> None:
+    broken = decide(BROKEN_CHANGES[change], next_step="continue")
+    claims = [decide(respond(text), step=step) for text in ("It prints 2 now.", "As I said: it prints 2.")]
+    story = Story(tmp_path, [broken, *claims], native=native)
+    (story.folder / "game.py").write_text("print(1)\n")
+    assert await story.tell("let it print 2") == "done"
+    assert "you said done, but this failed: file_ops" in story.prompt()
+    assert "review.unverified" in noticed(story)
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_change_that_worked_in_the_end_needs_no_review(tmp_path: Path, native: bool) -> None:
+    mend = act("file_ops.edit_file", path="game.py", edits=[{"old": "print(1)", "new": "print(2)"}])
+    loops = [decide(action, next_step="continue") for action in (BROKEN_CHANGES["edit"], mend)]
+    story = Story(tmp_path, [*loops, decide(respond("It prints 2 now."))], native=native)
+    (story.folder / "game.py").write_text("print(1)\n")
+    assert await story.tell("let it print 2") == "done"
+    assert len(story.model.requests) == 3 and "review.unverified" not in noticed(story)
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_change_that_the_model_itself_objects_to_needs_no_review(tmp_path: Path, native: bool) -> None:
+    unwanted = decide(WRITE, next_step="continue", constraint_check="no: the user wants no new files")
+    story = Story(tmp_path, [unwanted, decide(respond("I left it as it is."), step="PLANNING")], native=native)
+    assert await story.tell("tidy up, without new files") == "done"
+    assert len(story.model.requests) == 2 and "review.unverified" not in noticed(story)
+
+
 async def test_an_answer_is_not_shown_twice(tmp_path: Path) -> None:
     claim = decide(WRITE, check(3), respond("All done."))
     story = Story(tmp_path, [claim, decide(respond("All done."), step="REVIEW")])

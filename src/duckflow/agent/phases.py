@@ -78,12 +78,14 @@ class Phases:
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
-    def finish(self, failed: str = "", reviewed: bool = False) -> bool:
+    def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
         """`done` was said. True when the work is over; false when one review loop must look at what happened.
 
-        `failed`: what speaks against it. What is called done all the same is shown as unverified."""
-        worked = reviewed or self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
-        if self._session.state.phase is Phase.EXECUTION:
+        `failed`: what speaks against it. What is called done all the same is shown as unverified. `unmade`: a change
+        broke, which has led from executing back to planning."""
+        here = self._session.state.phase
+        worked = reviewed or unmade or here in (Phase.EXECUTION, Phase.REVIEW)
+        if here is Phase.EXECUTION or (unmade and here is Phase.PLANNING and not reviewed):
             self._move(Phase.REVIEW, self._why("moved_executed"))
             if failed and not reviewed:
                 return False

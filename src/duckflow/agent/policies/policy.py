@@ -53,6 +53,8 @@ class Checks(NamedTuple):
     failed: str = ""
     by_command: bool = False
     """It was a command that was run after a change, not just an action that could not be done."""
+    unmade: bool = False
+    """A change was tried, broke, and has not been made since."""
 
 
 @dataclass(slots=True)
@@ -85,7 +87,7 @@ class TurnSoFar:
         this before them. Any other command that tries something out does so until something else is changed or tried;
         so does an action that failed and has not worked since. Where nothing was changed a failure is only what the
         user wanted to know."""
-        changed, failed, undone = False, "", dict[str, str]()
+        changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
                 check = evidence_of(result)
@@ -101,11 +103,16 @@ class TurnSoFar:
                     undone.pop(result.operation, None)
                 elif result.for_user.key != LEFT_OUT:
                     undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
+                    # What the user or the model itself did not want is no change that broke.
+                    wanted = loop.done.stop == "error" and not loop.decision.objection()
+                    broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
             failed = loop.fault or failed
         blamed = [run.report.line() for run in self.state.check_runs if run.failing and not run.as_before]
         if blamed and self.state.changed_in_turn:
             failed = ", ".join(blamed)
-        return Checks(failed, by_command=True) if failed else Checks(next(reversed(undone.values()), ""))
+        if failed:
+            return Checks(failed, by_command=True)
+        return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
 
     def only_looked(self) -> bool:
         """Says whether nothing was changed, run or started in this turn."""

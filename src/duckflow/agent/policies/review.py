@@ -38,7 +38,7 @@ class ReviewByRecord(Policy):
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
         """Nothing when the work is over; else what is to be looked at first."""
-        if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt)):
+        if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
             return None
         self._reviewed = True
         return _for_review(turn, checks)
