@@ -4,12 +4,16 @@ import asyncio
 import contextlib
 import marshal
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple
+
+from duckflow.programs.find import find_program
 
 # As a module and not as a script, so that Python keeps it compiled.
 START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main(int(sys.argv[2]), int(sys.argv[3]))"
@@ -18,6 +22,10 @@ UNRESTRICTED = (0, 0, 0)
 AT_ONCE = 64 * 1024
 MIB = 1024 * 1024
 SHARE_OF_MEMORY = 0.9
+SCOPE = ("--user", "--scope", "--quiet", "--collect")
+RUNTIME = "XDG_RUNTIME_DIR"
+MANAGER_SECONDS = 2.0
+TASKS_OF_SANDBOX = 8
 
 Stream = int | IO[bytes]
 
@@ -72,15 +80,18 @@ class Launch:
     async def spawn(self, stdin: Stream, stdout: Stream, stderr: Stream) -> asyncio.subprocess.Process:
         """In a session of its own: Ctrl+C at the terminal is for Duckflow. When this fails, the launch is closed."""
         try:
+            argv, environment = self.argv, self.environment
+            if self.limits:
+                argv, environment = await asyncio.to_thread(self._in_scope, self.limits)
             child = await asyncio.create_subprocess_exec(
-                *self.argv,
+                *argv,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
                 limit=AT_ONCE,
                 pass_fds=self.fds,
                 cwd=self.folder,
-                env=dict(self.environment),
+                env=dict(environment),
                 start_new_session=True,
             )
         except BaseException:
@@ -88,6 +99,21 @@ class Launch:
             raise
         self.started()
         return child
+
+    def _in_scope(self, limits: Limits) -> tuple[Sequence[str], Mapping[str, str]]:
+        """The call and its environment: in a control group of its own where the user's systemd makes one, so that the
+        kernel counts all its processes and their memory from the first."""
+        runtime = os.environ.get(RUNTIME, f"/run/user/{os.getuid()}")
+        if sys.platform != "linux" or not Path(runtime, "systemd/private").exists():
+            return self.argv, self.environment
+        program, env = (find_program(name, self.folder) for name in ("systemd-run", "env"))
+        if program is None or env is None or not _makes_scopes(program, runtime):
+            return self.argv, self.environment
+        tasks, memory = limits.processes + TASKS_OF_SANDBOX, limits.memory_bytes()
+        values = {"TasksMax": tasks, "MemoryMax": memory, "MemorySwapMax": 0}
+        properties = (f"--property={name}={value}" for name, value in values.items())
+        without = () if RUNTIME in self.environment else (env, "-u", RUNTIME)
+        return (program, *SCOPE, *properties, "--", *without, *self.argv), {**self.environment, RUNTIME: runtime}
 
     def started(self) -> None:
         """The child has its own copies now."""
@@ -98,6 +124,20 @@ class Launch:
         self.started()
         close_all(fd for fd in (self.info, self.lifeline) if fd is not None)
         self.info = self.lifeline = None
+
+
+@lru_cache(4)
+def _makes_scopes(program: str, runtime: str) -> bool:
+    """Tried once: a session without a manager of its own has the program all the same."""
+    command = (program, *SCOPE, "--property=TasksMax=100", "--", "true")
+    environment, nowhere = {"PATH": os.defpath, RUNTIME: runtime}, subprocess.DEVNULL
+    try:
+        code = subprocess.call(
+            command, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere, timeout=MANAGER_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return code == 0
 
 
 def on_lifeline(

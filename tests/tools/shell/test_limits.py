@@ -1,6 +1,9 @@
 """A command that takes too much of the machine is ended, and says of what it took too much."""
 
+import contextlib
+import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,67 @@ async def test_no_mount_in_memory_can_be_filled(tmp_path: Path, place: str) -> N
     assert sum(blocks) * 512 <= 20 * 2**20
     if place == "/dev/shm":
         assert blocks and "No space left" in done.for_model
+
+
+MANAGER = """#!/bin/sh
+echo "$@" >> "$(dirname "$0")/asked"
+for word; do
+  shift
+  case $word in
+    --property=MemoryMax=*) memory=${word##*=} ;;
+    --) break ;;
+  esac
+done
+test -S "$XDG_RUNTIME_DIR/systemd/private" && exec prlimit --data="${memory:-unlimited}" -- "$@"
+"""
+FAILING = "#!/bin/sh\nexit 3\n"
+
+
+def manager_in(place: Path, monkeypatch: pytest.MonkeyPatch, program: str = MANAGER) -> Path:
+    """A stand-in for the user's systemd: a socket, and a program that limits what it runs."""
+    with contextlib.chdir(place), socket.socket(socket.AF_UNIX) as private:
+        Path("run/systemd").mkdir(parents=True)
+        Path("bin").mkdir()
+        private.bind("run/systemd/private")
+        Path("bin/systemd-run").write_text(program)
+        Path("bin/systemd-run").chmod(0o755)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place / "run"))
+    monkeypatch.setenv("PATH", f"{place}/bin:{os.environ['PATH']}")
+    return place / "bin/asked"
+
+
+@pytest.mark.parametrize("kind", SANDBOXES)
+async def test_where_the_user_has_a_systemd_a_command_is_a_scope_of_its_own(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    (work / "bin").mkdir(parents=True)
+    asked = manager_in(tmp_path, monkeypatch)
+    for name in ("env", "true", "systemd-run"):
+        (work / "bin" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/hit\n")
+        (work / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{work}/bin:{os.environ['PATH']}")
+    shell = shell_in(work, kind, ShellSettings(max_memory_mib=300, max_processes=50))
+    done = await shell.run("python3 -c 'x = bytearray(400 << 20)'; echo seen: $XDG_RUNTIME_DIR.")
+    assert "MemoryError" in done.for_model and "seen: ." in done.for_model
+    _, scope = asked.read_text().splitlines()
+    assert f"--property=MemoryMax={300 << 20}" in scope and "--property=TasksMax=58" in scope
+    assert "seen: ." in (await shell.run("echo seen: $XDG_RUNTIME_DIR.")).for_model
+    assert len(asked.read_text().splitlines()) == 3, "whether there is a manager is tried once"
+    assert not (tmp_path / "hit").exists(), "nothing of the folder runs outside of the sandbox"
+
+
+@pytest.mark.parametrize("why", ["it fails", "it lies in the work folder", "no manager runs"])
+async def test_without_a_manager_that_works_commands_run_as_ever(
+    tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path if why == "it lies in the work folder" else tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    asked = manager_in(tmp_path, monkeypatch, FAILING if why == "it fails" else MANAGER)
+    if why == "no manager runs":
+        (tmp_path / "run/systemd/private").unlink()
+    assert "exit code 0" in (await shell_in(work).run("echo fine")).for_model
+    assert not asked.exists()
 
 
 @needs_bubblewrap
