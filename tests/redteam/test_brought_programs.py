@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from duckflow.events.types import Noticed
-from duckflow.safety.brought.copies import LARGEST_FILE, FolderCopies
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.brought import (
@@ -267,6 +266,8 @@ def growing(folder: Path) -> Iterator[None]:
 
 
 def test_a_copy_holds_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+    from duckflow.safety.brought.copies import LARGEST_FILE, FolderCopies
+
     folder, outside = tmp_path / "folder", tmp_path / "elsewhere"
     outside.mkdir()
     (outside / "file").write_text("outside\n")

@@ -71,11 +71,19 @@ def test_home_and_above_are_refused_on_the_command_line(bare: Shell, tmp_path: P
     assert done.returncode == 2 and "mcp serve" in done.stderr
 
 
-@pytest.mark.parametrize("place", ["work", "."])
-async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("way", ["itself", "above", "far above", "by a link", "by dots", "a link to above"])
+async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, way: str) -> None:
     """An editor's client: the question is not even put to it."""
-    home = tmp_path / "work/deeper" if place == "." else tmp_path / "work"
-    home.mkdir(parents=True)
+    work, people = tmp_path / "work", tmp_path / "people"
+    (people / "duck").mkdir(parents=True)
+    match way:
+        case "by a link" | "a link to above":
+            home = people / "duck"
+            work.symlink_to(home if way == "by a link" else people)
+        case _:
+            work.mkdir()
+            home = {"itself": work, "above": work / "duck", "far above": work / "a/b/duck"}.get(way, work / "../work")
+            home.mkdir(parents=True, exist_ok=True)
     story = Story(tmp_path, [HELLO], home=home, by_client=True)
     story.answer = lambda question: Answer(choice="trust")
     await story.tell("hello")

@@ -19,7 +19,10 @@ LOOKS = (
     "git log -1",
     "git grep x",
 )
-SETTINGS = ("core.fsmonitor", "core.hooksPath", "diff.external", "filter.x.clean", "include.path", "core.sshCommand")
+SETTINGS = (
+    "core.fsmonitor", "core.hooksPath", "diff.external", "filter.x.clean", "include.path", "core.sshCommand",
+    "gc.recentObjectsHook", "init.templateDir",
+)  # fmt: skip
 
 
 def git(folder: Path, *words: str) -> None:

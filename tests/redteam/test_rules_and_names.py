@@ -77,3 +77,19 @@ def test_a_value_glued_to_an_option_is_no_option(command: str) -> None:
 )
 def test_force_is_still_seen_among_letters(command: str) -> None:
     assert judge_command(command, CommandFacts("/work", "/home/me", False)).verdict == "dangerous"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "column -c 10000 a.txt",
+        "column -c10000 a.txt",
+        "column -t -s , a.txt",
+        "fold -w 80 a.txt",
+        "head -n 3 a.txt",
+        "nl -w 3 -s : a.txt",
+        "pr -l 60 a.txt",
+    ],
+)
+def test_a_value_after_an_option_is_no_operand(command: str) -> None:
+    assert judge_command(command, CommandFacts("/work", "/home/me", False)).verdict == "safe"

@@ -9,7 +9,6 @@ import pytest
 
 from duckflow.events.types import ActionFinished
 from duckflow.safety.sandbox.landlock import version
-from duckflow.safety.secret_index import secret_index
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import PLAIN_SECRET, SECRET, Ground
@@ -89,6 +88,8 @@ async def test_no_disguise_brings_a_secret_to_the_model(tmp_path: Path, command:
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
 async def test_what_was_added_to_git_by_the_model_stays_covered(tmp_path: Path) -> None:
+    from duckflow.safety.secret_index import secret_index
+
     project(tmp_path)
     story = await run(tmp_path, "git add -f .env conf; git status --short", "rev .e*; rev conf/*")
     assert PLAIN_SECRET[::-1] not in sent(story)

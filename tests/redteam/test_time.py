@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.agent.connection import LONGEST_REPLY
 from duckflow.events.types import ActionFinished
-from duckflow.forms.decision import MOST_CALLS
 from duckflow.safety.commands.judge import LONGEST, judge_command
 from duckflow.safety.commands.paths import CommandFacts
 from tests.journeys.story import Story, act, decide, respond
@@ -20,6 +18,7 @@ PIECES = (
     "if a; then ", "case a in ", "for i in ", "sh -c ", "eval ", "env ", "sudo ", "xargs ", "find . -exec ", "-exec ",
     "-c ", "--exec=a ", "file ", "fs ", "unlink ", "e ", "s/", ":!", ":!\n", "DELETE FROM ", "drop ", "where ", "\\! ",
     "ProxyCommand ", ".shell ", "git -c a.b=", "rm -rf ", "../", "a/", "KEY=", "http://", "é", "\u200b", "－r ", "%s",
+    "env A=b ", "nice ", "timeout 5 ",
 )  # fmt: skip
 CONTEXTS = (
     "{}", "perl -e '{}'", 'python3 -c "{}"', "python3 -c 'import subprocess;{}'", "sed '{}'", "awk '{}' x", "jq '{}' x",
@@ -29,6 +28,8 @@ CONTEXTS = (
     "docker run {}", "git checkout {}", "git push {}", "alias a='{}'",
 )  # fmt: skip
 FACTS = CommandFacts("/work", "/home/me", False)
+MOST_CALLS, LONGEST_REPLY = 100, 1_000_000
+"""As docs/guard.md promises."""
 JUDGING_SECONDS = 1.5
 LOOP_SECONDS = 0.1
 """The processor time that the loop may spend at a stretch: twice what is meant, since machines differ."""

@@ -39,7 +39,8 @@ HARMLESS = (
     r"|submodule\..*\.(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
-    r"|(?:branch|user|color|column|pull|push|fetch|rebase|init|gc|index|pack|status)\..*"
+    r"|(?:branch|user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
+    r"|(?:gc|init)\.(?!recentobjectshook|templatedir).*"
     r"|lfs\.(?!.*(?:customtransfer|transferagent|extension)).*"
 )
 

@@ -7,6 +7,7 @@ or place that is not known here makes it a command like others."""
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
 from duckflow.safety.commands.project_tools import programs_in, target_kind, targets_in
@@ -29,6 +30,7 @@ WRAPPER = re.compile(
     r"|bundle exec|pnpm exec|npx(?: (?:--no-install|--no|--yes|-y))*) "
 )
 MODULE = re.compile(r"(?P<python>(?:[\w./-]*/)?python[\d.]*)(?: -[BuPEsS]+)* -m ")
+MOST_WRAPPERS = 8
 SEARCHED = "PYTHONPATH"
 """This variable may name folders of the project."""
 INSTALLED = re.compile(r"(?:^|/)(?:\.venv/bin|venv/bin|node_modules/\.bin|vendor/bin)$")
@@ -102,16 +104,14 @@ def _in_place(program: Word, scene: Scene) -> bool:
 
 
 def _unwrapped(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Without what only says how long or from which environment it runs."""
-    while True:
+    """Without what only says how long or from which environment it runs. Nobody needs many such words."""
+    for _ in range(MOST_WRAPPERS):
         text = " ".join(word.text if " " not in word.text else "\0" for word in words) + " "
         if words and words[0].text == "env":
-            words = words[1:]
-            while words and "=" in words[0].text:
-                name, _, value = words[0].text.partition("=")
-                if not _harmless(name, Word(value), scene):
-                    return ()
-                words = words[1:]
+            assigned = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]
+            if not all(_harmless(name, Word(value), scene) for name, _, value in assigned):
+                return ()
+            words = words[1 + len(assigned) :]
         elif module := MODULE.match(text):
             if not _in_place(Word(module["python"]), scene):
                 return ()
@@ -120,3 +120,4 @@ def _unwrapped(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
             words = words[wrapper[0].count(" ") :]
         else:
             return words
+    return ()
