@@ -105,8 +105,11 @@ class Thinker:
         detectors: DetectorSettings,
         remembering: AgentHistory,
         streams: bool = True,
+        answer_schema: dict[str, Any] | None = None,
     ) -> None:
-        """`streams`: what it says is shown while it comes; what an agent in the background says is not."""
+        """`streams`: what it says is shown while it comes; what an agent in the background says is not. `answer_schema`
+        is asked for beside the tools, of models that have tools of their own."""
+        self._answer_schema = answer_schema
         self.connection = connection
         self._compiler = compiler
         self._emit = emit
@@ -179,6 +182,8 @@ class Thinker:
             history = self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
             request = moment.form.request(messages, operations, state, room)
+            if self._answer_schema and request.tools:
+                request = request._replace(schema=self._answer_schema)
             self._remembering.sent(request)
             try:
                 reply = await self.connection.call(request, partial(self._live, moment.form), self._channel)

@@ -200,13 +200,13 @@ def _model(
     extensions: Extensions,
     connect: Connector | None,
 ) -> ModelSide:
-    settings = setup.settings
+    settings, schema = setup.settings, setup.answer_schema
     limits = partial(ground.sandboxes.limits, session.state)
     project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(toolbox.operations, layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
-    pictures, limits = ConversationPictures(session), settings.agent
+    pictures, limits, detectors = ConversationPictures(session), settings.agent, settings.pacemaker.detectors
     connection = ModelConnection(
         session,
         lambda: connector(False),
@@ -216,7 +216,7 @@ def _model(
         limits.max_budget_usd,
         limits.max_tokens,
     )
-    thinker = Thinker(connection, compiler, session.emit, limits, settings.memory, settings.pacemaker.detectors, memory)
+    thinker = Thinker(connection, compiler, session.emit, limits, settings.memory, detectors, memory, True, schema)
     folder = WorkFolder(ground.workspace)
     StepChecks(session, folder)
     think = ProcedureCalls(session.state, connection, compiler, limits).think

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
@@ -36,6 +36,8 @@ class Setup(NamedTuple):
     """Where the user's own extensions are; not said: in their home."""
     model_origin: str = "model.chosen.flag"
     """The words that say where the name of the model comes from."""
+    answer_schema: dict[str, Any] | None = None
+    """The JSON schema that answers must fit."""
 
     @property
     def home_folder(self) -> Path:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import stat
@@ -118,15 +119,16 @@ def _loop_flags(most: int | None) -> dict[str, int]:
 
 
 async def _headless(options: Options, chosen: ChosenSession, prompt: str | None, piped: str) -> int:
-    shape = None
+    shape, setup = None, chosen.setup
     if options.json_schema:
         from duckflow.ui.answer_shape import answer_shape
 
         shape = answer_shape(options.json_schema)
+        setup = chosen.setup._replace(answer_schema=json.loads(shape.schema))
     if chosen.damage:
         print_err(chosen.damage)
-    built = build_conversation(chosen.setup._replace(alone=prompt is not None), chosen.session)
-    conversation, words = built.conversation, chosen.setup.words
+    built = build_conversation(setup._replace(alone=prompt is not None), chosen.session)
+    conversation, words = built.conversation, setup.words
     headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
     if prompt is None:
         from duckflow.ui.headless_input import lead

@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from duckflow.errors import UsageError
 
+BRACKET = re.compile(r"[{\[]")
 FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
 
@@ -22,20 +24,31 @@ class AnswerShape(NamedTuple):
     check: Callable[[Any], Any]
 
     def read(self, answer: str) -> Any:
-        """The value in the answer: all of it, or the last block of code in it. Unfit when there is none that fits."""
+        """The value in the answer: all of it, or what stands last in it and fits. Unfit when there is none."""
         from fastjsonschema import JsonSchemaValueException
 
-        blocks = FENCED.findall(answer)
-        for text in (answer, *reversed(blocks)):
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
+        why = "no JSON"
+        for value in _values(answer):
             try:
                 return self.check(value)
             except JsonSchemaValueException as problem:
-                raise Unfit(problem.message) from None
-        raise Unfit("no JSON")
+                why = problem.message
+        raise Unfit(why)
+
+
+def _values(answer: str) -> Iterator[Any]:
+    """The JSON in a text: all of it, then each block of code, then each object and list between other words, the last
+    ones first."""
+    for text in (answer, *reversed(FENCED.findall(answer))):
+        with suppress(ValueError, RecursionError):
+            yield json.loads(text)
+    values, position = list[Any](), 0
+    while start := BRACKET.search(answer, position):
+        position = start.end()
+        with suppress(ValueError, RecursionError):
+            value, position = json.JSONDecoder().raw_decode(answer, start.start())
+            values.append(value)
+    yield from reversed(values)
 
 
 def answer_shape(given: str) -> AnswerShape:
