@@ -48,7 +48,7 @@ def asked_for(wire: str, body: dict[str, Any]) -> Any:
 def test_a_schema_is_asked_for_by_the_wire_beside_the_tools(tmp_path: Path, wire: str) -> None:
     vendor = VENDORS[wire]
     with FakeEndpoint(vendor.says(Said('So: {"count": 3}. That is [all].'))) as server:
-        shell = shell_with(tmp_path, **{wire: server})
+        shell = shell_with(tmp_path, "", **{wire: server})
         done = shell.run("-p", "count", "-m", vendor.endpoint, "--json-schema", json.dumps(SCHEMA), stdin="")
     assert (done.returncode, done.stdout.strip()) == (0, '{"count": 3}'), done.stderr
     [body] = server.received
