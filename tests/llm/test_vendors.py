@@ -12,7 +12,7 @@ from vendors import VENDORS, Said, Vendor
 
 from duckflow.errors import ProviderRefused
 from duckflow.llm.abilities import AbilityBook
-from duckflow.llm.provider import CallDelta, Chunk, PromptMessage, Remark, Request, Thought
+from duckflow.llm.provider import CallDelta, Chunk, PromptMessage, Remark, Request, Retrying, Thought
 from duckflow.state.message import ToolSpec
 from duckflow.state.picture import Picture
 from tests.journeys.story import Story
@@ -220,11 +220,18 @@ async def test_models_are_listed_on_every_wire() -> None:
 
 
 async def test_esc_ends_a_long_wait() -> None:
-    vendor = VENDORS["anthropic"]
+    vendor, waiting = VENDORS["anthropic"], asyncio.Event()
     with FakeEndpoint(refuses(529, "Overloaded", {"retry-after": "60"})) as server:
-        provider = vendor.at(server, QUICK)
-        task = asyncio.create_task(collect(provider, SHOWN))
-        assert await asyncio.to_thread(server.asked.wait, 5)
+        provider = vendor.at(server, QUICK.model_copy(update={"patience_seconds": 600.0}))
+
+        async def listen() -> None:
+            async for chunk in provider.stream(SHOWN):
+                assert isinstance(chunk, Retrying) and chunk.seconds == 60
+                waiting.set()
+
+        task = asyncio.create_task(listen())
+        await waiting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        await provider.aclose()

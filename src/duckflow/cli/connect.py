@@ -62,11 +62,12 @@ async def find_named_model(setup: Setup, session: Session, name: str) -> Connect
 
 async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Connected:
     from duckflow.llm.connect import Places, connect
-    from duckflow.llm.fallback import PATIENCE_SECONDS
 
     settings, paths = setup.settings, setup.paths
     llm = settings.llm
     if llm.fallback:
+        from duckflow.llm.fallback import PATIENCE_SECONDS
+
         llm = llm.model_copy(update={"patience_seconds": min(llm.patience_seconds, PATIENCE_SECONDS)})
     for note in choice.notes:
         session.emit(Noticed(what=note))

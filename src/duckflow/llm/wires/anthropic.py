@@ -8,9 +8,8 @@ from typing import Any, Literal, cast
 
 from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Finish
 from duckflow.llm.tool_calls import DETAILS
-from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, thoughts_for
+from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, reasons, thoughts_for
 from duckflow.state.message import PromptMessage
 
 VERSION = "2026-10-21"
@@ -25,14 +24,9 @@ ADAPTIVE = (4, 6)
 """From this model on it is told how much effort to make, not how many tokens to think."""
 GREATEST_NAMED = (4, 7)
 """From this model on the effort above high is called as we call it; before, it is the greatest that there is."""
-REASONS: dict[str, Finish] = {
-    "end_turn": "stop",
-    "tool_use": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
+REASONS = reasons(
+    stop="end_turn tool_use stop_sequence", length="max_tokens model_context_window_exceeded", refusal="refusal"
+)
 NOT_IN_SCHEMAS = ("minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
                   "multipleOf", "minItems", "maxItems", "uniqueItems", "pattern", "title", "default")  # fmt: skip
 """What the endpoint refuses in a schema; whoever asked checks it."""

@@ -9,32 +9,17 @@ from typing import Any, Literal
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.json_fields import first_table
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Finish
-from duckflow.llm.wires.wire import Told, WireRequest
+from duckflow.llm.wires.wire import Told, WireRequest, reasons
 from duckflow.state.message import PromptMessage, ToolSpec
 
 SCHEMA_NAME = "reply"
-REASONS: dict[str, Finish] = {
-    "stop": "stop",
-    "tool_calls": "stop",
-    "function_call": "stop",
-    "tool_use": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "complete": "stop",
-    "completed": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "filtered",
-    "safety": "filtered",
-    "guardrail_intervened": "filtered",
-    "refusal": "refusal",
-    "error": "failed",
-    "insufficient_system_resource": "failed",
-}
+REASONS = reasons(
+    stop="stop tool_calls function_call tool_use end_turn stop_sequence eos eos_token complete completed",
+    length="length max_tokens model_length",
+    filtered="content_filter safety guardrail_intervened",
+    refusal="refusal",
+    failed="error insufficient_system_resource",
+)
 """What providers are seen to send; any other reason is an end of an unknown kind."""
 MALFORMED = r"(?i)malformed"
 RESPONSES_NAMED = r"v1/responses|responses api"

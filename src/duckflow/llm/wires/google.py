@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from duckflow.llm.json_fields import as_count, as_table, first_table, tables
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Finish
 from duckflow.llm.wires.anthropic import arguments
-from duckflow.llm.wires.wire import Told, WireRequest, ended
+from duckflow.llm.wires.wire import Told, WireRequest, ended, reasons
 from duckflow.state.message import PromptMessage
 
 SIGNATURE = "thoughtSignature"
@@ -20,21 +19,12 @@ BUDGETS = {"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_57
 LEVELS = {"none": "minimal", "xhigh": "high"}
 BY_BUDGET = r"gemini-(1|2)\b|gemini-robotics"
 """These are told how many tokens to think, all others how hard."""
-REASONS: dict[str, Finish] = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "SAFETY": "filtered",
-    "RECITATION": "filtered",
-    "LANGUAGE": "filtered",
-    "BLOCKLIST": "filtered",
-    "PROHIBITED_CONTENT": "filtered",
-    "SPII": "filtered",
-    "IMAGE_SAFETY": "filtered",
-    "MALFORMED_FUNCTION_CALL": "malformed",
-    "MALFORMED_RESPONSE": "malformed",
-    "UNEXPECTED_TOOL_CALL": "malformed",
-    "TOO_MANY_TOOL_CALLS": "malformed",
-}
+REASONS = reasons(
+    stop="STOP",
+    length="MAX_TOKENS",
+    filtered="SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY",
+    malformed="MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS",
+)
 
 
 class GoogleWire:

@@ -9,7 +9,7 @@ from duckflow.llm.abilities import Abilities
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import Facts
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Request
+from duckflow.llm.provider import Finish, Request
 from duckflow.llm.settings import EFFORTS, LlmSettings
 from duckflow.state.message import PromptMessage
 
@@ -97,6 +97,11 @@ class Wire(Protocol):
 
 def wire_named(name: str) -> Wire:
     return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
+
+
+def reasons(**words: str) -> dict[str, Finish]:
+    """What each word of an endpoint for the end of a reply means; the words stand behind their meaning."""
+    return {word: cast("Finish", finish) for finish, line in words.items() for word in line.split()}
 
 
 def delta(**said: Any) -> dict[str, Any]:
