@@ -184,8 +184,10 @@ async def test_a_refusal_without_a_name_costs_decoration_and_never_the_tools(wir
             with pytest.raises((ProviderRefused,)):
                 await collect(provider, SHOWN._replace(tools=()))
             return
-        assert text_of(await collect(provider, SHOWN)) == "So."
+        chunks = await collect(provider, SHOWN)
+        assert text_of(chunks) == "So." and remarks(chunks)
     assert all(body["tools"] for body in server.received) and len(server.received) == 2
+    assert "user_after_tool" not in remarks(chunks), "what was not sent was not refused"
 
 
 async def test_an_effort_that_a_model_lacks_becomes_the_nearest(tmp_path: Path) -> None:

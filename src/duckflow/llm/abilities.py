@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast, get_args
 from duckflow.llm.json_fields import as_table
 from duckflow.llm.settings import WireName
 
-FORMATS = ("strict", "schema", "object", "text")
+FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
 TOOLS = ("", "native", "json")
 """Whether tools are called: not known, seen or listed to be so, or not."""

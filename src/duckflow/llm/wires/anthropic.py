@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.keys import Key
 from duckflow.llm.tool_calls import DETAILS
-from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, reasons, thoughts_for
+from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
 from duckflow.state.message import PromptMessage
 
 VERSION = "2026-10-21"
@@ -32,9 +32,8 @@ NOT_IN_SCHEMAS = ("minLength", "maxLength", "minimum", "maximum", "exclusiveMini
 """What the endpoint refuses in a schema; whoever asked checks it."""
 
 
-class AnthropicWire:
+class AnthropicWire(Wire):
     listing = "/v1/models"
-    limits = ("max_tokens",)
     formats = ("strict", "text")
     parts = MappingProxyType(
         {
@@ -49,9 +48,6 @@ class AnthropicWire:
 
     def headers(self, key: Key) -> dict[str, str]:
         return {"x-api-key": key.secret, "anthropic-version": VERSION}
-
-    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
-        return ""
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
         request = asked.request

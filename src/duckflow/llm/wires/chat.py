@@ -4,12 +4,11 @@ import hashlib
 import re
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.json_fields import first_table
-from duckflow.llm.keys import Key
-from duckflow.llm.wires.wire import Told, WireRequest, reasons
+from duckflow.llm.wires.wire import Told, Wire, WireRequest, reasons
 from duckflow.state.message import PromptMessage, ToolSpec
 
 SCHEMA_NAME = "reply"
@@ -25,10 +24,8 @@ MALFORMED = r"(?i)malformed"
 RESPONSES_NAMED = r"v1/responses|responses api"
 
 
-class ChatWire:
-    listing = "/models"
+class ChatWire(Wire):
     limits = ("max_tokens", "max_completion_tokens")
-    formats = ("strict", "schema", "object", "text")
     parts = MappingProxyType(
         {
             "stream_usage": r"stream_options|include_usage",
@@ -44,10 +41,7 @@ class ChatWire:
     def path(self, model: str) -> str:
         return "/chat/completions"
 
-    def headers(self, key: Key) -> dict[str, str]:
-        return {"authorization": f"Bearer {key.secret}"}
-
-    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+    def elsewhere(self, status: int, answer: str) -> str:
         return "responses" if re.search(RESPONSES_NAMED, answer) else ""
 
     def body(self, asked: WireRequest) -> dict[str, Any]:

@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from duckflow.llm.json_fields import as_count, as_table, first_table, tables
 from duckflow.llm.keys import Key
 from duckflow.llm.wires.anthropic import arguments
-from duckflow.llm.wires.wire import Told, WireRequest, ended, reasons
+from duckflow.llm.wires.wire import Told, Wire, WireRequest, ended, reasons
 from duckflow.state.message import PromptMessage
 
 SIGNATURE = "thoughtSignature"
@@ -27,9 +27,8 @@ REASONS = reasons(
 )
 
 
-class GoogleWire:
+class GoogleWire(Wire):
     listing = "/models?pageSize=1000"
-    limits = ("max_tokens",)
     formats = ("strict", "object", "text")
     parts = MappingProxyType(
         {
@@ -44,9 +43,6 @@ class GoogleWire:
 
     def headers(self, key: Key) -> dict[str, str]:
         return {"x-goog-api-key": key.secret}
-
-    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
-        return ""
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
         request, form = asked.request, asked.abilities.format

@@ -2,24 +2,20 @@
 with its reply and goes back with it."""
 
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from duckflow.llm.json_fields import as_table, as_text
-from duckflow.llm.keys import Key
 from duckflow.llm.provider import Finish
 from duckflow.llm.tool_calls import DETAILS, PHASE
 from duckflow.llm.wires.chat import cache_key, response_format
-from duckflow.llm.wires.wire import FOR, Told, WireRequest, delta, ended, thoughts_for
+from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, thoughts_for
 from duckflow.state.message import PromptMessage
 
 INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 
 
-class ResponsesWire:
-    listing = "/models"
-    limits = ("max_tokens",)
-    formats = ("strict", "schema", "object", "text")
+class ResponsesWire(Wire):
     parts = MappingProxyType(
         {
             "summary": r"summar",
@@ -34,10 +30,7 @@ class ResponsesWire:
     def path(self, model: str) -> str:
         return "/responses"
 
-    def headers(self, key: Key) -> dict[str, str]:
-        return {"authorization": f"Bearer {key.secret}"}
-
-    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+    def elsewhere(self, status: int, answer: str) -> str:
         return "chat" if status in (404, 405, 501) and "model" not in answer else ""
 
     def body(self, asked: WireRequest) -> dict[str, Any]:

@@ -45,9 +45,8 @@ def smaller(wire: Wire, asked: WireRequest, refusal: Refusal) -> Abilities | Non
         return abilities._replace(tools="json")
     if not refusal.unclear:
         return None
-    bare = abilities.without(*wire.parts)
-    if _changes(bare, wire, asked):
-        return bare
+    if sent := [part for part in wire.parts if _changes(abilities.without(part), wire, asked)]:
+        return abilities.without(*sent)
     return simpler or (abilities._replace(tools="json") if asked.request.tools and not abilities.tools else None)
 
 

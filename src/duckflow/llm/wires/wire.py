@@ -3,9 +3,10 @@
 import base64
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, Protocol, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
-from duckflow.llm.abilities import Abilities
+from duckflow.llm.abilities import FORMATS, Abilities
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import Facts
 from duckflow.llm.keys import Key
@@ -68,31 +69,34 @@ Told = Callable[[dict[str, Any]], dict[str, Any]]
 """Tells an event of a stream as a chunk of the chat wire, with a Finish as its reason: one reader knows all wires."""
 
 
-class Wire(Protocol):
+class Wire:
     """One way to speak to an endpoint. `wire_named` finds it by the name of its module."""
 
-    listing: str
+    listing = "/models"
     """The path under which the endpoint lists its models."""
-    limits: tuple[str, ...]
+    limits: tuple[str, ...] = ("max_tokens",)
     """The names that the limit of a reply may have."""
-    formats: tuple[str, ...]
-    """The ways of asking for JSON (`abilities.FORMATS`) that the wire has, the strictest first."""
-    parts: Mapping[str, str]
+    formats = FORMATS
+    """The ways of asking for JSON that the wire has, the strictest first."""
+    parts: Mapping[str, str] = MappingProxyType({})
     """The parts that a request can do without, the least useful first, each with how a refusal names it."""
 
-    def path(self, model: str) -> str: ...
+    def path(self, model: str) -> str:
+        raise NotImplementedError
 
-    def headers(self, key: Key) -> dict[str, str]: ...
+    def headers(self, key: Key) -> dict[str, str]:
+        return {"authorization": f"Bearer {key.secret}"}
 
-    def body(self, asked: WireRequest) -> dict[str, Any]: ...
+    def body(self, asked: WireRequest) -> dict[str, Any]:
+        raise NotImplementedError
 
     def reading(self) -> Told:
         """A reader for one stream."""
-        ...
+        raise NotImplementedError
 
-    def elsewhere(self, status: int, answer: str) -> Literal["", "chat", "responses"]:
+    def elsewhere(self, status: int, answer: str) -> str:
         """The wire that a refusal points to; empty where it points to none."""
-        ...
+        return ""
 
 
 def wire_named(name: str) -> Wire:
