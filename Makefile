@@ -58,6 +58,7 @@ compiled: $(VENV)/.run
 
 fix: $(VENV)/.dev
 	$(BIN)/python -m tests.tools.offer
+	$(BIN)/python -m duckflow.ui.stream_lines > docs/stream-json.schema.json
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 

@@ -84,6 +84,7 @@ class AsyncDuckflow:
         loaded = await asyncio.to_thread(load, paths.user_config, options.folder, flags)
         words = Words(language_of(loaded.settings.language))
         setup = Setup(loaded.settings, paths, options.folder, words, options.model, options.trust, by_client=True)
+        setup = setup._replace(alone=options.answer is None)
         if options.resume:
             entry = Sessions(paths.sessions_of(options.folder)).find(options.resume)
             self._chosen = resumed_session(entry.path, setup, options.language)

@@ -334,8 +334,7 @@ JOURNALED: tuple[type[Event], ...] = (
     DecisionMade, ReplyRejected, ActionStarted, ActionFinished, QuestionAsked, QuestionClosed, PermissionGiven,
     PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
     PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
-    Intervened, Reviewed, ContextReferred,
-    ThoughtKept, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged, JobStarted, JobChanged, JobEnded, AgentStarted,
-    AgentEnded,
+    Intervened, Reviewed, ContextReferred, ThoughtKept, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
+    JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}
