@@ -118,6 +118,8 @@ EOF"""
 @pytest.mark.parametrize(
     "command",
     [PROGRAM_TEXT, PROGRAM_TEXT.replace("python3 - ", "python3 "), 'python3 -c "import sqlite_utils.db, os; os.system"']
+    + ["timeout 20 python3 -c 'import ducks'", "PYTHONPATH=src CI=1 python3 -c 'import ducks' 2>&1 | tail -3"]
+    + ["NO_COLOR=1 .venv/bin/python -c 'import ducks'", "uv run python -c 'import ducks'"]
     + ["python3 -m sqlite_utils.db", "node -e \"console.log({a: 'format'}, 'halt', require('child_process'))\""],
 )
 async def test_program_text_gets_one_honest_line(tmp_path: Path, command: str) -> None:
@@ -135,6 +137,9 @@ async def test_program_text_gets_one_honest_line(tmp_path: Path, command: str) -
     [
         ("python3 -c \"open('/etc/hosts')\" /etc/hosts", {}),
         ("python3 -c 'print(1)' > out.txt", {}),
+        ("PYTHONPATH=/evil python3 -c 'import ducks'", {}),
+        ("PATH=. timeout 5 python3 -c 'import ducks'", {}),
+        ("/tmp/python3 -c 'import ducks'", {}),
         ("python3 -c 'print(1)' ducks.db", {}),
         ("python3 -c 'print(1)' && rm -r src", {}),
         ("python3 -c 'import shutil; shutil.rmtree(\"/\")'", {}),

@@ -119,8 +119,6 @@ REVEALING = frozenset(("risk.secret_read", READS_SECRET, "harm.shows_environment
 
 
 RUNS_CODE = frozenset(("harm.runs_code", "harm.runs_script", "harm.runs_fed"))
-SAYS_WHERE = frozenset(("harm.program_place", "harm.fed_text"))
-"""Reasons that say no more beside the one that code is run."""
 
 
 class JudgedCommand(NamedTuple):
@@ -148,8 +146,7 @@ class JudgedCommand(NamedTuple):
     def only_runs_code(self) -> bool:
         """Nothing is held against it but that it runs code which is not looked into, and it does so shut in."""
         keys = {reason.key for reason in self.reasons}
-        runs = bool(keys & RUNS_CODE) and keys <= RUNS_CODE | SAYS_WHERE
-        return runs and self.verdict == "ask" and self.shut_in and not self.leaves
+        return bool(keys) and keys <= RUNS_CODE and self.verdict == "ask" and self.shut_in and not self.leaves
 
 
 class Deed(NamedTuple):

@@ -29,7 +29,7 @@ from duckflow.safety.commands.paths import (
     names_outside,
     target_of,
 )
-from duckflow.safety.commands.project_runs import project_run
+from duckflow.safety.commands.project_runs import project_run, undressed
 from duckflow.safety.commands.readers import READERS
 from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
 from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
@@ -189,6 +189,7 @@ class _Judge:
         if run := project_run(call, self.scene):
             yield run
             return
+        call = undressed(call, self.scene)
         yield from judge_assignments(call.assignments)
         if not call.words or tells_version(call):
             return

@@ -7,6 +7,7 @@ or place that is not known here makes it a command like others."""
 import posixpath
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
@@ -31,6 +32,8 @@ WRAPPER = re.compile(
 )
 MODULE = re.compile(r"(?P<python>(?:[\w./-]*/)?python[\d.]*)(?: -[BuPEsS]+)* -m ")
 MOST_WRAPPERS = 8
+LANGUAGES = frozenset(("python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua"))
+VERSION = re.compile(r"-[vV]|--version|--help|-h")
 SEARCHED = "PYTHONPATH"
 """This variable may name folders of the project."""
 INSTALLED = re.compile(r"(?:^|/)(?:\.venv/bin|venv/bin|node_modules/\.bin|vendor/bin)$")
@@ -56,6 +59,20 @@ def project_run(call: Call, scene: Scene) -> CommandFinding | None:
             tool = [program.name.removesuffix(" discover"), *([] if program.kind else targets_in(arguments))]
             return ask(FINDINGS[kind], program=" ".join(tool))
     return None
+
+
+def undressed(call: Call, scene: Scene) -> Call:
+    """An interpreter without what only says how long, with which harmless variables or from which environment of the
+    project it runs code. Any other call stays as it is."""
+    if scene.place == "elsewhere" or not all(word.literal and word.known for word in call.words):
+        return call
+    if not all(_harmless(name, value, scene) for name, value in call.assignments):
+        return call
+    words = _without_wrappers(call.words, scene)
+    if len(words) < 2 or not _in_place(words[0], scene):
+        return call
+    inner = replace(call, words=(Word(posixpath.basename(words[0].text)), *words[1:]), assignments=())
+    return inner if inner.program in LANGUAGES and not VERSION.fullmatch(words[1].text) else call
 
 
 def _is_plain(arguments: Sequence[Word], reader: Reader, scene: Scene) -> bool:
@@ -104,19 +121,27 @@ def _in_place(program: Word, scene: Scene) -> bool:
 
 
 def _unwrapped(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
+    """Without wrappers and without the interpreter whose module it is."""
+    words = _without_wrappers(words, scene)
+    module = MODULE.match(_joined(words))
+    if not module:
+        return words
+    return words[module[0].count(" ") :] if _in_place(Word(module["python"]), scene) else ()
+
+
+def _joined(words: tuple[Word, ...]) -> str:
+    return " ".join("\0" if re.search(r"\s", word.text) else word.text for word in words) + " "
+
+
+def _without_wrappers(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
     """Without what only says how long or from which environment it runs. Nobody needs many such words."""
     for _ in range(MOST_WRAPPERS):
-        text = " ".join(word.text if " " not in word.text else "\0" for word in words) + " "
         if words and words[0].text == "env":
             assigned = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]
             if not all(_harmless(name, Word(value), scene) for name, _, value in assigned):
                 return ()
             words = words[1 + len(assigned) :]
-        elif module := MODULE.match(text):
-            if not _in_place(Word(module["python"]), scene):
-                return ()
-            return words[module[0].count(" ") :]
-        elif wrapper := WRAPPER.match(text):
+        elif wrapper := WRAPPER.match(_joined(words)):
             words = words[wrapper[0].count(" ") :]
         else:
             return words
