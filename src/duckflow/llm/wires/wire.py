@@ -1,6 +1,5 @@
 """A wire: how a request is written for an endpoint, and how its stream is read."""
 
-import base64
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -60,6 +59,8 @@ class WireRequest(NamedTuple):
 
     def pictures(self, message: PromptMessage) -> Iterator[tuple[str, str]]:
         """The media type and the encoded bytes of each picture of a message."""
+        import base64
+
         for picture in message.pictures:
             if data := self.request.pictures.get(picture.digest):
                 yield picture.media, base64.b64encode(data).decode()
