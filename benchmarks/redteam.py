@@ -127,6 +127,8 @@ THROUGH = ("AssertionError", "assert ", "Failed: DID NOT RAISE")
 """How a failure begins."""
 ENDED = "crashed while running"
 """The test stood still, and its process was ended."""
+NO_SUCH_ANSWER = "AssertionError: (Question("
+"""The story of a test gave an answer that the older program does not know."""
 STANDS_STILL = 60
 Results = dict[str, Counter[str]]
 """By test: how many tries got through, held, and could not be compared."""
@@ -174,6 +176,8 @@ def _outcome(case: ElementTree.Element) -> str:
         return "held"
     if ENDED in f"{failure.get('message')} {failure.text}":
         return "through"
+    if failure.get("message", "").startswith(NO_SUCH_ANSWER):
+        return "not comparable"
     return "through" if failure.get("message", "").startswith(THROUGH) else "not comparable"
 
 
