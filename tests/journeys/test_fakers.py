@@ -187,7 +187,7 @@ HONEST: dict[str, tuple[str, Deeds, int]] = {
     "a rename in 110 files": ("Rename every fetch function under src to load.", renaming, 110),
     "60 files moved": ("Give the files in src clearer names.", moving, 61),
     "a long text read bit by bit": ("What does long.txt say?", reading_on, 100),
-    "a build looked after": ("Build it with the build script.", waiting_for_a_build, 14),
+    "a build looked after": ("Build it with the build script.", waiting_for_a_build, 23),
     "a rename by commands": ("Rename every fetch function under src to load.", converting, 50),
 }
 

@@ -25,7 +25,7 @@ class LoopAllowance:
         """Count afresh: the conversation has taken so many loops before."""
         self.counted_from = loop
         self._plain: LoopLimit | None = None
-        self._own = self._agents = self._beats = self._earned = self._extensions = self._solid = 0
+        self._own = self._agents = self._beats = self._earned = self._extensions = self._solid = self._waited = 0
         self._gain: Gain = ""
         self._gained_at = self._solid_at = 0
 
@@ -53,6 +53,10 @@ class LoopAllowance:
         if gained.solid:
             self._solid_at, self._solid = self._beats, self._solid + gained.solid
 
+    def waited(self) -> None:
+        """A look at what a running command does costs no loop, up to what gains that are not solid can earn."""
+        self._waited += 1
+
     def gained_since(self, beat: int) -> bool:
         return bool(self._gain) and self._gained_at >= beat
 
@@ -72,7 +76,8 @@ class LoopAllowance:
         if self._agents:
             # Whoever hands work on has more to do than it looked like.
             plain = plain._replace(value=max(plain.value, self._settings.highest))
-        self.limit = extend_limit(plain, self._earned, self.most)
+        most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain.value
+        self.limit = extend_limit(plain, max(self._earned, min(self._waited, most_waiting)), self.most)
         if self.taken >= self.limit.value and self._advances():
             self._earned = self.taken - plain.value + self._settings.extension
             before, self.limit = self.limit.value, extend_limit(plain, self._earned, self.most)

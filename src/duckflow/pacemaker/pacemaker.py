@@ -96,6 +96,8 @@ class Pacemaker:
         self._meter.see(entry)
         self._new_since += entry.new
         self.allowance.gained(entry.gained)
+        if entry.waits:
+            self.allowance.waited()
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)

@@ -47,6 +47,16 @@ async def test_one_that_ends_at_once_is_a_result(tmp_path: Path) -> None:
     assert shell.background.jobs() == ()
 
 
+async def test_who_looks_again_and_again_is_told_how_to_wait(tmp_path: Path) -> None:
+    shell = shell_in(tmp_path, settings=QUICK)
+    await shell.run("sleep 60", background=True)
+    [job] = shell.background.jobs()
+    told = [f"`wait {job.job_id}`" in (await shell.run("ls")).for_model for _ in range(3)]
+    assert told == [False, True, True]
+    assert await shell.background.stop(job.job_id)
+    assert "wait job" not in (await shell.run("ls")).for_model
+
+
 async def test_waiting_ends_with_the_command_or_at_its_limit(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=QUICK)
     began = await shell.run("while [ ! -e go ]; do sleep 0.02; done; echo built; exit 3", background=True)

@@ -43,6 +43,8 @@ class Background:
     def __init__(self) -> None:
         self._jobs: dict[str, BackgroundCommand] = {}
         self._told: set[str] = set()
+        self._last: tuple[str, str] = ("", "")
+        """The command in the foreground that was run last, and its output."""
 
     def add(self, job: BackgroundCommand) -> None:
         self._jobs[job.job_id] = job
@@ -65,6 +67,13 @@ class Background:
         news = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
         self._told |= {job.job_id for job in news}
         return tuple(news)
+
+    def better_way(self, command: str, output: str) -> str:
+        """Tells who looks again and again at what a background command does how to wait for it."""
+        last, self._last = self._last, (command, output)
+        if last != self._last or not (jobs := [job.job_id for job in self.running()]):
+            return ""
+        return f"Nothing new, and {', '.join(jobs)} still runs. `wait {jobs[-1]}` returns when it has ended."
 
     async def stop(self, job_id: str) -> bool:
         """End it; whether it is certain that nothing of it is left. One that has ended is fine, an unknown one not."""

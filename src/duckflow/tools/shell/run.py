@@ -297,6 +297,7 @@ class ShellRun(Tool[ShellArgs]):
         if meddled := ", ".join(running.process.meddled):
             parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
         parts += [job.report() for job in self._background.ended()]
+        parts.append(self._background.better_way(running.args.command, output))
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
         check = judged(running.check, code, output, running.report) if running.check else None
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
