@@ -74,3 +74,20 @@ def test_a_key_is_gone_from_the_line_when_its_question_is_interrupted(tmp_path: 
         terminal.wait_until(lambda screen: screen.count("4. not now") == 2, what="the ways to a model")
         assert len(endpoint.paths) == asked and KEY not in terminal.shown() and KEY.encode() not in terminal.raw
         assert not leaks(tmp_path)
+
+
+def test_a_terminal_that_cannot_draw_does_not_echo_the_key(tmp_path: Path, opened: list[Terminal]) -> None:
+    with FakeEndpoint(says("ok"), models=MODELS, key=KEY) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, **{**NOWHERE, "TERM": "dumb"})
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for("4. not now")
+        terminal.answer("2")
+        terminal.wait_for("http://192.168.1.5:8000/v1")
+        terminal.answer(endpoint.url)
+        terminal.wait_for("Incorrect API key")
+        terminal.answer(KEY)
+        terminal.wait_for("2. duck-small")
+        assert KEY.encode() not in terminal.raw
+        terminal.answer("what is typed is seen again")
+        terminal.wait_for("what is typed is seen again")

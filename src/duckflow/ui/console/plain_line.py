@@ -15,6 +15,8 @@ from duckflow.ui.console.line import Line, LineHandler
 READ_AT_ONCE = 65536
 PROMPT = "> "
 SETTLED_SECONDS = 0.05
+LOCAL_FLAGS = 3
+"""Where the settings of a terminal say whether it echoes."""
 
 
 class PlainLine:
@@ -26,6 +28,7 @@ class PlainLine:
         self._typed = b""
         self._prompted = False
         self._left = asyncio.Event()
+        self._hidden = False
 
     @contextmanager
     def printing(self) -> Generator[None]:
@@ -42,6 +45,7 @@ class PlainLine:
             await self._left.wait()
         finally:
             loop.remove_reader(keyboard)
+            self._hide(False)
 
     async def lend_terminal(self, work: Callable[[], str]) -> str:
         return await asyncio.to_thread(work)
@@ -56,11 +60,23 @@ class PlainLine:
         self.redraw()
 
     def redraw(self) -> None:
-        """A prompt when it is the user's turn, once."""
+        """A prompt when it is the user's turn, once. A key is typed unseen."""
+        self._hide(self._handler is not None and self._handler.hides())
         if self._handler and self._handler.ready() and not self._prompted:
             self._prompted = True
             sys.stdout.write(PROMPT)
             sys.stdout.flush()
+
+    def _hide(self, hidden: bool) -> None:
+        if hidden == self._hidden or not sys.stdin.isatty():
+            return
+        import termios
+
+        self._hidden = hidden
+        settings = termios.tcgetattr(sys.stdin)
+        settings[LOCAL_FLAGS] &= ~termios.ECHO
+        settings[LOCAL_FLAGS] |= 0 if hidden else termios.ECHO
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, settings)
 
     def signal(self, sequence: str) -> None:
         sys.stdout.write(sequence)
@@ -86,6 +102,9 @@ class PlainLine:
         *lines, self._typed = (self._typed + data).split(b"\n")
         for line in lines:
             self._prompted = False
+            if self._hidden:
+                # The terminal has not shown the end of the line either.
+                sys.stdout.write("\n")
             text = line.decode(sys.stdin.encoding or "utf-8", "replace").strip()
             if self._handler:
                 self._handler.take(text, time.monotonic())
