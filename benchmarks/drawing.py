@@ -2,8 +2,10 @@
 fonts; several screens make a moving picture. Needs fontTools and three fonts (on Debian: fonts-dejavu-core,
 fonts-noto-cjk, fonts-symbola)."""
 
+import logging
 from collections.abc import Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ from fontTools.ttLib import TTFont
 from rich.text import Text
 from wcwidth import wcwidth
 
+log = logging.getLogger(__name__)
 FONTS = Path("/usr/share/fonts")
 FACES: tuple[tuple[str, int, bool], ...] = (
     ("truetype/dejavu/DejaVuSansMono.ttf", -1, False),
@@ -105,14 +108,21 @@ class Drawing:
                 drawn.append(f"{'</g>' if open_color else ''}<path fill='{cell.color}' d='M{left:.1f} {y:.1f}h")
                 drawn[-1] += f"{wide * CELL:.1f}v{height:.1f}h-{wide * CELL:.1f}z'/>"
                 open_color = ""
-            name = "" if cell.letter.isspace() or not wide else self._shape(cell, wide)
-            if not name:
+            if cell.letter.isspace() or not wide:
                 continue
             if color != open_color:
                 drawn.append(f"{'</g>' if open_color else ''}<g fill='{color}'>")
                 open_color = color
-            drawn.append(f"<use href='#{name}' x='{left:.1f}' y='{top + BASE:.1f}'/>")
+            drawn.append(self._letter(cell, wide, left, top + BASE))
         return "".join(drawn) + ("</g>" if open_color else "")
+
+    def _letter(self, cell: Cell, wide: int, x: float, y: float) -> str:
+        """Its outline; or the letter itself, for the viewer's fonts, where none of this machine has it."""
+        if name := self._shape(cell, wide):
+            return f"<use href='#{name}' x='{x:.1f}' y='{y:.1f}'/>"
+        weight = " font-weight='bold'" if cell.bold else ""
+        style = f"font-family='monospace' font-size='{SIZE}'{weight} textLength='{wide * CELL:.1f}'"
+        return f"<text x='{x:.1f}' y='{y:.1f}' {style}>{escape(cell.letter)}</text>"
 
     def _shape(self, cell: Cell, wide: int) -> str:
         name = f"{'b' if cell.bold else 'g'}{ord(cell.letter[0]):x}"
@@ -143,6 +153,9 @@ def _moving(bodies: Sequence[str], seconds: Sequence[float]) -> str:
 def _faces() -> list[tuple[Any, Any, bool]]:
     found: list[tuple[Any, Any, bool]] = []
     for name, number, bold in FACES:
+        if not (FONTS / name).is_file():
+            log.warning("%s is not here: letters that only it has are left to the viewer's fonts.", FONTS / name)
+            continue
         font: Any = TTFont(FONTS / name, fontNumber=number, lazy=True)
         found.append((font, font.getBestCmap(), bold))
     return found
