@@ -133,6 +133,13 @@ async def test_a_deed_a_look_and_an_answer_come_in_their_order(tmp_path: Path) -
     assert story.said() == ["keep.txt is left."]
 
 
+async def test_a_file_that_is_called_plan_is_no_plan(tmp_path: Path) -> None:
+    move = decide(act("file_ops.move_file", source="plan.txt", target="old_plan.txt"), next_step="continue")
+    story = small(tmp_path, [move], {"plan.txt": "1\n"})
+    assert await story.tell("Move plan.txt to old_plan.txt.") == "done"
+    assert offered(story, 0) == {"file_ops.delete_file", "file_ops.move_file"}
+
+
 async def test_a_deed_alone_is_told_in_the_users_words(tmp_path: Path) -> None:
     move = decide(act("file_ops.move_file", source="a.txt", target="b.txt"), next_step="continue")
     story = small(tmp_path, [move], {"a.txt": "1\n"})

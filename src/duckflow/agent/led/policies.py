@@ -1,5 +1,6 @@
 """The policies that lead a small model, in their order, and the short ones among them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.led.errand import errand, greets
+from duckflow.agent.led.errand import PATH, errand, greets
 from duckflow.agent.led.owed_parts import OwedParts, held_to
 from duckflow.agent.led.parts import parts
 from duckflow.agent.led.plain_answer import PlainAnswer
@@ -65,8 +66,8 @@ class HoldToPlan(Policy):
 
 
 def wants_plan(state: AgentState) -> bool:
-    """Whether the user asks for a plan, and there is none yet."""
-    asked = search("requests.wants_plan", last_request(state.messages), state.language)
+    """Whether the user asks for a plan, and there is none yet. A file may be called so."""
+    asked = search("requests.wants_plan", re.sub(PATH, "", last_request(state.messages)), state.language)
     return state.plan is None and asked is not None
 
 
