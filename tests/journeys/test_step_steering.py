@@ -196,6 +196,32 @@ async def test_what_comes_while_the_last_action_runs_is_not_lost(tmp_path: Path,
     assert (story.folder / "stats.py").read_text() == "SORTED = True\n"
 
 
+class Stopping(Steering):
+    def answer(self, question: Question) -> Answer | None:
+        return Answer(choice="stop" if question.kind == "duck_call" else "yes")
+
+
+async def test_a_step_that_was_stopped_goes_on_with_what_it_had_seen(tmp_path: Path) -> None:
+    first, second = (
+        of_worker(True, "en", "stats", act("file_ops.read_file", path=name)) for name in ("a.txt", "b.txt")
+    )
+    replies = [first, replace(second, when="loop 2 of"), of_worker(True, "en", "stats", *FIRST), report_of("en")]
+    settings = {"pacemaker": {"limits": {"lowest": 2, "highest": 2, "fallback": 2, "ceiling": 2}}}
+    drafted = when("Make a plan", a_plan(("stats", "stats.py exists")))
+    story = Stopping(tmp_path, [PROPOSE, drafted, RUN_ALL, *replies], native=True, settings=settings)
+    for name in ("a.txt", "b.txt"):
+        (story.folder / name).write_text(f"what {name} says\n")
+    await story.tell("do the work")
+    await story.tell("yes")
+    await until(story, lambda: any(job.status == "paused" for job in story.session.state.jobs.values()))
+    story.chat.take("resume")
+    assert (await job_ended(story)).status == "completed"
+    again = story.model.requests[5].messages
+    assert again[1].role == "user" and "Your step: stats" in again[-1].text
+    seen = [message.text for message in again if message.role == "tool"]
+    assert any("what a.txt says" in text for text in seen) and any("what b.txt says" in text for text in seen)
+
+
 @BOTH
 async def test_what_comes_too_late_is_told_to_user_and_model(tmp_path: Path, native: bool) -> None:
     replies = [

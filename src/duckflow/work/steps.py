@@ -7,7 +7,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
@@ -195,10 +195,20 @@ class StepWork:
         constraints = tuple(self._state.five.constraints)
         answers = AnswersUser(self._tasks.unheard, self._words)
         policies = (StepEnds(self._lacking), answers)
-        task = AgentTask(request, step.name, self, policies, constraints, meanwhile=self._tasks.hear)
+        earlier, hear = self._own_messages(step), self._tasks.hear
+        task = AgentTask(request, step.name, self, policies, constraints, earlier=earlier, meanwhile=hear)
         report = await self._agents.run(task, self._runner.actor_of(step))
         self._answer = report.found if answers.answered else ""
         return report
+
+    def _own_messages(self, step: Step) -> tuple[Message, ...]:
+        """Gives what the step has called and seen already, where it was stopped or spoken to before its end. Its
+        request is told anew, so only the step's name stands for it."""
+        job = self._state.jobs.get(self._actor.job_id)
+        own = [message for message in job.messages if message.step == step.step_id] if job else []
+        seen = list(dropwhile(lambda message: message.role != "assistant", own))
+        asked = Message(role="user", text=step.name)
+        return tuple(one.model_copy(update={"job": "", "step": ""}) for one in (asked, *seen)) if seen else ()
 
     def _words(self) -> list[str]:
         step = self._tasks.step()

@@ -54,7 +54,8 @@ def wishes(state: AgentState, plan: Plan, room: int) -> str:
     said: list[str] = []
     for message in state.messages:
         actions = message.decision.actions if message.decision else []
-        if any(action.operation == PROPOSE_PLAN and action.args.get("goal") in others for action in actions):
+        proposed = [one.args.get("text") or one.args.get("goal") for one in actions if one.operation == PROPOSE_PLAN]
+        if not others.isdisjoint(map(str, proposed)):
             said.clear()
         elif message.role == "user":
             said.append(" ".join(message.text.split()))
