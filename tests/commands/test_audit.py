@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
+from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -49,3 +52,33 @@ async def test_what_was_asked_for_and_not_answered_is_on_record(tmp_path: Path) 
     assert first.startswith("… ") and first.endswith("file_ops.write_file a.txt")
     assert (second, third) == ("    why: it was asked for", "    answer: none, it was not done")
     assert "\n".join(answer[1:]) == "    result: # Ducks\n      \n      - one\n      - two"
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_yes_to_a_plan_is_on_record_in_the_users_words(tmp_path: Path, native: bool) -> None:
+    talk = decide(respond("It is about a snake."), step="PLANNING", next_step="pending_user")
+    begin = decide(respond("Shall I start?"), next_step="pending_user")
+    story = Story(tmp_path, [PROPOSE, SNAKE, talk, begin], native=native)
+    await story.tell("make a snake game")
+    await story.tell("what is it about?")
+    assert "plan" not in [entry.operation for entry in list_audit(story.session.record())]
+    await story.tell("進めてください")
+    agreed = [entry for entry in list_audit(story.session.record()) if entry.operation == "plan"]
+    assert [(entry.answer, entry.ok) for entry in agreed] == [("進めてください", True)]
+    assert "    answer: 進めてください" in audit_lines(agreed, Words("en"))
+    assert "    result: Plan approved: Snake game" in audit_lines(agreed, Words("en"))
+
+
+async def test_a_yes_by_command_has_no_words_of_an_earlier_message(tmp_path: Path) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE, decide(respond("Shall I start?"), next_step="pending_user")])
+    await story.tell("make a snake game")
+    await story.chat.work.approve_plan()
+    assert [entry.answer for entry in list_audit(story.session.record()) if entry.operation == "plan"] == [""]
+
+
+async def test_a_no_to_a_plan_is_on_record(tmp_path: Path) -> None:
+    story = Story(tmp_path, [PROPOSE, SNAKE])
+    await story.tell("make a snake game")
+    await story.tell("no")
+    refused = list_audit(story.session.record())[-1]
+    assert (refused.operation, refused.about, refused.answer, refused.ok) == ("plan", "Snake game", "no", False)

@@ -11,15 +11,15 @@ from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
 from duckflow.safety.secrets import redacted
 from duckflow.state.action import Action
-from duckflow.state.phrase import Phrase
+from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Question
-from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem
+from duckflow.view.items import ActionItem, Item, NoticeItem, PlanItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import items_of
 
 
 @dataclass(slots=True)
 class AuditEntry:
-    """One action, from the question to the evidence. `gate` is empty when none was needed."""
+    """One action, from the question to the evidence; or the yes to a plan. `gate` is empty when none was needed."""
 
     at: float
     operation: str
@@ -45,7 +45,24 @@ class AuditEntry:
 def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
     """In the order in which things were begun or asked for. An action without an end was cut off; one that was asked
     for and has no answer was not done."""
-    return [entry for item in items_of(record) for entry in _entries(item)]
+    entries: list[AuditEntry] = []
+    said, approved = "", set[str]()
+    for item in items_of(record):
+        match item:
+            case TextItem(by="user"):
+                said = item.text
+            case PlanItem(plan=plan):
+                yes = plan.status == "approved" and plan.plan_id not in approved
+                if yes or not item.active:
+                    result = say("plan.approved", name=plan.name) if yes else None
+                    args = {"name": plan.name}
+                    entries.append(AuditEntry(item.at, "plan", args, "", "", said, yes, told=result, subject="name"))
+                approved = approved - {plan.plan_id} if plan.status == "draft" else approved | {plan.plan_id}
+            case TurnItem():
+                said = ""
+            case _:
+                entries += _entries(item)
+    return entries
 
 
 def _entries(item: Item) -> Iterator[AuditEntry]:
