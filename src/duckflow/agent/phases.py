@@ -20,6 +20,8 @@ class Phases:
     def __init__(self, session: StateOwner, table: TransitionTable) -> None:
         self._session = session
         self._table = table
+        self._doubted = 0
+        """The last turn whose end was shown as unverified: once is enough."""
 
     def follow(self, decision: Decision) -> bool:
         """Make the move the Decision asks for; a refused one is told to the model."""
@@ -93,6 +95,7 @@ class Phases:
         if state.review and state.review.verdict != "approved":
             failed = failed or f"{state.review.rating}, {state.review.verdict}"
         if failed and worked:
+            self._doubted = state.turn
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         failing = any(run.failing for run in state.check_runs)
         if state.phase is Phase.REVIEW:
@@ -114,7 +117,8 @@ class Phases:
 
     def tell_nothing_done(self) -> None:
         """At the end of a turn that says it has done something, though the record has nothing of it."""
-        self._session.emit(Noticed(what=say("review.nothing_done")))
+        if self._doubted != self._session.state.turn:
+            self._session.emit(Noticed(what=say("review.nothing_done")))
 
     def close(self, failed: str) -> bool:
         """The user is asked what else there is to do: what was worked on is over, if anything was."""
