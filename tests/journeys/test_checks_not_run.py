@@ -69,13 +69,13 @@ async def test_setup_that_breaks_the_tests_is_a_failing_check(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_a_no_is_no_failure_until_it_is_said_again(tmp_path: Path, times: int) -> None:
+async def test_a_no_costs_mood_and_is_no_failure(tmp_path: Path, times: int) -> None:
     replies = [decide(WRITE, next_step="continue")] * times + [decide(respond("Left as it is."))]
     story = Story(tmp_path, replies, mode="ask", native=True)
     story.answers = [Answer(choice="no", text="not that one")] * times
     await story.tell("write the tests")
     lowered = [cause for cause in causes(story) if cause.endswith((".refused", ".error"))]
-    assert lowered == ["mood vitals.cause.refused"] * (times - 1)
+    assert lowered == ["mood vitals.cause.refused"] * times
 
 
 async def test_findings_of_a_linter_cost_no_mood(tmp_path: Path) -> None:

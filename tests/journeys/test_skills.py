@@ -128,10 +128,10 @@ async def test_a_skill_gives_nothing_from_beside_its_folder(tmp_path: Path) -> N
         decide(act("skill.read", name="bread", file=name), next_step="continue", step="PLANNING")
         for name in ("../../secret.txt", str(tmp_path / "user/.agents/secret.txt"), "link.txt")
     ]
-    story = Story(
-        tmp_path, [*replies, decide(act("skill.read", name="brad"), next_step="continue", step="PLANNING"), *HELLOS]
-    )
+    unknown = decide(act("skill.read", name="brad"), next_step="continue", step="PLANNING")
+    story = Story(tmp_path, [*replies, HELLOS[0], unknown, *HELLOS])
     await story.tell("look")
+    await story.tell("and at another one")
     assert "hush" not in story.prompt() and "There is no skill 'brad'" in story.prompt()
 
 
@@ -212,7 +212,9 @@ async def test_mode_and_model_of_a_command_hold_for_its_turn_and_a_folder_loosen
 def test_headless_a_command_is_carried_out_and_a_path_is_only_a_text(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     write(shell.work / ".claude/commands/bake.md", "Bake $ARGUMENTS")
-    assert shell.run("-p", "/bake buns", "-m", shell.script(HELLO)).returncode == 0, "untrusted it is only a text"
+    assert shell.run("-p", "/bake buns", "-m", shell.script(HELLO)).returncode == 2, (
+        "untrusted there is no such command"
+    )
     done = shell.run("-p", "/bake buns", "-m", shell.script(HELLO), "--trust")
     assert done.returncode == 0 and "Hello there." in done.stdout, done.stderr
     journal = "".join(path.read_bytes().decode("utf-8", "ignore") for path in shell.home.rglob("*.db*"))

@@ -52,7 +52,6 @@ class TurnPacemaker:
         self._work = WorkKind()
         self._declared: TaskProfile | None = None
         self._prunings = 0
-        self._refusals = 0
         self._used = 0
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
@@ -68,7 +67,6 @@ class TurnPacemaker:
         self._declared, self._prunings = None, 0
         self._used = self._tokens()
         self._failing.clear()
-        self._refusals = 0
 
     def beat(self) -> Verdict:
         """The verdict before the next loop; the state and the screen learn how things are."""
@@ -111,10 +109,7 @@ class TurnPacemaker:
         if decision.objection():
             self._pacemaker.notice(Signal.CHECK_FAILED)
         if done.stop == "refused" and not done.wished:
-            # The first no says how the user wants it. Another one in the same turn says that this is not wanted.
-            if self._refusals:
-                self._pacemaker.notice(Signal.REFUSED)
-            self._refusals += 1
+            self._pacemaker.notice(Signal.REFUSED)
         elif done.approved:
             self._pacemaker.notice(Signal.APPROVED)
         spent, self._used = self._tokens() - self._used, self._tokens()

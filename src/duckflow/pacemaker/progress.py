@@ -53,8 +53,8 @@ class SeenMaterial:
         self._mentioned: dict[str, None] = {}
 
     def news(self, step: LoopStep, own: OwnWork) -> int:
-        """How many lines of a result were neither seen before nor written by the model itself, if they are half of
-        it. What a command prints, and the heading of a text, is compared without its numbers."""
+        """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
+        a text, or half of what a command prints. That, and the heading of a text, is compared without its numbers."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
         heading = f"{step.subject} ("
@@ -70,7 +70,7 @@ class SeenMaterial:
         _remember(self._shown, names)
         if step.kind == "read":
             _remember(self._mentioned, (name for name in names if name not in sent))
-        return len(new) if 2 * len(new) >= len(lines) else 0
+        return len(new) if (2 if printed else 3) * len(new) >= len(lines) else 0
 
     def shows(self, path: str) -> bool:
         """Whether the name of a file was seen anywhere."""

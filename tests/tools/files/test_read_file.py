@@ -102,12 +102,12 @@ async def test_a_missing_file_is_told_with_the_nearest_names(hands: Hands) -> No
         refusal = await hands.refused("read_file", path=path)
         assert f"{path} does not exist. Did you mean {guess}?" == refusal.for_model
         assert (refusal.key, refusal.values["path"]) == ("file.missing", path)
-    assert "find_files" in (await hands.refused("read_file", path="zzz")).for_model
+    assert "find files by name" in (await hands.refused("read_file", path="zzz")).for_model
 
 
 async def test_a_folder_is_not_a_file(hands: Hands) -> None:
     hands.put("src/a.py", "x")
-    assert "list_files" in (await hands.refused("read_file", path="src")).for_model
+    assert "List it" in (await hands.refused("read_file", path="src")).for_model
     assert (await hands.refused("read_file", path="src/a.py/b")).key == "file.not_folder"
 
 

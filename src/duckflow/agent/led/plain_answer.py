@@ -65,13 +65,14 @@ def _material(turn: TurnSoFar) -> str:
     room, shown, seen = MATERIAL_LENGTH, list[str](), set[str]()
     results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
-        head, _, text = message.text.partition("\n")
+        # What was piped in or mentioned has no heading of ours.
+        head, _, text = message.text.partition("\n") if re.fullmatch(r"\w+\.\w+", message.operation) else ("", "", message.text)
         name = head.partition(" (lines ")[0] if message.operation == READ_FILE else ""
         room -= len(message.text)
         if room < 0:
             break
         if not name or name not in seen:
-            shown.insert(0, f"{head}\n{fenced(text)}" if text else head)
+            shown.insert(0, f"{head}\n{fenced(text)}".strip() if text else head)
         seen.add(name)
     return "\n\n".join(shown)
 
