@@ -65,8 +65,10 @@ def _material(turn: TurnSoFar) -> str:
     room, shown, seen = MATERIAL_LENGTH, list[str](), set[str]()
     results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
-        # What was piped in or mentioned has no heading of ours.
-        head, _, text = message.text.partition("\n") if re.fullmatch(r"\w+\.\w+", message.operation) else ("", "", message.text)
+        head, _, text = message.text.partition("\n")
+        if not re.fullmatch(r"\w+\.\w+", message.operation):
+            # What was piped in or mentioned has no heading of ours.
+            head, text = "", message.text
         name = head.partition(" (lines ")[0] if message.operation == READ_FILE else ""
         room -= len(message.text)
         if room < 0:
