@@ -1,11 +1,12 @@
 """Whole headless turns over the vendors' wires: an answer by a schema, an empty one, and a model that takes over."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_endpoint import FakeEndpoint, refuses
+from fake_endpoint import Exchange, FakeEndpoint, refuses
 from vendors import SECRET, VENDORS, Said
 
 from tests.cli.shell import Shell
@@ -73,3 +74,30 @@ def test_another_model_takes_over_and_it_is_said(tmp_path: Path) -> None:
         done = shell.run("-p", "hello", "-m", "anthropic", stdin="")
     assert done.returncode == 0 and done.stdout.strip() == "I go on.", done.stderr
     assert "google:gemini-3-pro-preview" in done.stderr and len(first.received) == 1
+
+
+@pytest.mark.parametrize("count", [10_000, 150_000])
+def test_a_long_text_that_is_piped_in_is_read_by_window_and_on_in_a_copy(tmp_path: Path, count: int) -> None:
+    vendor, line = VENDORS["chat"], "+    value = compute({number:07})"
+    diff = "".join(f"{line.format(number=number)}\n" for number in range(count))
+    wanted = line.format(number=count // 2)
+    seen: list[tuple[str, str]] = []
+
+    def look(exchange: Exchange) -> None:
+        request = json.dumps(exchange.endpoint.received[-1], ensure_ascii=False)
+        path = re.search(r"The whole is in (\S+):", request)
+        assert path
+        seen.append((path[1], request))
+        arguments = {"path": path[1], "start_line": count // 2, "end_line": count // 2 + 3}
+        vendor.says(Said(calls=(("call_1", "file_ops_read_file", arguments),)))(exchange)
+
+    with FakeEndpoint(look, vendor.says(Said("Seen."))) as server:
+        shell = shell_with(tmp_path, chat=server)
+        done = shell.run("-p", "review this", "-m", vendor.endpoint, stdin=diff)
+    assert (done.returncode, done.stdout.strip()) == (0, "Seen."), done.stderr
+    [(path, first)] = seen
+    assert Path(path).read_text() == diff
+    assert line.format(number=0) in first and line.format(number=count - 1) in first
+    fits = count == 10_000
+    assert (wanted in first, "characters left out" in first) == (fits, not fits)
+    assert wanted in json.dumps(server.received[-1])

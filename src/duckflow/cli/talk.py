@@ -23,6 +23,7 @@ from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.events.views import Attachment, NextSession
 from duckflow.i18n.language import language_of
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
     from duckflow.ui.console.line import Line
 
 log = logging.getLogger(__name__)
-STDIN_LIMIT = 200_000
+PIPED_WHOLE = 200_000
+"""Characters; what is longer is kept in a file as well."""
+MOST_PIPED = 64 * 1024 * 1024
+SHOWN_OF_LONG = 4_000_000
+"""Characters of what was piped in that come into the conversation; no model's window takes more."""
 LOADED_SECONDS = 2.0
 
 
@@ -60,6 +65,8 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
     except NothingChosen:
         return 0
     if prompt is not None:
+        if len(piped) > PIPED_WHOLE:
+            chosen, piped = _kept_whole(chosen, piped)
         return asyncio.run(_headless(options, chosen, prompt, piped))
     return asyncio.run(_chat(options, chosen, here))
 
@@ -285,10 +292,24 @@ def _piped() -> str:
         return ""
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
         return ""
-    raw = sys.stdin.buffer.read(STDIN_LIMIT + 1)
-    if len(raw) > STDIN_LIMIT:
-        raise UsageError("usage.stdin_too_long", limit=STDIN_LIMIT)
+    raw = sys.stdin.buffer.read(MOST_PIPED + 1)
+    if len(raw) > MOST_PIPED:
+        raise UsageError("usage.stdin_too_long", limit=MOST_PIPED)
     return raw.decode("utf-8", "replace")
+
+
+def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
+    """The session whose file tools also see a copy of the whole, and the text with a note about that copy before it.
+    What does not fit into the model's window is left out of the middle when a prompt is made."""
+    from duckflow.tools.outside.content import KeptOutputs
+
+    setup = chosen.setup
+    kept = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
+    about = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(kept))
+    if len(piped) > SHOWN_OF_LONG:
+        half = SHOWN_OF_LONG // 2
+        piped = f"{piped[:half]}\n…\n{piped[-half:]}"
+    return chosen._replace(setup=setup._replace(added=(*setup.added, kept.parent))), f"{about}\n{piped}"
 
 
 def readable(text: str) -> str:

@@ -102,6 +102,10 @@ class Paths(NamedTuple):
         """Skills from places that commands do not see, as they were when they were read."""
         return self.cache / "skills"
 
+    def piped_of(self, folder: Path) -> Path:
+        """Long texts that were piped in. The cache is no private place, so file tools and commands may read there."""
+        return self.cache / "piped" / self.sessions_of(folder).name
+
     @property
     def models(self) -> Path:
         return self.cache / "models"
