@@ -15,7 +15,7 @@ from tests.journeys.story import act, decide, respond
 Reply = Callable[[BaseHTTPRequestHandler], None]
 QUICK = (
     "[llm]\nbackoff_seconds = 0.05\nfirst_byte_seconds = 1.0\nlocal_first_byte_seconds = 1.0\n"
-    "between_chunks_seconds = 1.0\ntries = 3\n"
+    "between_chunks_seconds = 1.0\ntries = 3\npatience_seconds = 2\n"
 )
 
 

@@ -233,7 +233,8 @@ async def test_a_body_that_is_cut_off_is_continued_or_not_written_at_all(tmp_pat
     assert await story.tell("create it") == "done"
     assert (story.folder / "hello.py").read_text() == "a = 1\nb = 2\n"
     (tmp_path / "b").mkdir()
-    story = Story(tmp_path / "b", [decide(WRITE), cut, cut, cut, decide(respond("Too long."), step="PLANNING")])
+    too_long = decide(respond("Too long."), step="PLANNING")
+    story = Story(tmp_path / "b", [decide(WRITE), cut, cut, cut, too_long, too_long])
     assert await story.tell("create it") == "done"
     assert list(story.folder.iterdir()) == []
 

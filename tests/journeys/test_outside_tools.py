@@ -329,7 +329,7 @@ async def test_a_prompt_of_a_server_is_a_command(tmp_path: Path) -> None:
         listed = await story.chat.run_command("/mcp math")
         again = await story.chat.run_command("/mcp restart math")
     assert "Please explain the sea." in story.prompt()
-    assert shown.startswith("✓ math: ready") and "13 tools, 1 resources, 1 prompts" in shown
+    assert shown.startswith("✓ math: ready") and "13 tools, 1 resource, 1 prompt" in shown
     assert "add: Adds two numbers" in listed and "@math:memo://one" in listed and "✓ math" in again
 
 

@@ -163,7 +163,7 @@ async def test_the_last_change_of_the_state_does_not_quote_the_model(tmp_path: P
 
 @pytest.mark.parametrize(
     ("language", "told"),
-    [("en", "1 of 1 plans and 2 of 2 tasks were completed"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],
+    [("en", "1 of 1 plan and 2 of 2 tasks were completed"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],
 )
 async def test_how_often_plans_and_tasks_succeed_is_kept_with_the_project(
     tmp_path: Path, language: str, told: str
