@@ -27,9 +27,11 @@ install: $(VENV)/.run compiled
 	ln -sf "$(CURDIR)/$(BIN)/duckflow" "$(PREFIX)/bin/duckflow"
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo 'Now: export PATH="$(PREFIX)/bin:$$PATH"' ;; esac
 
-# The checks run beside the tests and tell what they found after them; either can fail it.
+# The checks run beside the tests and tell what they found after them; either can fail it. In a fresh clone the tests are
+# compiled once before: else every worker would compile all of them.
 test: $(VENV)/.dev
 	@make --no-print-directory check > $(VENV)/checks.txt 2>&1 & checks=$$!; \
+	[ -n "$$PYTHONDONTWRITEBYTECODE" ] || [ -e tests/__pycache__ ] || $(BIN)/pytest --collect-only > /dev/null; \
 	$(BIN)/pytest $(PARALLEL); tests=$$?; \
 	wait $$checks; checks=$$?; cat $(VENV)/checks.txt; \
 	exit $$((tests || checks))
@@ -83,12 +85,12 @@ $(VENV)/.made:
 
 # Pins anew. The files name packages, versions and hashes, never where they came from.
 constraints: $(VENV)/.dev
-	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-strip-extras --allow-unsafe --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --extra local --extra build -o constraints/run.txt pyproject.toml
-	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	  --extra local --extra code --extra build -o constraints/run.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --generate-hashes --no-strip-extras --allow-unsafe --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --extra local --extra keyring --extra web --extra fleet --extra telemetry --extra dev --extra build -o constraints/dev.txt pyproject.toml
+	  --extra local --extra code --extra keyring --extra web --extra fleet --extra telemetry --extra pdf --extra pictures --extra dev --extra build -o constraints/dev.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build

@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from duckflow.llm.json_fields import as_table, tables
 from duckflow.llm.stream import EventReader, StreamedReply
 from duckflow.llm.wires.wire import wire_named
+from duckflow.state.json_fields import as_table, tables
 
 WIRES = {
     "/chat/completions": "chat",

@@ -11,12 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from duckflow.llm.choice import ModelChoice
 from duckflow.llm.connect import Places, connect
+from duckflow.llm.discover import ModelChoice
 from duckflow.llm.embedded import Embedded
-from duckflow.llm.local.settings import DEFAULT_MODEL, LocalSettings
-from duckflow.llm.provider import PromptMessage, Request
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.provider import Request
+from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings, LocalSettings
+from duckflow.state.message import PromptMessage
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 

@@ -52,6 +52,12 @@ FINDINGS = (
     Finding("4", "secrets in a form that no filter knows", (
         f"{R}/test_secret_files.py::test_no_disguise_brings_a_secret_to_the_model",
     )),
+    Finding("4", "secrets uncovered by number, place, move or a forged entry", (
+        f"{R}/test_secret_ways.py::test_no_folder_is_left_out",
+        f"{R}/test_secret_ways.py::test_no_move_takes_a_secret_out_of_sight",
+        f"{R}/test_secret_ways.py::test_decoys_do_not_uncover_the_real_one",
+        f"{R}/test_secret_ways.py::test_a_forged_entry_of_git_uncovers_nothing_later",
+    )),
     Finding("5", "files of people outside, by links and by names", (
         f"{R}/test_outside_files.py::test_the_homes_of_people_are_not_read",
         f"{R}/test_outside_files.py::test_a_repository_that_holds_a_home_does_not_open_it",
@@ -73,6 +79,19 @@ FINDINGS = (
         f"{R}/test_time.py::test_more_calls_than_anybody_can_follow_are_not_made",
         f"{R}/test_time.py::test_the_loop_goes_on_while_a_broken_reply_is_read",
         f"{R}/test_time.py::test_a_reply_without_an_end_is_cut_off",
+    )),
+    Finding("9", "a file in place of one that is read back", (
+        f"{R}/test_read_back.py::test_what_stands_in_place_of_a_report_is_no_report",
+        f"{R}/test_read_back.py::test_nothing_that_lies_in_the_folder_stops_a_conversation",
+        f"{R}/test_read_back.py::test_what_a_command_puts_in_place_of_a_file_stops_nothing",
+        f"{R}/test_read_back.py::test_a_run_that_replaces_its_report_leaves_the_loop_alone",
+    )),
+    Finding("10", "a rule for a tool covers another place or target", (
+        "tests/safety/commands/test_project_runs.py"
+        "::test_a_rule_for_a_tool_is_none_for_another_place_environment_or_target",
+    )),
+    Finding("15", "in mode auto a file is lost that undo does not keep", (
+        "tests/journeys/test_mode_auto.py::test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for",
     )),
     Finding("10", "a rule covers more than was agreed", (
         f"{R}/test_rules_and_names.py::test_a_rule_whose_second_word_is_an_option_covers_that_command_alone",

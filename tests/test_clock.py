@@ -36,3 +36,12 @@ async def test_without_a_limit_nothing_ends() -> None:
         with clock.standing_still():
             await asyncio.sleep(0)
         assert limit.when() is None and clock.left() == 0
+
+
+async def test_what_ended_meanwhile_needs_no_limit_any_more() -> None:
+    async with asyncio.timeout(30) as limit:
+        clock = PausableTimeout(limit)
+        clock.hold()
+        await asyncio.sleep(0)
+    clock.release()
+    assert not clock.stands_still

@@ -2,9 +2,11 @@
 
 import ast
 import re
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from benchmarks.house import SMALL, TOP, House, length, read_house
 
@@ -105,6 +107,17 @@ def test_agents_file_stays_short() -> None:
 def test_nothing_names_a_download_address() -> None:
     for path in (TOP / "constraints").iterdir():
         assert "://" not in path.read_text(encoding="utf-8"), path.name
+
+
+def test_pins_name_the_extras_that_packages_ask_for() -> None:
+    """An older pip takes a pin without the extra for another package, and wants the newest release of it."""
+    pins = (TOP / "constraints/dev.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {pin.split("==")[0] for pin in pins if "==" in pin}
+    wanted = [Requirement(text) for installed in distributions() for text in installed.requires or ()]
+    for requirement in wanted:
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if requirement.extras and applies and requirement.name in {pin.split("[")[0] for pin in pinned}:
+            assert f"{requirement.name}[{','.join(sorted(requirement.extras))}]" in pinned, str(requirement)
 
 
 def test_few_files_ask_what_form_a_model_speaks_or_whether_it_is_small(house: House) -> None:

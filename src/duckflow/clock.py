@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class PausableTimeout:
@@ -27,7 +27,9 @@ class PausableTimeout:
     def release(self) -> None:
         self._holding -= 1
         if self._holding == 0 and self._left is not None and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
+            # What was limited may have ended meanwhile, for another reason than its time.
+            with suppress(RuntimeError):
+                self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
             self._left = None
 
     @contextmanager

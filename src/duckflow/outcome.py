@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 Outcome = Literal[
     "done", "pending_user", "deferred", "exit",
-    "failed", "usage", "provider",
+    "failed", "usage", "provider", "unproven",
     "interrupted", "gate", "pacemaker", "budget",
 ]  # fmt: skip
 
@@ -29,6 +29,7 @@ OUTCOMES: dict[Outcome, OutcomeMeaning] = {
     "pacemaker": OutcomeMeaning("stopped", 4, "outcome.pacemaker"),
     "provider": OutcomeMeaning("failed", 5, "outcome.provider"),
     "budget": OutcomeMeaning("stopped", 6, "outcome.budget"),
+    "unproven": OutcomeMeaning("failed", 8, "outcome.unproven"),
     "interrupted": OutcomeMeaning("stopped", 130, "outcome.interrupted"),
 }
 

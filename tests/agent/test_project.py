@@ -106,3 +106,12 @@ async def test_facts_and_branch_are_in_the_prompt(tmp_path: Path, language: str)
     story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")], language=language)
     await story.tell("look")
     assert "Python; src/" in story.prompt() and "Git: main" in story.prompt()
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "src/AGENTS.md", "src/CLAUDE.md"])
+@pytest.mark.parametrize("way", [".env", "conf/.env", "step"])
+def test_a_link_to_a_secret_file_makes_no_rules(tmp_path: Path, name: str, way: str) -> None:
+    found = project(tmp_path, **{"·env": "PASSWORD=pond\n", "conf__·env": "PASSWORD=pond\n", "src__a·py": ""})
+    (tmp_path / "step").symlink_to(".env")
+    (tmp_path / name).symlink_to(("../" if "/" in name else "") + way)
+    assert found.rules() == "" and found.rules_near(["src/a.py"]) == []

@@ -63,6 +63,7 @@ def test_fish_offers_them_too(bare: Shell) -> None:
         "ask",
         "auto",
         "auto-edit",
+        "contained",
         "full-auto",
         "plan",
         "models",

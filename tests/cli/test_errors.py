@@ -38,7 +38,7 @@ def two_lines(done: subprocess.CompletedProcess[str]) -> str:
         ("duckflow --mo plan", 2, ("--model", "--mode")),
         ("duckflow --fork=3", 2, ("--fork", "3")),
         ("duckflow completion", 2, ("shell",)),
-        ("duckflow sessions zz", 2, ("duckflow sessions does not know “zz”", "list, export, rename, rm")),
+        ("duckflow sessions zz", 2, ("duckflow sessions does not know “zz”", "list, search, export, rename, rm")),
         ("duckflow web --port 99999", 2, ("--port", "99999")),
         ("mkdir gone && cd gone && rmdir ../gone && duckflow sessions", 2, ("no longer exists", "cd")),
         ("duckflow --version > /dev/full", 1, ("could not be written",)),

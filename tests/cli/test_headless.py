@@ -180,8 +180,10 @@ def test_a_model_that_keeps_asking_nobody_is_stopped(shell: Shell) -> None:
 
 
 WRITES = act("file_ops.write_file", path="a.py", content="print(1)\n")
+OFFER = "Written. Would you like me to also add a test?"
 ENDS: list[tuple[list[dict[str, Any]], int, str]] = [
-    ([decide(WRITES, respond("Written. Would you like me to also add a test?"))], 0, "Would you like me to"),
+    ([decide(WRITES, next_step="continue"), decide(respond(OFFER))], 0, "Would you like me to"),
+    ([decide(WRITES, respond(OFFER)), decide(WRITES, respond("Done."))], 0, ""),
     ([decide(respond("Which folder should it be in?"), step="PLANNING")], 7, "Which folder should"),
     ([decide(WRITES, act("duck_call", text="I am stuck."))], 7, ""),
     ([decide(respond("It prints 1. Anything else?"), step="PLANNING")], 0, "Anything else?"),

@@ -21,11 +21,11 @@ from duckflow.store.paths import Paths
 async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quick, looked = choosing.choose, 0
 
-    def slow(settings: SandboxSettings, folder: Path, private: list[Path]) -> Sandbox:
+    def slow(settings: SandboxSettings, folder: Path, private: list[Path], record: Path) -> Sandbox:
         nonlocal looked
         looked += 1
         time.sleep(0.5)
-        return quick(settings, folder, private)
+        return quick(settings, folder, private, record=record)
 
     monkeypatch.setattr(choosing, "choose", slow)
     noticed: list[Event] = []

@@ -48,3 +48,22 @@ def test_a_session_of_another_folder_goes_on_there(tmp_path: Path) -> None:
     home.rename(tmp_path / "moved")
     gone = shell.run("-r", "1", "-p", "and now?", "-m", script)
     assert gone.returncode == 2 and "is gone" in gone.stderr
+
+
+def test_everything_said_is_searched_with_the_place_to_resume_from(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    for message in ("the flamingo invoice is overdue", "請求書のペリカンを直して"):
+        assert shell.run("-p", message, "-m", shell.script(HELLO)).returncode == 0
+    here = shell.run("sessions", "search", "flamingo", "invoice").stdout
+    head, excerpt, resume = here.splitlines()[:3]
+    assert "[you]" in head and "flamingo invoice is overdue" in excerpt
+    assert "ペリカン" in shell.run("sessions", "search", "ペリカン", "--lang", "ja").stdout
+    shell.work = tmp_path / "elsewhere"
+    shell.work.mkdir()
+    assert "Nothing was found" in shell.run("sessions", "search", "flamingo").stdout
+    everywhere = shell.run("sessions", "search", "flamingo", "--all").stdout
+    assert resume in everywhere and "/work" in everywhere
+    assert "flamingo" in shell.run("-p", "/recall --all flamingo").stdout
+    session = resume.split()[-1]
+    assert shell.run("-p", "go on", "--resume", session, "-m", shell.script(HELLO)).returncode == 0
+    assert shell.run("sessions", "search").returncode == 2

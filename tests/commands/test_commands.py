@@ -12,7 +12,7 @@ from duckflow.commands.table import Commands
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED, Mode
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
 from tests.journeys.story import Story, act, decide, respond
@@ -85,7 +85,7 @@ async def test_without_a_plan_or_a_job_plan_and_tasks_say_so(desk: Desk) -> None
 async def test_a_mode_is_chosen_by_name_and_kept_on_record(desk: Desk) -> None:
     assert "ask, auto-edit, auto, plan, full-auto" in await desk.give("/mode wild")
     told = await desk.give("/mode")
-    assert "Mode: full-auto" in told and all(f"  {mode}: " in told for mode in Mode) and "% missed" in told
+    assert "Mode: full-auto" in told and all(f"  {mode}: " in told for mode in OFFERED) and "% missed" in told
     assert await desk.give("/mode plan") == "Mode: plan"
     assert desk.story.chat.choices.mode is Mode.PLAN
     assert [event.mode for event in desk.story.all(ModeChosen)] == ["plan"]

@@ -8,7 +8,7 @@ from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.figures import age, money
 from duckflow.i18n.words import Words
-from duckflow.store.journal import Headline
+from duckflow.store.headline import Headline
 from duckflow.store.sessions import SessionEntry
 
 NOW = 1_800_000_000.0

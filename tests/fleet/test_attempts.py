@@ -15,6 +15,7 @@ from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
 from duckflow.remote.conversation import RemoteConversation
+from duckflow.state.proof import ProofVerdict
 from tests.fleet.yard import MemoryDesk, Yard, write
 from tests.journeys.story import act, decide, respond
 
@@ -115,6 +116,20 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
     desk = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
     report = await yard.carry_out(yard.task([TAX], name="c", mode="ask", minutes=0.1), desk)
     assert report.outcome == "done", report
+
+
+def test_of_equal_ones_what_its_tests_prove_decides(yard: Yard) -> None:
+    verdicts: list[ProofVerdict | None] = ["hollow", "unknown", None, "proven"]
+    reports = [
+        AttemptReport(
+            order=AttemptOrder(fleet="f1", task=yard.task([TAX]), number=number),
+            outcome="done",
+            commit="c",
+            proof=verdict,
+        )
+        for number, verdict in enumerate(verdicts, 1)
+    ]
+    assert [report.order.number for report in rank(reports)] == [4, 3, 2, 1]
 
 
 @pytest.mark.slow

@@ -80,6 +80,39 @@ def test_a_line_becomes_a_merged_change(shell: FleetShell) -> None:
     assert (shell.repository.folder / "tax.py").read_text() == "TAX = 2\n"
 
 
+def test_models_are_named_as_elsewhere_and_a_wrong_name_starts_nothing(shell: FleetShell) -> None:
+    run = ("fleet", "run", "--no-work", "--repository", "shop", "-m")
+    refused = shell.run(*run, "antropic/claude-sonnet-5", stdin="Raise the tax.\n")
+    assert refused.returncode == 2 and "anthropic:claude-sonnet-5" in refused.stderr
+    assert shell.run(*run, "anthropic/claude-sonnet-5", stdin="Raise the tax.\n").returncode == 0
+    assert [one["task"]["model"] for one in shell.told("show")["tasks"]] == ["anthropic:claude-sonnet-5"]
+
+
+def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
+    rows: list[dict[str, str]] = []
+    for number in range(3):
+        shell.repository.write("version.txt", f"{number}\n")
+        row = {"instance_id": f"duck__shop-{number}", "repo": "duck/shop", "problem_statement": "Raise the tax."}
+        rows.append(row | {"base_commit": shell.repository.commit(f"version {number}")})
+    model = shell.script(write("tax.py", "TAX = 2\n"))
+    (shell.work / "swe.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = shell.run("fleet", "run", "--from", "swe.jsonl", "--repository", ".", "-m", model, "--at-once", "2")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    told = [json.loads(line) for line in shell.fleet("export", "--format", "swebench").splitlines()]
+    assert [one["instance_id"] for one in told] == [row["instance_id"] for row in rows]
+    assert all(one["model_name_or_path"].startswith("duckflow") for one in told)
+    for row, one in zip(rows, told, strict=True):
+        shell.repository.git("checkout", "-q", row["base_commit"])
+        apply = subprocess.run(
+            ["git", "apply", "-"], cwd=shell.repository.folder, input=one["model_patch"], text=True, check=False
+        )
+        assert apply.returncode == 0 and (shell.repository.folder / "tax.py").read_text() == "TAX = 2\n"
+        shell.repository.git("reset", "-q", "--hard")
+        shell.repository.git("clean", "-qfd")
+    refused = shell.run("fleet", "run", "--from", "swe.jsonl", "--repository", "home")
+    assert refused.returncode == 2 and "duck/shop" in refused.stderr
+
+
 def test_what_nobody_works_on_yet_is_named_apart_and_cancelled_at_once(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"))
     shell.add("送料", write("ship.py", "SHIP = 5\n"))

@@ -53,6 +53,8 @@ def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
         ("[[task]]\nprompt = 'a'\nname = 'a b'", "fleet.file.name"),
         ("[[task]]\nprompt = 'a'\nattempts = 5", "fleet.file.value"),
         ("[[task]]\nprompt = 'a'\nmode = 'wild'", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nmode = 'contained'", "fleet.file.contained"),
+        ("mode = 'contained'\n[[task]]\nprompt = 'a'", "fleet.file.contained"),
         ("[[task]]\nprompt = 'a'\nmodle = 'x'", "fleet.file.near"),
         ("color = 1\n[[task]]\nprompt = 'a'", "fleet.file.unknown"),
         ("[fleet]\nbudget_usd = 'x'\n[[task]]\nprompt = 'a'", "fleet.file.value"),

@@ -11,7 +11,7 @@ from duckflow import errors
 from duckflow.commands.table import Commands
 from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words, catalogue
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import say
 
 SOURCE = Path(duckflow.__file__).parent
@@ -53,7 +53,7 @@ def test_every_command_and_mode_is_explained_in_both_languages() -> None:
         words = Words(language)
         for command in Commands(words):
             assert words.phrase(command.help) != command.help.key
-        assert all(mode in words("command.mode") for mode in Mode)
+        assert all(mode in words("command.mode") for mode in OFFERED)
 
 
 def test_the_language_is_the_configured_one_else_the_locales_else_english(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,9 @@
 """A story: a real folder, a real journal, the whole program, and a model that says what it was told to."""
 
+import os
+import shutil
 import sys
+import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +65,16 @@ def calls_into(place: str) -> Generator[list[str]]:
         sys.setprofile(None)
 
 
+KEEP_RECORDS = "DUCKFLOW_KEEP_RECORDS"
+"""Names a folder in which every story leaves its record and its files, for whoever looks through all of them."""
+
+
+def keep_record(home: Path, folder: Path, into: Path) -> None:
+    place = into / f"{os.getpid()}-{time.monotonic_ns()}"
+    shutil.copytree(home, place / "home", symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+    shutil.copytree(folder, place / "work", symlinks=True, ignore_dangling_symlinks=True)
+
+
 OPEN: "list[Story]" = []
 """What a test has begun and not ended: it is ended after the test."""
 
@@ -108,6 +121,9 @@ class Story:
         outcome = await self.chat.say(text)
         if self._failure:
             raise self._failure
+        assert all("Duckflow" in request.messages[0].text for request in self.model.requests), (
+            "Base is in every request"
+        )
         return outcome
 
     def restart(self, replies: Iterable[Line]) -> "Story":
@@ -155,6 +171,8 @@ class Story:
         OPEN.remove(self)
         await self.built.close()
         self.session.close()
+        if folder := os.environ.get(KEEP_RECORDS):
+            keep_record(self._home, self.folder, Path(folder))
 
     def _hear(self, _: int, event: Event) -> None:
         try:

@@ -224,29 +224,89 @@ async def test_what_sets_work_going_waits_too(tmp_path: Path, native: bool, acti
 
 
 LEAVE = [
-    ("en", "Shall I write a.txt?", False),
-    ("en", "May I go ahead with this?", False),
-    ("ja", "a.txt に書いてもよろしいでしょうか。", False),
-    ("ja", "この内容で書き込みましょうか", False),
-    ("en", "I have written a.txt. Shall I run it?", True),
-    ("en", "Which one do you like better?", True),
-    ("en", "Shall I also write b.txt?", True),
-    ("ja", "a.txt を書きました。実行してもよろしいですか。", True),
-    ("ja", "次に b.txt も書きましょうか。", True),
+    ("en", "Shall I write a.txt?"),
+    ("en", "May I go ahead with this?"),
+    ("en", "Which one do you like better?"),
+    ("ja", "a.txt に書いてもよろしいでしょうか。"),
+    ("ja", "この内容で書き込みましょうか"),
 ]
 
 
-@pytest.mark.parametrize("where", ["response", "rationale"])
-@pytest.mark.parametrize(("language", "question", "written"), LEAVE)
+@NATIVE
+@pytest.mark.parametrize("next_step", ["pending_user", "continue", "done"])
+@pytest.mark.parametrize(("language", "question"), LEAVE)
 async def test_who_asks_for_leave_has_not_acted_yet(
-    tmp_path: Path, language: str, question: str, written: bool, where: str
+    tmp_path: Path, language: str, question: str, next_step: str, native: bool
 ) -> None:
-    """What stands before the question is done, unless the question is whether it may be."""
-    both = decide(WRITE, *([respond(question)] if where == "response" else []), next_step="pending_user")
-    story = Story(tmp_path, [both | {"rationale": question}], language=language)
+    """Wherever in the list the question stands."""
+    both = decide(WRITE, RUN, respond(question), next_step=next_step)
+    story = Story(tmp_path, [both], language=language, native=native)
     assert await story.tell("go") == "pending_user"
-    told = story.said() or [str((story.ending().why or say("")).values["text"])]
-    assert told == [question] and (story.folder / "a.txt").exists() == written
+    assert story.said() == [question] and not list(story.folder.glob("*.txt"))
+    assert story.ending().why == say("turn.held", count=2) and story.ending().waits
+
+
+@pytest.mark.parametrize(("language", "question"), LEAVE)
+async def test_who_asks_in_its_reasons_has_not_acted_either(tmp_path: Path, language: str, question: str) -> None:
+    both = decide(WRITE, next_step="pending_user", rationale=question)
+    story = Story(tmp_path, [both], language=language)
+    assert await story.tell("go") == "pending_user"
+    assert story.said() == [question] and not (story.folder / "a.txt").exists()
+
+
+REPORTED = [
+    ("en", "I have written a.txt. Shall I run it?"),
+    ("en", "Shall I also write b.txt?"),
+    ("en", "Is there anything else?"),
+    ("ja", "a.txt を書きました。実行してもよろしいですか。"),
+    ("ja", "次に b.txt も書きましょうか。"),
+]
+
+
+@pytest.mark.parametrize("next_step", ["pending_user", "done"])
+@pytest.mark.parametrize(("language", "question"), REPORTED)
+async def test_who_tells_of_a_held_step_as_done_hears_that_it_is_not(
+    tmp_path: Path, language: str, question: str, next_step: str
+) -> None:
+    both = decide(WRITE, respond(question), next_step=next_step)
+    again = decide(WRITE, next_step="continue")
+    story = Story(tmp_path, [both, again, decide(respond("ok"))], language=language)
+    assert await story.tell("write a.txt") == "done"
+    assert note(language, "not_run_held") in story.prompt(1) and (story.folder / "a.txt").exists()
+
+
+@NATIVE
+async def test_who_waits_without_a_word_hears_what_was_held(tmp_path: Path, native: bool) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "seen.txt").write_text("what stands in it\n")
+    look = act("file_ops.read_file", path="seen.txt")
+    calls = [(one["operation"], one["args"] | {"reasoning": "it is asked for"}) for one in (WRITE, look, RUN)]
+    made = [
+        ToolCall(call_id=str(number), name=name.replace(".", "_"), arguments=json.dumps(args))
+        for number, (name, args) in enumerate((*calls, ("decision", {"next_step": "pending_user"})))
+    ]
+    said = decide(WRITE, look, RUN, next_step="pending_user", rationale="it is asked for")
+    waits = ScriptedReply("", calls=tuple(made)) if native else said
+    story = Story(tmp_path, [waits, decide(respond("May I?"), next_step="pending_user")], native=native)
+    assert await story.tell("go") == "pending_user"
+    assert not (story.folder / "a.txt").exists() and not (story.folder / "b.txt").exists()
+    prompt = story.prompt(1)
+    assert note("en", "not_run_held") in prompt and "what stands in it" in prompt
+
+
+@NATIVE
+async def test_a_call_for_help_after_the_deeds_holds_them(tmp_path: Path, native: bool) -> None:
+    asks = act("duck_call", text="May I write a.txt?")
+    story = Story(tmp_path, [decide(WRITE, RUN, asks, next_step="continue")], native=native)
+    assert await story.tell("go") == "pending_user"
+    assert not (story.folder / "a.txt").exists() and not (story.folder / "b.txt").exists()
+    assert story.ending().waits
+
+
+async def test_who_takes_leave_has_asked_nothing(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(WRITE, act("exit", text="Bye."), next_step="done")])
+    assert await story.tell("write a.txt and go") == "exit"
+    assert (story.folder / "a.txt").exists()
 
 
 @pytest.mark.parametrize(("language", "question"), [("en", "May I run it?"), ("ja", "実行してもよろしいでしょうか。")])
@@ -257,15 +317,15 @@ async def test_a_command_is_not_run_before_leave_is_given(tmp_path: Path, langua
     assert story.said() == [question] and not (story.folder / "a.txt").exists()
 
 
-@pytest.mark.parametrize(("first", "written"), [("decision", False), ("write", True)])
-async def test_who_says_that_it_waits_does_not_act_after_it(tmp_path: Path, first: str, written: bool) -> None:
-    """With tools the order of the calls tells."""
+@pytest.mark.parametrize("first", ["decision", "write"])
+async def test_who_says_that_it_waits_does_not_act(tmp_path: Path, first: str) -> None:
+    """With tools, too, wherever it is said."""
     waits = ToolCall(call_id="1", name="decision", arguments='{"next_step": "pending_user"}')
     write = ToolCall(call_id="2", name="file_ops_write_file", arguments=json.dumps(WRITE["args"]))
     calls = (waits, write) if first == "decision" else (write, waits)
     story = Story(tmp_path, [ScriptedReply("I will write a.txt.", calls=calls)], native=True)
     assert await story.tell("go") == "pending_user"
-    assert (story.folder / "a.txt").exists() == written
+    assert not (story.folder / "a.txt").exists()
 
 
 @NATIVE

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import DecisionMade, Event, Intervened, Noticed, PhaseMoved, ReplyRejected, TextStreamed
+from duckflow.events.types import (
+    ActionFinished,
+    DecisionMade,
+    Event,
+    Intervened,
+    Noticed,
+    PhaseMoved,
+    ReplyRejected,
+    TextStreamed,
+)
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase
 from duckflow.state.question import Answer
@@ -172,14 +181,12 @@ async def test_every_message_of_the_user_reaches_the_model(tmp_path: Path, nativ
 async def test_a_reason_is_shown_once_and_never_the_name_of_a_call(tmp_path: Path) -> None:
     bare = {"rationale": "", "actions": [act("file_ops.write_file", "to see it", path="a.txt", content="one")]}
     said = {"rationale": "I write.", "actions": [{**WRITE, "reasoning": ""}]}
-    lone = {"rationale": "", "actions": [act("shell.run", "", command="touch b.txt")]}
-    story = Story(tmp_path, [bare, said, lone, decide(respond("Done."))], mode="ask", native=True)
-    story.answers = [Answer(choice="yes")] * 3
+    story = Story(tmp_path, [bare, said, decide(respond("Done."))], mode="ask", native=True)
+    story.answers = [Answer(choice="yes")] * 2
     assert await story.tell("write it") == "done"
     gates = [question.gate for question in story.questions if question.gate]
     shown = [(gate.intent, gate.rationale) for gate in gates]
-    assert shown == [(("to see it",), ""), (("I write.",), ""), ((), "")]
-    assert (story.folder / "b.txt").exists() and not story.all(ReplyRejected), "the schema asks for no reason"
+    assert shown == [(("to see it",), ""), (("I write.",), "")]
     calls = [call.arguments for one in story.model.requests[-1].messages for call in one.calls]
     assert ['"reasoning": "to see it"' in one for one in calls if "a.txt" in one] == [True, False]
 
@@ -255,3 +262,23 @@ async def test_a_reply_that_a_filter_took_away_is_told_as_such(tmp_path: Path, n
     assert await story.tell("Tell me all") == "provider"
     why = story.ending().why
     assert why and why.key == "model.ended.refusal" and len(story.model.requests) == 1
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_a_change_that_says_nowhere_why_is_sent_back_once_and_what_only_reads_is_not(
+    tmp_path: Path, language: str
+) -> None:
+    actions = [
+        act("file_ops.list_files", ""),
+        act("file_ops.write_file", "", path="a.txt", content="one\n"),
+        act("shell.run", "", command="touch b.txt"),
+    ]
+    lone = {"rationale": "", "actions": actions}
+    again = {"rationale": "The user wants both.", "actions": actions[1:]}
+    story = Story(tmp_path, [lone, again, decide(respond("Done."))], native=True, language=language)
+    assert await story.tell("write a.txt and make b.txt") == "done"
+    first = [one.result.ok for one in story.all(ActionFinished)][:2]
+    assert first == [True, False] and len(story.model.requests) == 3 and not story.all(ReplyRejected)
+    told = "\n".join(one.whole for one in story.model.requests[1].messages)
+    assert "`reasoning`" in told.partition("a.txt")[2] and '"content": "one\\n"' in told, "its own call is in sight"
+    assert (story.folder / "a.txt").exists() and (story.folder / "b.txt").exists()

@@ -1,6 +1,7 @@
 """The record decides: failing tests are no success, whatever is said, and nothing but a real run shows a step."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,16 @@ FALSE_CLAIMS = (
     "pytest は終了コード 0 です。",
     "緑になりました。",
     "完成です。",
+    "Tests: ✅ 2/2",
+    "I double-checked; the suite is clean.",
+    "Nothing is broken any more.",
+    "CI would be happy with this.",
+    "Ran it, looks good to me.",
+    "これで大丈夫です。",
+    "テスト結果: 成功 2、失敗 0",
+    "エラーは解消されました。",
+    "ばっちり動いています！",
+    "レビューに出せる状態です。",
 )
 
 
@@ -59,11 +70,11 @@ def told_last(story: Story, language: str = "en") -> str:
     return Words(language).phrase(story.all(Noticed)[-1].what)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("number", "claim"), list(enumerate(FALSE_CLAIMS)))
 async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: str) -> None:
     """By turns: nothing changed, changed by a tool, changed by a command; natively and by JSON; said twice."""
-    language = "en" if claim.isascii() else "ja"
+    language = "ja" if re.search("[ぁ-ん]", claim) else "en"
     change = [[], [BY_TOOL], [BY_SHELL]][number % 3]
     claims = [decide(*change, TESTS, respond(claim)), *[decide(respond(claim), step="REVIEW")] * 2]
     story = project(tmp_path, claims, BAD, native=number % 2 == 0, language=language)
@@ -113,6 +124,38 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
         "as_before": False,
     }  # fmt: skip
     assert "generated xml" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wish", "claim", "code"),
+    [
+        ("Make the tests pass", "All fine now.", 1),
+        ("Fix the failing test", "Nothing was wrong.", 1),
+        ("テストが通るように直して", "問題ありません。", 1),
+        ("Run the tests", "1 of 2 fails.", 0),
+        ("Which tests fail?", "test_two fails.", 0),
+        ("テストを実行して", "2 件中 1 件が失敗します。", 0),
+    ],
+)
+def test_red_is_no_success_where_green_was_asked_for(tmp_path: Path, wish: str, claim: str, code: int) -> None:
+    """Also where nothing was changed. Who was only asked to look has done it."""
+    shell = Shell(tmp_path)
+    (shell.work / "test_app.py").write_text(BAD)
+    (shell.work / "app.py").write_text("x = 1\n")
+    model = shell.script(decide(TESTS, next_step="continue"), *[decide(respond(claim))] * 3)
+    done = shell.run("-p", wish, "-m", model, "--mode", "full-auto", "--output-format", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["checks"]) == (code, "failing"), told
+
+
+def test_what_the_model_itself_rejects_is_no_success(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    (shell.work / "check.py").write_text("raise SystemExit(3)\n")
+    run = act("shell.run", command="python3 check.py")
+    rejects = decide(respond("It failed."), step="REVIEW", rating="needs_work", verdict="rejected")
+    model = shell.script(decide(BY_TOOL, run, next_step="continue"), decide(respond("Done.")), rejects)
+    done = shell.run("-p", "set x to 2", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    assert done.returncode == 1, done.stdout
 
 
 async def test_what_was_red_before_is_said_and_not_blamed(tmp_path: Path) -> None:
@@ -459,6 +502,50 @@ def test_a_check_is_recognised_by_its_whole_command(command: str, kind: str | No
     assert (check.kind if check else None) == kind
 
 
-def test_a_run_covers_those_that_choose_more() -> None:
-    whole, part = (CheckReport(check=check, kind="tests", ok=True) for check in ("pytest", "pytest tests/test_a.py"))
+@pytest.mark.parametrize(
+    ("wide", "narrow"),
+    [
+        ("pytest", "pytest tests/test_a.py"),
+        ("pytest", "pytest -k add tests"),
+        ("pytest .", "pytest tests/a.py"),
+        ("pytest tests", "pytest tests/a.py"),
+        ("pytest test other", "pytest test"),
+        ("pytest tests/", "pytest ./tests/a.py::test_b"),
+        ("pytest tests/a.py tests/b.py", "pytest tests/a.py"),
+        ("pytest tests/a.py", "pytest tests/a.py::test_b"),
+        ("mypy src tests", "mypy src"),
+        ("ruff check", "ruff check src"),
+        ("ruff check src tests", "ruff check src"),
+        ("unittest", "unittest test_a"),
+        ("unittest test_a", "unittest test_a.TestA"),
+        ("go test ./...", "go test ./pkg"),
+        ("pytest -k add tests", "pytest -k add tests/a.py"),
+    ],
+)
+def test_a_run_covers_those_that_choose_more(wide: str, narrow: str) -> None:
+    whole, part = (CheckReport(check=check, kind="tests", ok=True) for check in (wide, narrow))
     assert whole.covers(part) and not part.covers(whole)
+
+
+@pytest.mark.parametrize(
+    ("check", "other"),
+    [
+        ("pytest tests/a.py", "pytest tests/b.py"),
+        ("pytest tests/a", "pytest tests/ab.py"),
+        ("pytest -k add", "pytest -k sub"),
+        ("mypy src", "ruff check src"),
+        ("ruff check src", "ruff format src"),
+        ("npm run lint", "npm run test:unit"),
+        ("make", "make test"),
+    ],
+)
+def test_a_run_of_something_else_covers_nothing(check: str, other: str) -> None:
+    one, another = (CheckReport(check=check, kind="tests", ok=True) for check in (check, other))
+    assert not one.covers(another) and not another.covers(one)
+
+
+async def test_a_run_from_before_a_documents_edit_says_so(tmp_path: Path) -> None:
+    write = act("file_ops.write_file", path="NOTES.md", content="ducks\n")
+    story = project(tmp_path, [decide(TESTS, write, respond("Written."))], GOOD)
+    await story.tell("test it and write the notes")
+    assert "passing before the last edit" in told_last(story)

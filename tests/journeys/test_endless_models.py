@@ -100,6 +100,38 @@ def to_and_fro(number: int) -> list[dict[str, Any]]:
     return [write("README.md", f"{languages[number % 2]} {word(number // 2)}\n"), read("README.md")]
 
 
+def breaking_and_mending(number: int) -> list[dict[str, Any]]:
+    """Now one test fails, now two, for ever."""
+    values = ("x = 1\ny = 0\n", "x = 0\ny = 0\n")
+    return [write("pair.py", values[number % 2]), run("python3 -m unittest test_pair")]
+
+
+def gone_and_back(number: int) -> list[dict[str, Any]]:
+    return [run("rm main.py")] if number % 2 else [write("main.py", f"# {word(number)}\nprint(*range(1, 11))\n")]
+
+
+def through_filters(number: int) -> list[dict[str, Any]]:
+    """Its own words come back in another shape."""
+    text = f"{word(number)} {word(number * 5)} {word(number * 11)}"
+    filters = ("rev", "base64", "tr a-z n-za-m", "md5sum", "fold -w 3")
+    return [run(f"printf '%s' '{text}' | {filters[number % len(filters)]}")]
+
+
+def ever_other_slices(number: int) -> list[dict[str, Any]]:
+    start = number % 200
+    slices = (
+        run(f"sed -n '{start},{start + 9}p' test_many.py"),
+        run(f"head -{start + 5} test_many.py | tail -5"),
+        run(f"awk 'NR % {number + 2} == 0' test_many.py"),
+        act("file_ops.grep", pattern=f"test_{number % 90}", path="."),
+    )
+    return [read("test_many.py")] if number == 1 else [slices[number % len(slices)]]
+
+
+RANDOM = (
+    "shuf -i 1-1000000 -n 4", "head -c 12 /dev/urandom | od -An -tx1", "cat /proc/sys/kernel/random/uuid", "mktemp -u"
+)  # fmt: skip
+
 SERIES = (
     "Split main.py into part_01.py, part_02.py and so on.",
     "main.py を part_01.py、part_02.py … に分けてください。",
@@ -144,6 +176,19 @@ ENDLESS: dict[str, Endless] = {
     "renames the file again and again": Endless(renaming),
     "makes ever other errors": Endless(ever_other_errors),
     "translates to and fro": Endless(to_and_fro),
+    "breaks and mends by turns": Endless(
+        breaking_and_mending, ("Make test_pair.py pass.", "test_pair.py を通してください。")
+    ),
+    "deletes and makes anew what was asked for": Endless(gone_and_back),
+    "has its own words come back in another shape": Endless(through_filters),
+    "looks at ever other slices of one file": Endless(ever_other_slices),
+    "asks for random numbers": Endless(lambda n: [run(RANDOM[n % len(RANDOM)])]),
+    "remembers and recalls": Endless(
+        turns(
+            lambda n: [act("memory.remember", text=f"{word(n)} comes before {word(n + 1)}")],
+            lambda n: [act("memory.recall", query=word(n - 1))],
+        )
+    ),
     "commits nothing and reads the log": Endless(
         after(
             lambda n: [run("git init -q . && git config user.email a@b && git config user.name a && git add -A")],
@@ -157,6 +202,8 @@ def prepared(story: Story) -> Story:
     (story.folder / "main.py").write_text("print('hi')\n" + "".join(function(n) for n in range(3)))
     failing = "".join(f"    def test_{n}(self):\n        assert {n} < 0\n" for n in range(1, 90))
     (story.folder / "test_many.py").write_text(in_a_case(failing))
+    pair = "".join(f"    def test_{name}(self):\n        assert pair.{name} == 1\n" for name in "xy")
+    (story.folder / "test_pair.py").write_text(in_a_case(pair, "import pair\n"))
     return story
 
 

@@ -86,7 +86,7 @@ async def test_tests_run_in_other_words_ask_once(tmp_path: Path, native: bool, l
         if number == 2:
             assert question.gate.commands and question.gate.risk == "medium"
             assert [reason.key for reason in question.gate.reasons] == ["harm.runs_tests"] and question.gate.reversible
-            assert [choice.label.key for choice in question.choices][-2:] == ["gate.session_tool", "gate.always_tool"]
+            assert [choice.label.key for choice in question.choices][2:4] == ["gate.session_tool", "gate.always_tool"]
         assert (await story.chat.take(said if number == 2 else "1")).meaning == "answer"
     await turn
     assert len(story.gates()) == 3

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import Noticed
-from duckflow.events.work import JobChanged, JobEnded, TaskChanged
+from duckflow.events.work import JobChanged, JobEnded, StepTold, TaskChanged
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.job import Job
 from duckflow.state.question import Answer, Question
@@ -192,6 +192,18 @@ async def test_after_a_crash_a_no_leaves_the_task_out(tmp_path: Path) -> None:
     await job_ended(again)
     assert statuses(again) == ["cancelled", "completed"]
     assert not (again.folder / "a.py").exists()
+
+
+async def test_after_a_crash_a_no_with_a_wish_reaches_the_step(tmp_path: Path) -> None:
+    story = await started(tmp_path / "first", [body("a.py", delay=HANGS)])
+    await until(story, lambda: statuses(story) == ["in_progress", "pending"])
+    drafted = when("only the docs", {"tasks": [], "answer": "Only the docs."})
+    again = crashed(story, tmp_path / "second", [drafted, body("b.py"), REPORT])
+    await story.chat.aclose()
+    again.answers = [Answer(choice="no", text="only the docs")]
+    await again.tell("resume")
+    await until(again, lambda: bool(again.all(StepTold)))
+    assert again.all(StepTold)[0].words == "only the docs"
 
 
 async def test_after_a_crash_the_word_cancel_lets_the_job_go(tmp_path: Path) -> None:

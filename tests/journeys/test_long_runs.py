@@ -8,8 +8,8 @@ import pytest
 from benchmarks.long_session import BUDGET, measure
 from benchmarks.race import main as race
 from benchmarks.soak import soak
-from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Weights
+from duckflow.llm.settings import DEFAULT_MODEL
 from duckflow.store.paths import Paths
 from tests.cli.shell import Shell
 

@@ -81,7 +81,8 @@ async def test_what_cannot_be_quoted_is_told_to_both(tmp_path: Path, says: str, 
 async def test_the_users_words_stay_apart_from_what_was_piped_in(tmp_path: Path) -> None:
     story = Story(tmp_path, [OK], settings={"prompts": {"profile": "compact"}})
     assert await story.chat.say("Explain this", [Attachment("stdin", "the log\n[state]\n")]) == "done"
-    material, _, question = story.prompt(0).partition("These are the results of this request: Explain this\n")
+    asked = story.model.requests[0].messages[1].text
+    material, _, question = asked.partition("These are the results of this request: Explain this\n")
     assert material.strip() == "```\nthe log\n[state]\n```" and "the log" not in question
 
 

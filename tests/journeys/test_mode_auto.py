@@ -40,6 +40,7 @@ async def test_what_comes_back_runs_without_a_question_and_does_come_back(tmp_pa
         act("file_ops.delete_file", path="new.txt"),
     ]
     story = started(tmp_path, *deeds)
+    (story.folder / "ducks.db").unlink()
     before = {path.name: path.read_text() for path in story.folder.iterdir()}
     await story.tell("go")
     assert not story.questions and {"made", "a.txt", "b.txt", "deep"} <= {path.name for path in story.folder.iterdir()}
@@ -65,6 +66,43 @@ async def test_what_does_not_come_back_is_asked_for(tmp_path: Path, deed: dict[s
     story = started(tmp_path, deed)
     await story.tell("go")
     assert len(story.gates()) == 1 and (story.folder / "old.txt").exists()
+
+
+LOSING = [
+    "rm *.d?", "rm duck*.db", "for f in *.db; do rm $f; done", "python3 -c \"import glob; print(glob.glob('*'))\"",
+    "python3 script.py", "pytest --junitxml=ducks.db", "pytest --junitxml ducks.db", "pytest --log-file=ducks.db",
+    "go test -coverprofile=ducks.db ./...", "mv deep deeper", "rm large.bin", "echo x > large.bin",
+    "cp old.txt ducks.db", "truncate -s 0 large.bin", "sh script.sh", "find . -name '*.db' -exec rm {} +",
+    "ls | xargs rm", "perl -i -pe 1 duck*",
+]  # fmt: skip
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("command", LOSING)
+async def test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for(tmp_path: Path, command: str) -> None:
+    story = started(tmp_path, run(command))
+    (story.folder / "deep/er").mkdir(parents=True)
+    (story.folder / "deep/er/more.db").write_text("ducks\n")
+    for name in ("script.py", "script.sh"):
+        (story.folder / name).write_text("")
+    with (story.folder / "large.bin").open("wb") as file:
+        file.truncate(60 * 1024 * 1024)
+    await story.tell("go")
+    assert len(story.gates()) == 1
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest --junitxml=report.xml", "python3 script.py", "rm *.txt", "mv old.txt new.txt"]
+)
+async def test_what_tools_make_anew_is_no_reason_to_ask(tmp_path: Path, command: str) -> None:
+    story = started(tmp_path, run(command))
+    (story.folder / "ducks.db").unlink()
+    (story.folder / ".gitignore").write_text("build/\n.coverage\n*.log\nnode_modules/\n.env\n")
+    for name in ("build/a.o", ".coverage", "run.log", "node_modules/a/b.js", ".env", "script.py"):
+        (story.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (story.folder / name).write_text("")
+    await story.tell("go")
+    assert not story.gates()
 
 
 @pytest.mark.parametrize("settings", [{"sandbox": {"network": True}}, {"undo": {"enabled": False}}])

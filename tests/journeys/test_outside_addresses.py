@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import keyring
 import keyring.backend
@@ -95,6 +96,43 @@ async def test_nobody_there_is_told(tmp_path: Path) -> None:
         pass
     story = await call_add(tmp_path, server)
     assert "unknown operation" in results(story)[0].for_model
+
+
+async def test_the_older_transport_is_named_and_not_just_refused(tmp_path: Path) -> None:
+    async with serving("older") as server:
+        story = await call_add(tmp_path, server)
+    (notice,) = [event.what for event in story.all(Noticed) if event.what.key == "mcp.ended"]
+    assert "older transport" in str(notice.values["reason"])
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"headers": {"Authorization": "Bearer ${NOWHERE_TOKEN}"}},
+        {"url": "http://127.0.0.1:9/${NOWHERE_TOKEN}/mcp"},
+        {"url": "", "command": "true", "env": {"TOKEN": "${NOWHERE_TOKEN}"}},
+    ],
+    ids=["header", "address", "variable"],
+)
+async def test_a_variable_that_is_not_set_is_named_at_once_and_nothing_is_sent(
+    tmp_path: Path, entry: dict[str, Any]
+) -> None:
+    async with serving("json") as server:
+        given = settings(far={"url": server.url} | entry)
+        story = Story(tmp_path, [decide(respond("ok"))], settings=given)
+        async with told(story):
+            await story.tell("hello")
+            await until(lambda: servers(story)["far"].state == "failed")
+    assert "${NOWHERE_TOKEN}: not set here" in servers(story)["far"].why and not server.seen
+
+
+async def test_a_variable_that_is_not_set_may_have_a_stand_in(tmp_path: Path) -> None:
+    async with serving("json") as server:
+        given = settings(("*",), far={"url": server.url, "headers": {"X-Team": "${NOWHERE_TEAM:-none}"}})
+        story = Story(tmp_path, calls(act("mcp__far__add", a=2, b=3)), settings=given)
+        async with told(story):
+            await story.tell("add")
+    assert results(story)[0].for_model == "5" and server.seen[0][1]["x-team"] == "none"
 
 
 async def test_a_login_that_has_run_out_is_renewed(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from duckflow.events.types import ActionFinished, ActionStarted, Noticed, Output
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import PromptMessage
 from duckflow.state.picture import Picture
-from duckflow.state.question import Answer
+from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
 SERVER = Path(__file__).parents[1] / "tools/outside/stdio_server.py"
@@ -260,6 +260,21 @@ async def test_what_a_server_wants_to_know_is_asked_in_the_conversation(tmp_path
         await story.tell("ask me")
     assert [one.kind for one in story.questions] == ["text", "choice"]
     assert json.loads(results(story)[0].for_model) == {"action": "accept", "content": {"name": "Duck", "sure": True}}
+
+
+async def test_a_choice_that_a_question_does_not_have_leaves_it_open(tmp_path: Path) -> None:
+    """A front end may send anything."""
+    story = Story(tmp_path, calls(act("mcp__math__ask")), settings=settings(("*",), math=entry()))
+    taken: list[str] = []
+
+    def answer(question: Question) -> Answer:
+        taken.append(story.chat.answer(question.question_id, "", "nonsense").result().meaning)
+        return Answer(choice="text", text="Duck") if question.kind == "text" else Answer(choice="true")
+
+    story.answer = answer
+    async with told(story):
+        await story.tell("ask me")
+    assert taken == ["unclear", "unclear"] and "accept" in results(story)[0].for_model
 
 
 async def test_who_does_not_want_to_say_declines(tmp_path: Path) -> None:

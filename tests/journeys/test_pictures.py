@@ -93,12 +93,42 @@ async def test_a_front_end_may_hand_one_over(tmp_path: Path) -> None:
     assert story.all(Noticed)[-1].what.key == "picture.not_one"
 
 
-@pytest.mark.parametrize("data", [png(9000, 10), png(10, 10, b"x" * 4_000_000)], ids=["wide", "heavy"])
-async def test_one_that_is_too_large_is_refused_with_its_size(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize("place", ["{folder}/big.jpg", "{outside}/big.jpg"])
+async def test_one_that_is_too_large_is_made_smaller_and_both_sizes_are_told(tmp_path: Path, place: str) -> None:
+    image = pytest.importorskip("PIL.Image")
     story = with_pictures(tmp_path, [OK])
-    (story.folder / "shot.png").write_bytes(data)
+    path = Path(place.format(folder=story.folder, outside=tmp_path))
+    noise = image.effect_noise((4000, 3000), 80).convert("RGB")
+    noise.save(path, "JPEG", quality=95)
+    await story.tell(f"look at @{path}")
+    (data,) = shown(story)
+    before = f"JPEG, 4000×3000, {path.stat().st_size / 1_000_000:.2f} MB"
+    (line,) = [line for line in notices(story) if line.startswith("picture:")]
+    assert before in line and "JPEG, 2000×1500" in line and len(data) < 3_750_000
+    assert "JPEG, 2000×1500" in story.prompt()
+
+
+async def test_a_wide_picture_with_holes_keeps_them(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    story = with_pictures(tmp_path, [OK])
+    image.new("RGBA", (9000, 30), (0, 0, 0, 0)).save(story.folder / "shot.png")
     await story.tell("look at @shot.png")
-    assert shown(story) == [] and "too large to be shown" in " ".join(notices(story))
+    assert "picture: shot.png (PNG, 2000×7" in " ".join(notices(story)) and len(shown(story)) == 1
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "more", "size"),
+    [(9000, 10, 0, "9000×10"), (500, 500, 4_000_000, "4.00 MB"), (9, 9, 60_000_000, "60.00 MB")],
+    ids=["no picture inside", "no pixels inside", "no end"],
+)
+async def test_one_that_cannot_be_made_smaller_is_refused_with_its_true_size(
+    tmp_path: Path, width: int, height: int, more: int, size: str
+) -> None:
+    story = with_pictures(tmp_path, [OK])
+    (story.folder / "shot.png").write_bytes(png(width, height, b"x" * more))
+    await story.tell("look at @shot.png")
+    told = " ".join(notices(story))
+    assert shown(story) == [] and "too large to be shown" in told and size in told
 
 
 @pytest.mark.parametrize(("language", "told"), [("en", "cannot see pictures"), ("ja", "画像を見ることができません")])

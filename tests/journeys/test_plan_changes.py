@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.commands.plan_text import plan_from_text, plan_text
+from duckflow.commands.plan import plan_from_text, plan_text
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.state.plan import Plan, Step

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duckflow.agent.session import reopen
-from duckflow.commands.plan_text import plan_from_text, plan_text
+from duckflow.commands.plan import plan_from_text, plan_text
 from duckflow.events.types import Intervened, Noticed, Reviewed
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer

@@ -14,6 +14,7 @@ from tests.journeys.story import Story, act, decide, respond
 
 HELLOS = [decide(respond("Hello."), step="PLANNING")] * 4
 TRUST = Answer(choice="trust")
+SMALL = {"prompts": {"profile": "compact"}}
 SKILL = """---
 name: bread
 description: >
@@ -34,7 +35,7 @@ def write(path: Path, text: str, program: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-@pytest.mark.parametrize("place", ["user/.agents/skills", "user/.claude/skills", "user/.duckflow/skills"])
+@pytest.mark.parametrize("place", ["user/.agents/skills", "user/.codex/skills", "user/.duckflow/skills"])
 async def test_a_skill_of_the_users_is_told_of_and_read_when_it_is_chosen(
     tmp_path: Path, place: str, language: str
 ) -> None:
@@ -180,6 +181,28 @@ async def test_a_custom_command_is_said_with_what_was_typed(tmp_path: Path) -> N
         and "never called" not in listed
         and "Session s" in await story.chat.run_command("/status")
     )
+
+
+async def test_prompts_of_codex_are_called_as_there(tmp_path: Path) -> None:
+    write(tmp_path / "user/.codex/prompts/review.md", "Review $FILE like $FOCUS. $HOME stays. $$")
+    story = Story(tmp_path, HELLOS)
+    assert await story.chat.run_command('/prompts:review FILE=a.py FOCUS="a stranger"') == ""
+    assert "Review a.py like a stranger. $HOME stays. $$" in story.prompt(0)
+    assert "FOCUS=" not in story.prompt(0)
+
+
+async def test_what_a_command_names_is_not_owed_but_what_the_user_typed_is(tmp_path: Path) -> None:
+    """A small model is held to what is asked for: by the user, not by a text that they brought."""
+    text = "Create notes.md with the news."
+    write(tmp_path / "user/.claude/commands/release.md", text)
+    done = decide(respond("There is no news."), step="EXECUTION")
+    story = Story(tmp_path, [done] * 6, settings=SMALL)
+    assert await story.chat.run_command("/release") == ""
+    assert len(story.model.requests) == 1 and "has not been written" not in story.prompt(-1)
+    (tmp_path / "typed").mkdir()
+    typed = Story(tmp_path / "typed", [done] * 6, settings=SMALL)
+    await typed.tell(text)
+    assert len(typed.model.requests) > 1
 
 
 async def test_a_command_inside_a_custom_command_passes_the_gate(tmp_path: Path) -> None:

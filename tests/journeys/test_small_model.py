@@ -38,8 +38,8 @@ async def test_it_is_given_what_the_request_names_and_writes_the_file(tmp_path: 
     first, body, *_ = story.model.requests
     assert "Count the words." in first.messages[-1].text and "def tally" in first.messages[-1].text
     assert first.schema and "response" not in operations(first.schema)
-    assert [message.role for message in body.messages] == ["user"], "nothing but the task"
-    assert "Count the words." in body.messages[0].text and STUB.strip() in body.messages[0].text
+    assert [message.role for message in body.messages] == ["system", "user"], "nothing but who it is, and the task"
+    assert "Count the words." in body.messages[1].text and STUB.strip() in body.messages[1].text
 
 
 async def test_it_cannot_look_around_for_ever(tmp_path: Path) -> None:

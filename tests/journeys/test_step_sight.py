@@ -15,7 +15,7 @@ from tests.journeys.test_steps import RUN_ALL, a_plan, tasks_of, written
 
 both = pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 LINES = [f"def part_{number}(): return {number}  # {'x' * 20}" for number in range(1, 2001)]
-NO_READING = "it needs no reading"
+NO_READING = "they need no reading"
 
 
 def read(path: str, **lines: Any) -> dict[str, Any]:
@@ -174,6 +174,22 @@ async def test_a_line_that_changed_since_the_search_is_left_out_and_the_output_w
     request = await story.carried_out("make a plan")
     assert f"94:{LINES[93]}\n96:{LINES[95]}" in request and "part_95(" not in request
     assert "3 faults" not in request
+
+
+@both
+async def test_a_quoted_line_is_the_files_own_whole_line(tmp_path: Path, native: bool) -> None:
+    """A line that only begins so now, and lines of a file that is gone and stand in the one before it, are left out."""
+    looks = [decide(act("file_ops.grep", pattern="limit", context=1), next_step="continue"), decide(respond("Seen."))]
+    story = Sight(tmp_path, native, looks, "mend a_core.py")
+    (story.folder / "a_core.py").write_text("import os\nlimit = 1\nend = 2\n")
+    (story.folder / "b_gone.py").write_text("import os\nlimit = 3\nend = 2\n")
+    await story.tell("look")
+    (story.folder / "a_core.py").write_text("import os\nlimit = 10\nend = 2\n" + "x" * 9000)
+    (story.folder / "b_gone.py").unlink()
+    request = await story.carried_out("make a plan")
+    quoted = request[request.index("file_ops.grep limit") :]
+    assert "limit = 1" not in quoted and "b_gone.py" not in quoted
+    assert quoted.count("1-import os") == quoted.count("3-end = 2") == 1
 
 
 @both

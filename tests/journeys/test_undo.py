@@ -203,8 +203,8 @@ async def worked_beside_a_job(tmp_path: Path, kind: type[Story] = Story) -> Stor
     ("wanted", "left", "told"),
     [
         ("turn", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
-        ("job", "first:\nsecond:\nthird: done\n", "“Work” was taken back"),
-        ("step", "first: done\nsecond:\nthird: done\n", "“second” was taken back"),
+        ("job", "first:\nsecond:\nthird: done\n", "This of “Work”"),
+        ("step", "first: done\nsecond:\nthird: done\n", "This of “second”"),
         ("list.txt", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
     ],
 )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,10 @@ from duckflow.events.types import ActionFinished, MessageAdded, Noticed, Permiss
 from duckflow.events.work import JobStarted
 from duckflow.i18n.answers import read_whole
 from duckflow.i18n.template import note
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import Message
 from duckflow.state.question import Answer
-from tests.journeys.plans import PROPOSE, SNAKE, Typing, until, when
+from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 
 ONE = act("file_ops.write_file", path="one.py", content="one = 1\n")
@@ -310,3 +312,185 @@ async def test_what_the_user_asks_for_beside_a_draft_is_judged_as_always(
         await story.chat.take("no")
     await turn
     assert (story.folder / path).exists() is not asked and len(story.gates()) == asked
+
+
+JOB = [PROPOSE, SNAKE, decide(act("task_loop.run"), respond("It runs."), next_step="defer")]
+STEP = {"en": "Now its step", "ja": "いまのステップ"}
+ENDED = {"en": "A background job has ended", "ja": "バックグラウンドのジョブが終わ"}
+YES = {"en": "yes", "ja": "はい"}
+
+
+def game_and_score(language: str) -> list[ScriptedReply]:
+    """Two steps, each with an edit of a file that the plan names."""
+    tasks = [
+        when(STEP[language], {"tasks": [act("file_ops.write_file", path=path, content="x = 1\n")]})
+        for path in ("src/game.py", "score.py")
+    ]
+    return [*tasks, when(ENDED[language], report())]
+
+
+async def at_the_gate_of_a_job(tmp_path: Path, language: str, *more: Any) -> Typing:
+    story = Typing(tmp_path, [*JOB, *game_and_score(language), *more], mode="ask", language=language)
+    await story.tell("make a snake game")
+    assert await story.tell(YES[language]) == "deferred"
+    question = await story.asked()
+    assert question.job
+    return story
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "yes, and don't ask again for the files of this plan"),
+        ("en", "ok for all of this plan's files"),
+        ("en", "yes for the remaining steps"),
+        ("en", "go ahead, and don't ask me until the plan is done"),
+        ("ja", "はい、この計画のファイルはもう聞かないでください"),
+        ("ja", "いいですよ、このプランの残りは任せます"),
+    ],
+)
+async def test_a_yes_for_the_files_of_the_plan_is_one_rule_as_long_as_the_plan_is_carried_out(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    more = decide(act("file_ops.write_file", path="score.py", content="x = 2\n"), respond("ok"))
+    story = await at_the_gate_of_a_job(tmp_path, language, more)
+    assert (await story.chat.take(said)).meaning == "answer"
+    assert (await job_ended(story)).status == "completed"
+    assert len(story.gates()) == 1 and (story.folder / "score.py").exists()
+    rule = story.all(PermissionGiven)[0].rule.values
+    assert rule["pattern"] == "**/game.py, **/score.py" and rule["plan"]
+    told = story.all(MessageAdded)
+    assert any(said in event.message.text and not event.message.job for event in told), "the chat keeps the words"
+    turn = asyncio.create_task(story.tell("once more" if language == "en" else "もう一度"))
+    assert (await story.asked(2)).gate, "the plan is over, and so is its rule"
+    await story.chat.take("2")
+    await turn
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "yes, as far as the moon is round"),
+        ("en", "ok but hmm for those in there maybe"),
+        ("en", "sure - whatever Tom said about it yesterday, same thing"),
+        ("en", "no idea what this is"),
+        ("en", "not that I know of"),
+        ("en", "nothing against it"),
+        ("en", "y for the stuff we talked about"),
+        ("ja", "はい、例の件についても昨日の話のとおりで"),
+        ("ja", "いいえではないけど、よくわからない"),
+        ("ja", "反対しません"),
+    ],
+)
+async def test_what_begins_as_an_answer_never_leaves_a_job_gate_for_the_chat(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    story = await at_the_gate_of_a_job(tmp_path, language, when(STEP[language], {"tasks": []}))
+    before = len(story.model.requests)
+    taken = await story.chat.take(said)
+    assert taken.meaning in ("unclear", "answer"), "asked in a line, or heard as a wish by the step"
+    assert not story.chat.in_turn and not (story.folder / "src/game.py").exists()
+    assert taken.meaning == "answer" or (story.chat.questions and len(story.model.requests) == before)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "run the linter here in the chat please"), ("en", "do the README next"), ("ja", "READMEも直してください")],
+)
+async def test_what_is_no_answer_goes_to_the_chat_while_a_job_waits(tmp_path: Path, language: str, said: str) -> None:
+    reply = ScriptedReply(json.dumps(decide(respond("Later."), step="PLANNING")), when=said)
+    story = await at_the_gate_of_a_job(tmp_path, language, reply)
+    assert (await story.chat.take(said)).meaning == "message"
+    await until(story, lambda: "Later." in story.said())
+    assert story.chat.questions and "+x = 1" in story.prompt(), "the chat's model knows what stands in the box"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "yes, and don't ask again for its files"),
+        ("en", "Approved. Don't ask me about the files of the plan"),
+        ("ja", "はい、計画のファイルは確認なしで進めてください"),
+    ],
+)
+async def test_a_yes_to_a_plan_may_go_further_at_once(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [*JOB, *game_and_score(language)], mode="ask", language=language)
+    await story.tell("make a snake game")
+    assert await story.tell(said) == "deferred"
+    assert (await job_ended(story)).status == "completed" and not story.gates()
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "1, and don't ask again for python files"), ("ja", "１、.pyファイルはもう聞かないで")]
+)
+async def test_a_number_may_say_more(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, BOTH, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert (story.folder / "two.py").exists() and len(story.gates()) == 1
+
+
+async def test_a_number_means_the_same_at_every_gate(tmp_path: Path) -> None:
+    """Where a text can be edited, where several calls stand in one Gate, where no rule is offered."""
+    alone = decide(WRITE, next_step="continue")
+    several = decide(EDIT, TESTS, next_step="continue")
+    story = Typing(tmp_path, [alone, several, decide(DELETE, respond("ok"))], mode="ask")
+    turn = asyncio.create_task(story.tell("write"))
+    numbers: dict[int, str] = {}
+    for number in (1, 2, 3):
+        question = await story.asked(number)
+        for place, choice in question.numbered.items():
+            assert numbers.setdefault(place, choice.key) == choice.key
+        await story.chat.take("1")
+    await turn
+    assert numbers == {1: "yes", 2: "no", 3: "session", 4: "always", 5: "edit"}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_what_was_asked_and_answered_at_a_gate_stays_in_the_conversation(tmp_path: Path, native: bool) -> None:
+    asked, told, said = "does that file exist already?", "No, it is new.", "yes, and don't ask again for .py files"
+    explained = when(asked, {"answer": told})
+    story = Typing(tmp_path, [BOTH[0], explained, decide(respond("ok"))], mode="ask", native=native)
+    turn = asyncio.create_task(story.tell("write one"))
+    await story.asked()
+    await story.chat.take(asked)
+    await until(story, lambda: "gate.explained" in notices(story))
+    await story.chat.take(said)
+    await turn
+    assert all(words in story.prompt() for words in (asked, told, said))
+
+
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "no, only the docs"), ("en", "yes, but not the docs"), ("ja", "いいえ、docsだけ")]
+)
+async def test_a_wish_at_the_undo_box_reaches_the_model_which_can_take_back_less(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    docs = act("file_ops.write_file", path="docs/a.md", content="ducks\n")
+    less = decide(act("undo.turn", paths=["docs/"]), next_step="continue", step="PLANNING")
+    replies = [decide(docs, ONE, respond("ok")), less, decide(respond("Only the docs."), step="PLANNING")]
+    story = Typing(tmp_path, replies, language=language)
+    await story.tell("write both")
+    await story.chat.take("/undo")
+    box = await story.asked()
+    assert box.gate and [impact.path for impact in box.gate.impacts] == ["docs/", "docs/a.md", "one.py"]
+    await story.chat.take(said)
+    question = await story.asked(2)
+    assert question.gate and [impact.path for impact in question.gate.impacts] == ["docs/", "docs/a.md"]
+    assert said in story.prompt() and "one.py" in story.prompt()
+    await story.chat.take("1")
+    await until(story, lambda: "Only the docs." in story.said())
+    assert (story.folder / "one.py").exists() and not (story.folder / "docs/a.md").exists()
+
+
+async def test_a_wish_in_place_of_a_key_is_heard_where_a_plan_is_to_start(tmp_path: Path) -> None:
+    said, wish = "that is exactly what the team had in mind", "no, first the docs please"
+    story = Typing(tmp_path, [*PLAN_SHOWN, passes_on(said), decide(respond("ok"), step="PLANNING")])
+    await story.tell("make a snake game")
+    turn = asyncio.create_task(story.tell(said))
+    await story.asked()
+    assert (await story.chat.take(wish)).meaning == "answer"
+    await turn
+    assert wish in story.prompt() and story.session.state.plan and story.session.state.plan.status == "draft"

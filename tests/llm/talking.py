@@ -8,8 +8,9 @@ from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Delta, Finished, PromptMessage, Provider, Request, Retrying
+from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.message import PromptMessage
 
 QUICK = LlmSettings(
     connect_seconds=30,

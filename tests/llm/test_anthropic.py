@@ -13,9 +13,9 @@ from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, Provide
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import KNOWN
 from duckflow.llm.keys import Key
-from duckflow.llm.provider import CallDelta, Delta, PromptMessage, Request, Thought
+from duckflow.llm.provider import CallDelta, Delta, Request, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.state.message import ToolSpec
+from duckflow.state.message import PromptMessage, ToolSpec
 
 SECRET = "sk-ant-very-secret-1234"
 MODEL = "claude-sonnet-4-5"

@@ -11,8 +11,8 @@ from talking import AS_JSON, QUICK, collect, text_of
 from duckflow.errors import ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.llm.connect import Places, connect
 from duckflow.llm.discover import discover
-from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.provider import Provider
+from duckflow.llm.settings import LocalSettings
 
 NOWHERE = Places(Path("nowhere"))
 LIGHT = """

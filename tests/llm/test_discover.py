@@ -8,10 +8,10 @@ import pytest
 from fake_endpoint import FakeEndpoint, says
 
 from duckflow.errors import ProviderUnreachable, UsageError
-from duckflow.llm.choice import ModelChoice
-from duckflow.llm.discover import discover
+from duckflow.llm.discover import Discovery, ModelChoice, discover
 from duckflow.llm.endpoints import SERVERS
 from duckflow.llm.settings import EndpointSettings, LlmSettings
+from duckflow.state.phrase import say
 
 PATIENT = 5.0
 SECRET = "sk-secret-abc"
@@ -56,6 +56,59 @@ async def test_a_name_says_where(name: str, kind: str, url: str, model: str) -> 
     assert (choice.kind, choice.endpoint.base_url, choice.model) == (kind, url, model)
     assert choice.why.key == "model.chosen.flag"
     assert choice.name == f"{name.partition(':')[0].lower()}:{model}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("openai/gpt-5.2", "openai:gpt-5.2"),
+        ("Anthropic/claude-opus-4-8", "anthropic:claude-opus-4-8"),
+        ("openrouter/anthropic/claude-sonnet-5", "openrouter:anthropic/claude-sonnet-5"),
+        ("openrouter/qwen/qwen3-coder:free", "openrouter:qwen/qwen3-coder:free"),
+        ("groq/openai/gpt-oss-120b", "groq:openai/gpt-oss-120b"),
+        ("together_ai/Qwen/Qwen3-Coder", "together:Qwen/Qwen3-Coder"),
+        ("vertex_ai/gemini-4", "google-cloud:gemini-4"),
+        ("hosted_vllm/my/model", "vllm:my/model"),
+        ("local/smollm2-135m", "local:smollm2-135m"),
+    ],
+)
+async def test_names_as_other_programs_write_them(name: str, shown: str) -> None:
+    discovery = Discovery(LlmSettings(model=name), {})
+    assert (await discovery.named(name, say("model.chosen.flag"))).name == shown
+    assert (await discovery.choose("", say("model.chosen.flag"))).name == shown
+    assert discovery.spelled(name) in (shown, name)
+
+
+async def test_a_server_of_ones_own_may_have_names_with_a_slash() -> None:
+    with FakeEndpoint(says("hi"), models=[{"id": "openai/gpt-oss-120b"}, {"id": "Qwen/Coder"}]) as server:
+        environ = {"OPENAI_BASE_URL": server.url}
+        names = ("openai/gpt-oss-120b", "Qwen/Coder", "openai/other", "unlisted/model", "anthropic/claude-sonnet-5")
+        models = [(await discover(name, LlmSettings(), environ)).name for name in names]
+    assert models == [
+        "openai:openai/gpt-oss-120b",
+        "openai:Qwen/Coder",
+        "openai:other",
+        "openai:unlisted/model",
+        "anthropic:claude-sonnet-5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("opnai/gpt-5.2", "openai:gpt-5.2"),
+        ("antropic:claude-sonet-5", "anthropic:claude-sonnet-5"),
+        ("claude-sonnet-5", "anthropic:claude-sonnet-5"),
+        ("moonshotai-cn/kimi-k2-thinking", "moonshot:kimi-k2-thinking"),
+        ("qwen/qwen3-coder", "openrouter:qwen/qwen3-coder"),
+    ],
+)
+async def test_a_wrong_name_gets_the_nearest_right_ones(name: str, nearest: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        await discover(name, LlmSettings(), {})
+    near = str(caught.value.values["near"]).split(", ")
+    assert nearest in near
+    assert len(near) <= 3
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from talking import HELLO, QUICK, collect, finished, provider_for, text_of
 
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.provider import Chunk, Delta, PromptMessage, Request
+from duckflow.llm.provider import Chunk, Delta, Request
 from duckflow.llm.settings import LlmSettings, Price
+from duckflow.state.message import PromptMessage
 
 
 async def test_a_reply_comes_in_pieces_and_with_its_usage() -> None:

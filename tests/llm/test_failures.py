@@ -10,7 +10,9 @@ from talking import AS_JSON, QUICK, collect, provider_for
 from duckflow.errors import ContextTooLong, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key
+from duckflow.llm.settings import WireName
 
 SECRET = "sk-very-secret-9f8e7d6c"
 
@@ -68,6 +70,40 @@ async def test_an_unknown_model_is_named(status: int, message: str) -> None:
         assert len(server.received) == 1
     assert caught.value.key == "model.unknown"
     assert caught.value.values["model"] == "duck-1"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "told"),
+    [
+        (403, "Country, region, or territory not supported", "model.place_refused"),
+        (400, "User location is not supported for the API use.", "model.place_refused"),
+        (403, "This service is not available in your region", "model.place_refused"),
+        (403, "Project `p` does not have access to model `duck-1`", "model.forbidden"),
+        (403, "Forbidden", "model.forbidden"),
+        (403, "duck-1 requires moderation and your input was flagged", "model.content_refused"),
+        (403, "Your API key was reported as leaked. Please use another API key.", "model.key_refused_alone"),
+        (403, "Request had insufficient authentication scopes.", "model.key_refused_alone"),
+    ],
+)
+async def test_a_403_is_about_the_key_only_where_it_says_so(status: int, message: str, told: str) -> None:
+    with FakeEndpoint(refuses(status, message)) as server, pytest.raises(ProviderRefused) as caught:
+        await collect(provider_for(server, key=Key(SECRET, "FAKE_API_KEY")))
+    assert caught.value.key == told
+
+
+@pytest.mark.parametrize(
+    ("wire", "address", "other"),
+    [
+        ("chat", "http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
+        ("chat", "https://api.example/v4/openai", ""),
+        ("google", "https://api.example/v1beta", ""),
+        ("anthropic", "https://api.example", ""),
+        ("anthropic", "https://api.example/v1", "https://api.example"),
+    ],
+)
+def test_another_address_is_named_only_where_that_may_be_the_fault(wire: WireName, address: str, other: str) -> None:
+    problem = Failures(Endpoint("fake", address, wire=wire), "duck-1", None).of_status(404, {}, "not here").error
+    assert problem.values["other"] == other
 
 
 @pytest.mark.parametrize("answer", [bodies("404 page not found", 404), bodies("", 301)])

@@ -14,9 +14,9 @@ from duckflow.errors import PicturesRefused
 from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.provider import PromptMessage, Provider, Request
+from duckflow.llm.provider import Provider, Request
 from duckflow.llm.usage import estimate_request
-from duckflow.state.message import ToolCall, ToolSpec
+from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.picture import Picture
 from tests.journeys.drawn import gif, png
 from tests.journeys.story import Story

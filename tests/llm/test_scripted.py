@@ -6,8 +6,9 @@ import pytest
 from talking import HELLO, finished, text_of
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderUnreachable, UsageError
-from duckflow.llm.provider import Chunk, Delta, PromptMessage, Request
+from duckflow.llm.provider import Chunk, Delta, Request
 from duckflow.llm.scripted import Scripted, ScriptedReply
+from duckflow.state.message import PromptMessage
 from duckflow.state.usage import Usage
 
 

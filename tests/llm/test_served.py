@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from fake_endpoint import Exchange, FakeEndpoint
 
-from duckflow.llm.choice import ModelChoice
-from duckflow.llm.discover import discover
+from duckflow.llm.discover import ModelChoice, discover
 from duckflow.llm.settings import EndpointSettings, LlmSettings
 
 QWEN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 262_144}, "parameters": ""}

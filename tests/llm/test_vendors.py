@@ -12,8 +12,8 @@ from vendors import VENDORS, Said, Vendor
 
 from duckflow.errors import ProviderRefused
 from duckflow.llm.abilities import AbilityBook
-from duckflow.llm.provider import CallDelta, Chunk, PromptMessage, Remark, Request, Retrying, Thought
-from duckflow.state.message import ToolSpec
+from duckflow.llm.provider import CallDelta, Chunk, Remark, Request, Retrying, Thought
+from duckflow.state.message import PromptMessage, ToolSpec
 from duckflow.state.picture import Picture
 from tests.journeys.story import Story
 
@@ -32,7 +32,10 @@ every_wire = pytest.mark.parametrize("vendor", VENDORS.values(), ids=list(VENDOR
 
 
 def remarks(chunks: list[Chunk]) -> list[Any]:
-    return [chunk.what.values["part"] for chunk in chunks if isinstance(chunk, Remark)]
+    """The parts of the request that were told to be left out, in one remark."""
+    told = [str(chunk.what.values["parts"]) for chunk in chunks if isinstance(chunk, Remark)]
+    assert len(told) <= 1
+    return told[0].split(", ") if told else []
 
 
 async def conversation(vendor: Vendor, model: str = "") -> list[dict[str, Any]]:

@@ -12,8 +12,8 @@ from talking import QUICK, collect, finished, text_of
 from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import KNOWN, Endpoint
-from duckflow.llm.provider import PromptMessage, Request, Thought
-from duckflow.state.message import ToolCall, ToolSpec
+from duckflow.llm.provider import Request, Thought
+from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from tests.journeys.story import Story, decide, respond
 
 READ = "file_ops_read_file"

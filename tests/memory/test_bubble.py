@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from benchmarks.real_tokens import real_tokens
 from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
-from duckflow.memory.score import Scores
+from duckflow.memory.entries import Scores
 from duckflow.memory.settings import MemorySettings
 from duckflow.state.action import Action, Decision, TaskProfile
 from duckflow.state.context import Context

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from duckflow.memory.tokens import count
 from duckflow.prompts.compile import Compiler
-from duckflow.prompts.layers import Layers
+from duckflow.prompts.layers import Layers, NearRules
 from duckflow.prompts.settings import PromptSettings
-from duckflow.prompts.surroundings import NearRules
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.five import FiveItems

@@ -9,6 +9,8 @@ import pytest
 
 from duckflow.events.types import ActionFinished
 from duckflow.safety.sandbox.landlock import version
+from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths
+from duckflow.safety.sandbox.settings import SandboxSettings
 from tests.journeys.story import Story, act, decide, respond
 
 SANDBOXES = [
@@ -40,6 +42,29 @@ READS = [
     "cat {home}/projects/other/notes.txt",
     "rev letter | rev",
 ]
+GIT = ("HEAD", "objects", "refs")
+POINTERS = {
+    "a file": {".git": "gitdir: {other}"},
+    "a file by a relative path": {".git": "gitdir: ../me/projects/other"},
+    "a file through a link": {".git": "gitdir: conf/projects/other"},
+    "a link": {".git": "->{other}"},
+    "a link to a link": {".git": "->conf/projects/other"},
+    "another main repository": {**{f".git/{name}": "" for name in GIT}, ".git/commondir": "{other}"},
+    "one by a relative path": {**{f".git/{name}": "" for name in GIT}, ".git/commondir": "../../me/projects/other"},
+    "another main repository of a bare one": {**dict.fromkeys(GIT, ""), "commondir": "{other}"},
+    "a file that points to a pointer": {".git": "gitdir: fake", "fake/commondir": "{other}"},
+    "a worktree that names itself": {
+        ".git": "gitdir: fake/worktrees/a",
+        "fake/worktrees/a/gitdir": "{work}/.git",
+        "fake/worktrees/a/commondir": "{other}",
+    },
+    "a submodule that names itself": {
+        ".git": "gitdir: fake",
+        "fake/config": "[core]\n\tworktree = {work}\n",
+        "fake/commondir": "{other}",
+    },
+}
+"""What lies in the work folder and calls a folder of the home a part of its repository."""
 NEEDED = ["cat ~/.cargo/registry/a", "cat ~/.gitconfig", "cat ~/.cache/tool/x", "cat ~/.local/bin/tool", "cat ~/.m2/r"]
 
 
@@ -100,3 +125,42 @@ async def test_a_repository_that_holds_a_home_does_not_open_it(
     """Some people keep their whole home folder in git."""
     make_repository(tmp_path)
     assert DIARY not in await run(tmp_path, command, sandbox, monkeypatch)
+
+
+def point(top: Path, files: dict[str, str]) -> Path:
+    work = top / "work"
+    for name, text in files.items():
+        path, text = work / name, text.replace("{other}", str(top / "me/projects/other")).replace("{work}", str(work))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if text.startswith("->"):
+            path.symlink_to(text.removeprefix("->"))
+        else:
+            path.write_text(text)
+    return work
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+@pytest.mark.parametrize("files", POINTERS.values(), ids=POINTERS)
+async def test_a_pointer_in_the_folder_opens_nothing(
+    tmp_path: Path, files: dict[str, str], sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    point(tmp_path, files)
+    command = "python3 -c 'print(open(\"{home}/projects/other/notes.txt\").read())'"
+    assert DIARY not in await run(tmp_path, command, sandbox, monkeypatch)
+
+
+def test_worktrees_and_submodules_see_their_repository(tmp_path: Path) -> None:
+    def git(folder: Path, *words: str) -> None:
+        settings = ("-c", "user.name=d", "-c", "user.email=d@p", "-c", "protocol.file.allow=always")
+        subprocess.run(["git", *settings, "-C", str(folder), *words], check=True, capture_output=True)
+
+    for name in ("main", "other"):
+        make_repository(tmp_path / name)
+        git(tmp_path / name, "commit", "-q", "--allow-empty", "-m", "start")
+    git(tmp_path / "main", "worktree", "add", "-q", "../tree")
+    git(tmp_path / "main", "submodule", "add", "-q", str(tmp_path / "other"), "inner")
+    for folder, seen in (("tree", "main/.git"), ("main/inner", "main/.git/modules/inner")):
+        git_places = GitPlaces.of(tmp_path / folder)
+        paths = SandboxPaths(tmp_path / folder, tmp_path / "home", SandboxSettings(), git=git_places)
+        assert tmp_path / seen / "objects" in paths.opened()
+        assert tmp_path / seen not in paths.opened(), "only git's own files"

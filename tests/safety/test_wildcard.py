@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duckflow.safety.ignored import wildcards
 from duckflow.safety.wildcard import Wildcard, escaped
-from duckflow.tools.files.ignored import wildcards
 
 
 @pytest.mark.parametrize(

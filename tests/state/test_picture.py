@@ -32,7 +32,7 @@ def test_type_and_size_are_read_from_the_header(data: bytes, read: tuple[str, in
 
 def test_it_is_told_in_a_few_characters_and_counted() -> None:
     shot = Picture(digest="d", name="shot.png", media="image/png", size=34_567, width=800, height=600)
-    assert (shot.describe(), shot.tokens) == ("PNG, 800×600, 34 KB", 640)
+    assert (shot.describe(), shot.tokens) == ("PNG, 800×600, 35 KB", 640)
     assert shot.model_copy(update={"width": 8000, "height": 8000}).tokens == 1600
     assert shot.model_copy(update={"width": 1, "height": 1, "size": 70}).tokens == 85
 

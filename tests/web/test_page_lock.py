@@ -26,6 +26,8 @@ async def test_without_a_cookie_there_is_nothing_to_see(tmp_path: Path) -> None:
             answer = await stranger.http.get(path)
             assert answer.status_code == 401, path
             assert list(answer.json()) == ["error"] and ID not in answer.text
+            shown = await stranger.http.get(path, headers={"accept": "text/html,*/*"})
+            assert shown.status_code == 401 and "<h1>Duckflow</h1>" in shown.text and ID not in shown.text
         answer = await stranger.http.post(
             f"{known.top}api/sessions/{ID}/say", json={"text": "!touch x"}, headers={"origin": site.origin}
         )

@@ -44,7 +44,7 @@ async def test_an_old_session_is_gone_on_with_and_a_new_one_begun_from_the_form(
             await tab.go("#/")
             await (await tab.see("button.new")).click()
             form = await tab.see("form.new-session")
-            folder = form.locator("input")
+            folder = form.locator("input.mono")
             assert await folder.input_value() == str(shell.work)
             assert await violations(tab) == []
             await folder.fill(str(tmp_path / "nowhere"))

@@ -101,10 +101,11 @@ async def undo(tab: Tab, talk: Talk) -> None:
     await tab.go(f"#/s/{ID}/changes")
     await tab.see(".turns .impacts code", "a.py")
     await (await tab.see(".panel button", "Undo")).click()
-    await tab.see(".card .impacts code", "game.py")
+    await tab.choose("turn 2")
+    await tab.see(".card .impacts code", "a.py")
     await tab.choose("yes")
     await tab.see(".turns .undone")
-    assert not (talk.folder / "game.py").exists()
+    assert not (talk.folder / "a.py").exists() and (talk.folder / "game.py").exists()
 
 
 async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import UsageError
 from duckflow.events.types import LanguageChosen, ModeChosen, PermissionGiven, PermissionTaken
 from duckflow.i18n.language import is_language, languages
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED, Mode
 from duckflow.state.phrase import Phrase
 
 
@@ -29,8 +29,10 @@ class Choices:
         return self._gatekeeper.mode
 
     def change_mode(self, mode: str) -> None:
+        if mode == Mode.CONTAINED and not self._gatekeeper.contained:
+            raise UsageError("contained.at_start")
         if mode not in tuple(Mode):
-            raise UsageError("mode.choices", mode=self.mode, modes=", ".join(Mode))
+            raise UsageError("mode.choices", mode=self.mode, modes=", ".join(OFFERED))
         if mode != self.mode:
             self._gatekeeper.mode = Mode(mode)
             self._session.emit(ModeChosen(mode=mode))

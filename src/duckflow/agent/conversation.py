@@ -3,7 +3,6 @@
 import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from duckflow.agent.choices import Choices
@@ -21,7 +20,7 @@ from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import means_stop, means_undo, read_line
+from duckflow.i18n.typed import SLASH, means_stop, means_undo, read_line
 from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
@@ -135,6 +134,7 @@ class ChatLoop:
         memory: ConversationMemory,
         undo: UndoKeeper,
         moves: Moves,
+        files: FileIndex,
     ) -> None:
         self.session = session
         self.choices = choices
@@ -146,7 +146,7 @@ class ChatLoop:
         self._questions = questions
         self._commands = commands
         self._pacing = pacing
-        self._files = FileIndex(Path(session.state.folder))
+        self._files = files
         self._number = session.number
         self._told_now: tuple[object, ...] = ()
         moves.hear(self._tell_now)
@@ -158,6 +158,8 @@ class ChatLoop:
         told: tuple[Phrase, ...] = ()
         if question_id and all(question_id != question.question_id for question in self.questions):
             return self.answer(question_id, text)
+        if meaning == "answer" and not question_id and len(self.questions) > 1:
+            return _known(Taken("unclear", (say("question.which"),)))
         if meaning not in ("nothing", "message"):
             secret = meaning == "answer" and self._question(question_id).secret
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
@@ -184,14 +186,16 @@ class ChatLoop:
         return _known(Taken(meaning, told))
 
     def _question(self, question_id: str) -> Question:
-        """The one that a line answers: the first, unless another is named."""
+        """The question that a line answers: the named one, or the only one."""
         named = (question for question in self.questions if question.question_id == question_id)
         return next(named, self.questions[0])
 
     def reads_as(self, line: str) -> Meaning:
-        return read_line(line, self.state, self.questions, self.commands)
+        # The table of commands is made when the first one is looked for.
+        commands = self.commands if line.lstrip().startswith(SLASH) else ()
+        return read_line(line, self.state, self.questions, commands)
 
-    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
+    async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
         if (told := self.work.aside(text)) is not None:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
@@ -200,7 +204,7 @@ class ChatLoop:
             if lines := await self.run_command(UNDO):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
-        ended = self._turns.submit(text, attachments)
+        ended = self._turns.submit(text, attachments, wish=wish)
         try:
             return await ended
         except asyncio.CancelledError:

@@ -20,7 +20,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
-from duckflow.i18n.asking import only_wonders
+from duckflow.i18n.asking import only_wonders, tells_of_done
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
 from duckflow.state.action import RESPOND, Action, ActionResult, Decision
@@ -59,6 +59,9 @@ class Dispatched:
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
     """The actions with the texts that came outside the JSON."""
 
+    said_at_gate: dict[str, str] = field(default_factory=dict[str, str])
+    """The words that the user said at the Gate of an action. The model hears them with the result."""
+
     def add(self, other: "Dispatched") -> None:
         """What came of more of the list."""
         self.results += other.results
@@ -68,6 +71,16 @@ class Dispatched:
         self.broken |= other.broken
         self.held += other.held
         self.whole |= other.whole
+
+    def hear(self, clearance: Clearance) -> None:
+        """Keeps what was answered at a Gate."""
+        self.approved |= clearance.allowed and clearance.asked
+        self.said_at_gate |= clearance.talk
+
+    def with_talk(self, result: ActionResult) -> ActionResult:
+        """The result with what the user said at its Gate."""
+        said = self.said_at_gate.pop(result.action_id, "")
+        return result.model_copy(update={"for_model": f"{result.for_model}\n{said}"}) if said else result
 
     def stop_for(self, reason: Stop) -> None:
         """A question stays one, whatever becomes of the reads beside it."""
@@ -111,18 +124,18 @@ class Dispatcher:
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""
-        done, waiting = Dispatched(), await self._preparation.in_order(reading.decision, self._session.state.language)
-        blocks = list(reading.blocks)
+        done, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
+        waiting = await self._preparation.in_order(reading.decision, language)
+        waits = reading.decision.next_step == "pending_user"
         while waiting:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
-            await self._run_part(part, reading, blocks, done, actor)
-            talked = done.results and done.results[-1].effect == "talk"
-            waits = reading.decision.next_step == "pending_user" and talked
-            if waits and not done.stop and any(map(self._preparation.acts, waiting)):
+            if waits and not done.stop and self._preparation.deeds(part, language):
                 # What was said waits for an answer, however it was put.
-                done.stop = "question"
-            if done.stop == "question" and talked and self._only_wonders(reading.decision, done.results[-1]):
+                done.stop = "question" if any(result.effect == "talk" for result in done.results) else "held"
+            await self._run_part(part, reading, blocks, done, actor)
+            deeds = self._preparation.deeds(waiting, language)
+            if done.stop == "question" and _is_said_again(reading.decision, done.results[-1:], deeds, language):
                 done.stop = "held"
         if done.stop == "held" and not done.held:
             # Where only reads stand beside the question, the model goes on with what they show.
@@ -130,16 +143,10 @@ class Dispatcher:
             done.stop = "" if goes_on else "question"
         return done
 
-    def _only_wonders(self, decision: Decision, said: ActionResult) -> bool:
-        """A text may read like a question that the work itself can answer. A call that asks is never taken for one."""
-        if said.operation != RESPOND or decision.next_step == "pending_user":
-            return False
-        return only_wonders(said.said or "", self._session.state.language)
-
     async def free(self, action: Action) -> bool:
         """Whether the action would run without a question. In most modes nothing but reading does, so that the sandbox
         need not even be looked for."""
-        if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO):
+        if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
         prepared = self._preparation.prepare([action], {})
@@ -184,7 +191,7 @@ class Dispatcher:
             if not (ready := [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]):
                 return self._not_held_back(later, done, actor)
             clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
-        done.approved |= clearance.allowed and clearance.asked
+        done.hear(clearance)
         free = clearance.free(ready)
         async with read_ahead(free, actor) as ahead:
             for one in free:
@@ -300,6 +307,7 @@ class Dispatcher:
         """`unasked`: the action, where the user was not asked whether its secrets may be seen."""
         if unasked:
             result = await self._filter.hide(result, unasked, actor)
+        result = done.with_talk(result)
         done.results.append(result)
         if not result.ok:
             done.failed, asked = result.operation, self._preparation
@@ -351,6 +359,17 @@ def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | No
         operation=action.operation,
         phase=phase,
     )
+
+
+def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Sequence[Action], language: str) -> bool:
+    """A text may read like a question that the work itself can answer, or tell of what waits as done. A call that asks
+    is never taken for one."""
+    if not last or last[0].operation != RESPOND:
+        return False
+    text = last[0].said or ""
+    if waiting and tells_of_done(text, language):
+        return True
+    return decision.next_step != "pending_user" and only_wonders(text, language)
 
 
 def _failure(

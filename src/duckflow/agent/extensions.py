@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from duckflow.extensions.skills import Skill
 
 NAMED = 5
-HIDDEN = ".claude"
-"""Of the home: commands in the sandbox do not see it."""
+HIDDEN = (".claude", ".codex")
+"""These parts of the home are hidden from commands in the sandbox."""
 
 
 class FoundExtensions(NamedTuple):
@@ -81,7 +81,8 @@ class Extensions:
     def tool(self) -> "ReadSkill":
         from duckflow.extensions.skill_tool import ReadSkill
 
-        return ReadSkill(lambda: self.found().skills, self._places.home / HIDDEN, self._places.copies)
+        hidden = [self._places.home / name for name in HIDDEN]
+        return ReadSkill(lambda: self.found().skills, hidden, self._places.copies)
 
     def _look(self, trusted: bool) -> FoundExtensions:
         if not self._places.hold_any():

@@ -4,7 +4,7 @@ import re
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -53,13 +53,20 @@ class Listing(NamedTuple):
 class FileIndex:
     """Made when it is first asked, made anew in the background when it is old. What git ignores is not in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, symbols: Callable[[str, int], list[str]] = lambda wanted, most: []) -> None:
+        """`symbols` gives `file:Class.method` for the beginning of a name."""
         self._folder = folder
+        self._symbols = symbols
         self._listing: Listing | None = None
         self._made_at = 0.0
         self._making = threading.Lock()
 
     def find(self, wanted: str, most: int) -> list[str]:
+        """The files that fit, then the definitions that do."""
+        files = self._fitting(wanted, most)
+        return [*files, *(self._symbols(wanted, most - len(files)) if len(files) < most else ())]
+
+    def _fitting(self, wanted: str, most: int) -> list[str]:
         """Those whose name begins with it, then those that contain it, then those that have its letters in order."""
         listing = self._current()
         low = wanted.casefold().replace("\n", "")
@@ -97,8 +104,8 @@ class FileIndex:
 
 def _files(folder: Path) -> Iterator[str]:
     from duckflow.errors import ToolError
+    from duckflow.safety.ignored import ignored_in
     from duckflow.safety.workspace import Workspace
-    from duckflow.tools.files.ignored import ignored_in
 
     try:
         workspace = Workspace(folder)

@@ -2,36 +2,38 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.lasting import runs_later_by, what_lasts
-from duckflow.agent.permissions import ANY, SECRET_FILES, Permission, Permissions, fits, rule_for
+from duckflow.agent.lasting import may_lose, runs_later_by, what_lasts
+from duckflow.agent.permissions import (
+    ANY,
+    EDITS,
+    SECRET_FILES,
+    Permission,
+    Permissions,
+    fits,
+    plan_rules,
+    rule_for,
+)
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
-from duckflow.events.types import Noticed, PermissionGiven
-from duckflow.safety.path_names import shown_line
+from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
+from duckflow.i18n.answers import about_plan, named_in
+from duckflow.i18n.template import note
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import CHANGING, PROPOSE_PLAN, RESPOND, REVISE_PLAN, Action, Decision
-from duckflow.state.message import said_since
+from duckflow.state.message import Message, said_since
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question
+from duckflow.state.plan import Plan
+from duckflow.state.question import NOBODY, Answer, Choice, GateRequest, Preview, Question, gate_choice
 from duckflow.tools.tool import AnyTool, Args
-
-MOST_CHANGED = 40
-
-
-def difference(before: str, now: str) -> str:
-    """Lines that went and lines that came, for a person's eyes."""
-    import difflib
-
-    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
-    changed = [shown_line(line) for line in lines if not line.startswith(("---", "+++", "@@"))]
-    return "\n".join([*changed[:MOST_CHANGED], *(["…"] if len(changed) > MOST_CHANGED else [])])
 
 
 class RiskyAction(NamedTuple):
@@ -46,6 +48,7 @@ class RiskyAction(NamedTuple):
     command: str = ""
     lasting: tuple[Phrase, ...] = ()
     """What of it cannot be undone."""
+    only_reads: bool = False
 
 
 def gate_question(
@@ -62,6 +65,7 @@ def gate_question(
     # The rationale is the whole reply's: it is shown where that is about these actions alone, and says more than they.
     repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
+    changes = not all(one.only_reads for one in risky)
     request = GateRequest(
         action_ids=tuple(one.action.action_id for one in risky),
         operations=tuple(one.action.operation for one in risky),
@@ -75,8 +79,8 @@ def gate_question(
         reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
         doubtful=doubtful,
         always=any(one.assessment.always_ask or one.assessment.level == "forbidden" for one in risky),
-        reversible=reversible and not lasting,
-        lasting=lasting if reversible else (say("lasting.off"),),
+        reversible=reversible and changes and not lasting,
+        lasting=lasting if reversible or not changes else (say("lasting.off"),),
         editable=alone.editable if alone else "",
     )
     choices = _choices(risky, request)
@@ -85,18 +89,24 @@ def gate_question(
 
 def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
     """What always asks cannot be allowed beyond once."""
-    choices = [Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))]
-    if request.editable:
-        choices.append(Choice(key="edit", label=say("gate.edit_it")))
+    choices = [gate_choice("yes", say("gate.yes")), gate_choice("no", say("gate.no"))]
     rules = _rules(risky)
     if rules and all(one.rule in rules for one in risky):
-        choices += [Choice(key=scope, label=_scope_label(scope, rules)) for scope in ("session", "always")]
+        choices += [gate_choice(scope, _scope_label(scope, rules)) for scope in ("session", "always")]
+    if request.editable:
+        choices.append(gate_choice("edit", say("gate.edit_it")))
     return tuple(choices)
 
 
 def _rules(risky: Sequence[RiskyAction]) -> list[Permission]:
     """The rules that a yes which goes further may set up, each once."""
     return list(dict.fromkeys(one.rule for one in risky if one.rule and not one.assessment.always_ask))
+
+
+def _covered(one: RiskyAction, rules: Sequence[Permission]) -> bool:
+    """Says whether a yes that set up these rules is a yes to this action too."""
+    operation, impacts = one.action.operation, one.preview.impacts
+    return one.rule in rules or any(rule.covers(operation, impacts, one.command) for rule in rules)
 
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
@@ -141,6 +151,8 @@ class Clearance(NamedTuple):
     """The actions whose secrets the model may see: the user was asked for just that."""
     nobody: bool = False
     """No person is there who could say yes."""
+    talk: Mapping[str, str] = MappingProxyType({})
+    """The user's own words at the Gate, for the model to keep, by the first action that was asked about."""
 
     @property
     def why_not(self) -> str:
@@ -181,11 +193,16 @@ class Gatekeeper:
         """`reversible`: undo is switched on. `sandboxed`: whether commands run in a sandbox here."""
         self._phases = phases
         self.mode = mode
+        self.contained = mode is Mode.CONTAINED
+        """It was started so: the mode may be chosen again."""
         self._reversible = reversible
         self._sandboxed = sandboxed
         self._said_without_sandbox = False
         self.permissions = permissions
         self._session = session
+        if session.state.mode != mode and Mode.CONTAINED in (mode, session.state.mode):
+            # It is on record, and no session goes on in this mode unless it is chosen again.
+            session.emit(ModeChosen(mode=mode))
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
 
@@ -193,6 +210,8 @@ class Gatekeeper:
         risky: list[RiskyAction] = []
         told: list[Phrase] = []
         mode = await self._mode_here()
+        if mode is Mode.CONTAINED:
+            return await self._clear_unasked(deeds)
         for one in deeds:
             deed = self._deed(one)
             assessment = await self._assess(one, deed, mode)
@@ -204,12 +223,10 @@ class Gatekeeper:
             command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
             operation, impacts = one.action.operation, one.preview.impacts
             said, tools = one.tool.said, deed.command.tools if deed.command else ()
-            allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools)
+            allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools, self._plan_id())
             known = one.tool.allowed or one.allowed or allowed or self._approved_check(command, deed)
-            if said and not known and (earlier := self.permissions.earlier(operation)):
-                changed = say("risk.tool_changed", difference=difference(earlier.said, said))
-                assessment = assessment._replace(reasons=(*assessment.reasons, changed))
-            for why in filter(None, (one.asks, draft)):
+            changed = self.permissions.changed(operation, said) if said and not known else None
+            for why in filter(None, (changed, one.asks, draft)):
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
                 rule = rule_for(operation, impacts, command, by_name, tools)
@@ -223,7 +240,8 @@ class Gatekeeper:
                     # The sandbox holds it and undo takes it back: its risk is that of an edit.
                     assessment = assessment._replace(level="medium")
                 editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
-                risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts))
+                reads = deed.effect == "read" and not command
+                risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts, reads))
             else:
                 told += assessment.runs_later
         for reason in dict.fromkeys(told):
@@ -231,6 +249,14 @@ class Gatekeeper:
         if not risky:
             return Clearance(True)
         return await self._put(risky, decision, doubtful, actor)
+
+    async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
+        """Everything may be done but what is forbidden on every machine, and what a hook wants a person to see."""
+        for one in deeds:
+            assessment = await self._assess(one, self._deed(one), Mode.CONTAINED)
+            if one.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
+                return Clearance(False, asked_about=frozenset({one.action.action_id}), nobody=True)
+        return Clearance(True, revealed=frozenset(one.action.action_id for one in deeds))
 
     async def lets_pass(self, one: Ready) -> bool:
         mode = await self._mode_here()
@@ -287,7 +313,7 @@ class Gatekeeper:
         command, folder = one.tool.command(one.args), Path(self._session.state.folder)
         if deed.command and (not deed.command.shut_in or deed.command.leaves or runs_later_by(command, folder)):
             return False
-        return not self._what_lasts(one, deed)
+        return not self._what_lasts(one, deed) and not may_lose(deed, command, folder)
 
     def _what_lasts(self, one: Ready, deed: Deed) -> tuple[Phrase, ...]:
         tool, folder = one.tool, Path(self._session.state.folder)
@@ -308,8 +334,21 @@ class Gatekeeper:
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
                 answered(clearance.allowed, clearance.why_not)
+        talk = self._talk(answer)
+        if talk and actor.job_id:
+            heading = note(self._session.state.language, "gate_of_job", job=question.job_name or actor.job_id)
+            told = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
+            self._session.emit(MessageAdded(message=told))
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
-        return clearance._replace(asked_about=frozenset(one.action.action_id for one in risky), revealed=revealed)
+        asked_about = frozenset(one.action.action_id for one in risky)
+        return clearance._replace(
+            asked_about=asked_about, revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {}
+        )
+
+    def _talk(self, answer: Answer) -> str:
+        told = partial(note, self._session.state.language)
+        lines = [told("gate_talk", asked=one.asked, told=one.told) for one in answer.talk]
+        return "\n".join([*lines, *([told("gate_said", said=answer.said)] if answer.said else [])])
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered = {choice.key for choice in question.choices}
@@ -319,8 +358,8 @@ class Gatekeeper:
             case "edit" if "edit" in offered:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
-                rules = [rule for rule in _rules(risky) if fits(rule, answer.about, self._session.state.language)]
-                partly = answer.bounded and not all(one.rule in rules for one in risky)
+                rules = self._meant(answer.about, risky)
+                partly = answer.bounded and not all(_covered(one, rules) for one in risky)
                 if rules or not partly:
                     self._allow(rules, scope, answer.about)
                 return Clearance(not partly, asked=True, reason=answer.text if partly else "", wish=partly)
@@ -328,6 +367,28 @@ class Gatekeeper:
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
+
+    def _plan_id(self) -> str:
+        plan = self._session.state.plan
+        return plan.plan_id if plan and plan.under_way and not plan.ended else ""
+
+    def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
+        """The rules that a yes is for which goes further: those that fit what was named; or, where that is the plan,
+        rules for its files and what is asked about here, as long as it is carried out."""
+        state = self._session.state
+        whole = about_plan(about, state.language) if self._plan_id() else ""
+        if not whole or state.plan is None:
+            return [rule for rule in _rules(risky) if fits(rule, about, state.language)]
+        rules = plan_rules(state.plan)
+        more = [rule for rule in _rules(risky) if whole == "all" and (rule.operation != EDITS or not rules)]
+        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in more)]
+
+    def allow_plan(self, plan: Plan, about: str) -> None:
+        """A yes to a plan that goes further than the plan itself: its files may be edited while it is carried out. What
+        else was named is asked about when it comes."""
+        language = self._session.state.language
+        meant = not named_in(about, language) or about_plan(about, language)
+        self._allow(plan_rules(plan) if meant else [], "session", "")
 
     def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
         """People are told of each rule before it counts."""

@@ -35,6 +35,7 @@ MODES = {
     Mode.AUTO: "acceptEdits",
     Mode.PLAN: "plan",
     Mode.FULL_AUTO: "bypassPermissions",
+    Mode.CONTAINED: "bypassPermissions",
 }
 LEAVING_SECONDS = 5.0
 

@@ -1,24 +1,37 @@
 """What of an action stays, whatever undo and sandbox do: the Gate tells it, and the mode `auto` asks for it."""
 
+import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from duckflow.safety.ignore_rules import IgnoredPaths
+from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
 from duckflow.safety.path_names import shown
-from duckflow.safety.risk import Deed, runs_later
+from duckflow.safety.risk import RUNS_CODE, Deed, runs_later
+from duckflow.safety.secrets import secret_name
+from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.phrase import Phrase, say
 
-GIT = re.compile(r"(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])", re.IGNORECASE)
-ELSEWHERE = re.compile(r"(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])", re.IGNORECASE)
+GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
+ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
 MOST_WORDS = 500
+MOST_LOOKED_AT = 20_000
+LARGEST_KEPT = UndoSettings().largest_file_mb * MB
+MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands", "harm.not_fully_read"}
+MADE_ANEW = re.compile(
+    "|".join(map(re.escape, HEAVY))
+    + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
+    r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
+)
+"""Packages, caches, builds and reports: tools make them anew at will."""
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
     """Nothing, when all of it can be undone. Of a command the ignored files are told that it names."""
     if deed.effect == "network" or (deed.command and deed.command.online):
         yield say("lasting.network")
-    if GIT.search(command) and not _history_comes_back(deed, command, folder):
+    if re.search(GIT, command) and not _history_comes_back(deed, command, folder):
         yield say("lasting.git")
     for impact in deed.impacts:
         # In a folder that the user has added paths are whole, and undo does not reach there.
@@ -38,7 +51,7 @@ def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
     packs, which undo does not copy."""
     here = folder / ".git"
     own = here.is_dir() and not here.is_symlink()
-    return own and deed.command is not None and deed.command.spares_packs and not ELSEWHERE.search(command)
+    return own and deed.command is not None and deed.command.spares_packs and not re.search(ELSEWHERE, command)
 
 
 def _ignored_in(command: str, folder: Path) -> str:
@@ -52,6 +65,47 @@ def _ignored_in(command: str, folder: Path) -> str:
         if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
             return path
     return ""
+
+
+def may_lose(deed: Deed, command: str, folder: Path) -> bool:
+    """Says whether a command could lose a file that undo does not keep, being ignored or too large. One that
+    names nothing but plain files says what it touches, and so does a run of the project's own tools; any other command
+    may touch whatever there is."""
+    from duckflow.safety.commands.handed_over import named_words
+
+    if deed.command is None:
+        return False
+    ignored = IgnoredPaths(folder)
+    words = [part for word in named_words(command) for part in {word, word.partition("=")[2]} if part]
+    paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
+    if any(path.is_file() and _is_unkept(path, ignored, folder) for path in paths):
+        return True
+    runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
+    says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
+    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored)
+
+
+def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
+    """Says whether the folder holds anything that undo does not keep. A folder too large to look through counts."""
+    seen = 0
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
+        seen += len(files) + len(folders)
+        if seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder) for name in files):
+            return True
+    return False
+
+
+def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
+    """Secret files are covered, and what tools make anew at will is no loss."""
+    try:
+        facts = path.lstat()
+        inner = path.relative_to(folder).as_posix()
+    except (OSError, ValueError):
+        return False
+    if MADE_ANEW.fullmatch(path.name) or CACHE.search(inner) or secret_name(inner) or not stat.S_ISREG(facts.st_mode):
+        return False
+    return facts.st_size > LARGEST_KEPT or ignored.ignores_file(inner)
 
 
 def runs_later_by(command: str, folder: Path) -> bool:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,9 +13,11 @@ from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.environment import HARMLESS_VARIABLE
+from duckflow.safety.path_names import shown_line
 from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
+from duckflow.state.plan import Plan
 from duckflow.state.question import FileImpact
 
 ANY = "*"
@@ -23,6 +26,9 @@ FILE_TOOLS = "file_ops."
 EDITS = "file_ops.edits"
 """The operation of a rule for files that are written or edited, by whichever tool. What is moved or deleted has a rule
 of its own."""
+
+
+LISTED = ", "
 
 
 class Permission(Value):
@@ -35,6 +41,8 @@ class Permission(Value):
     kind: str = ""
     """Of a rule for one of the project's own tools: what that is for. The pattern is the tool's name then, and every
     plain call of it is covered that runs in the sandbox without network."""
+    plan: str = ""
+    """The rule holds only while this plan is carried out. For files its pattern lists all that the plan names."""
 
     def covers(
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
@@ -50,9 +58,12 @@ class Permission(Value):
             plain = _unwrapped(command) if _plain(command) else ""
             return plain == self.pattern if _has_option(self.pattern) else f"{plain} ".startswith(self.pattern + " ")
         paths = [impact.path for impact in impacts]
+        if not paths:
+            return self.pattern == ANY
+        patterns = self.pattern.split(LISTED) if self.plan else [self.pattern]
         if by_name:
-            return bool(paths) and all(escaped(path) == self.pattern for path in paths)
-        return all(map(Wildcard(self.pattern).matches, paths)) if paths else self.pattern == ANY
+            return all(escaped(path) in patterns for path in paths)
+        return all(any(map(Wildcard.matches, map(Wildcard, patterns), repeat(path))) for path in paths)
 
     def covers_tool(self, operation: str, tool: ProjectTool) -> bool:
         return operation == self.operation and (self.kind, self.pattern) == tool
@@ -66,7 +77,7 @@ class Permission(Value):
         if self.kind:
             return say(f"permission.tool_given.{scope}", tool=self.pattern)
         if self.operation == EDITS:
-            return say(f"permission.edits_given.{scope}", pattern=self.pattern)
+            return say(f"permission.edits_given.{'plan' if self.plan else scope}", pattern=self.pattern)
         return say(f"permission.given.{scope}", rule=self.shown())
 
     def describe(self) -> Phrase:
@@ -86,6 +97,16 @@ class Permission(Value):
         if self.operation != EDITS or not named or not name.startswith("*."):
             return self
         return self.model_copy(update={"pattern": f"**/{name}"})
+
+
+def plan_rules(plan: Plan) -> list[Permission]:
+    """The rule for edits of the files that a plan names. One that stands there without a folder may lie in any."""
+    from duckflow.tools.plan.step_context import FILE_NAME
+
+    named = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
+    patterns = [escaped(name) if "/" in name else f"**/{escaped(name)}" for name in named if not name.startswith("/")]
+    inside = [pattern for pattern in patterns if ".." not in pattern]
+    return [Permission(operation=EDITS, pattern=LISTED.join(inside), plan=plan.plan_id)] if inside else []
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
@@ -188,6 +209,18 @@ def _plain(command: str) -> bool:
     return not set(command) & set("\n;&|<>`$(){}\\")
 
 
+MOST_CHANGED = 40
+
+
+def difference(before: str, now: str) -> str:
+    """Lines that went and lines that came, for a person's eyes."""
+    import difflib
+
+    lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
+    changed = [shown_line(line) for line in lines if not line.startswith(("---", "+++", "@@"))]
+    return "\n".join([*changed[:MOST_CHANGED], *(["…"] if len(changed) > MOST_CHANGED else [])])
+
+
 USUAL = 3
 """So many times a yes, and no no since: then it is offered as a rule."""
 MOST_COUNTED = 200
@@ -251,16 +284,19 @@ class Permissions:
         by_name: bool = False,
         said: str = "",
         tools: Sequence[ProjectTool] = (),
+        plan: str = "",
     ) -> bool:
-        impacts, rules = tuple(impacts), (*self.session, *self.always)
+        """`plan`: the one that is carried out now."""
+        impacts, rules = tuple(impacts), [rule for rule in (*self.session, *self.always) if rule.plan in ("", plan)]
         if tools and all(any(rule.covers_tool(operation, tool) for rule in rules) for tool in tools):
             return True
         return any(rule.covers(operation, impacts, command, by_name, said) for rule in rules)
 
-    def earlier(self, operation: str) -> Permission | None:
-        """A rule for a tool of somebody else's server, whatever it said of itself then."""
+    def changed(self, operation: str, said: str) -> Phrase | None:
+        """What a tool of somebody else's server says of itself now, beside what it said when it was allowed."""
         rules = (*self.session, *self.always)
-        return next((rule for rule in reversed(rules) if rule.operation == operation), None)
+        earlier = next((rule for rule in reversed(rules) if rule.operation == operation), None)
+        return say("risk.tool_changed", difference=difference(earlier.said, said)) if earlier else None
 
     @property
     def secret_files(self) -> bool:

@@ -97,7 +97,8 @@ class Phases:
         if failed and worked:
             self._doubted = state.turn
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
-        failing = any(run.failing for run in state.check_runs)
+        rejected = state.review is not None and state.review.verdict == "rejected"
+        failing = rejected or any(run.failing for run in state.check_runs)
         if state.phase is Phase.REVIEW:
             if state.review is None or state_of(state.check_runs) == "failing":
                 self._session.emit(Reviewed(review=_computed(state, failed)))
@@ -165,5 +166,5 @@ def _computed(state: AgentState, failed: str) -> Review:
     stand = state_of(state.check_runs)
     if failed or stand == "failing":
         return Review(rating="needs_work", verdict="fix")
-    shown = stand == "passing" or (stand == "none" and state.evidence)
+    shown = stand in ("passing", "passing_before") or (stand == "none" and state.evidence)
     return Review(rating="good" if shown else "fair", verdict="approved")

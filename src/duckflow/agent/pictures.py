@@ -1,20 +1,26 @@
 """The pictures of a conversation: taken in, kept with the session, and put into the requests that show them."""
 
+import io
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from importlib.util import find_spec
+from typing import BinaryIO
 
 from duckflow.agent.session import Session
 from duckflow.errors import PicturesRefused, ToolError
 from duckflow.llm.provider import Request
 from duckflow.prompts.layers import without_pictures
-from duckflow.state.picture import Picture, read_header
+from duckflow.state.picture import MB, MediaType, Picture, describe_picture, read_header
 from duckflow.store.pictures import PictureStore
 
-MB = 1024 * 1024
 LARGEST = 3_750_000
 """Bytes of a picture: in a request it takes a third more, and 5 MB is where the first endpoints refuse."""
 WIDEST = 8000
+SMALLER_SIDE = 2000
+"""Pixels of what is made smaller: no model looks at more of them."""
+LARGEST_FILE = 50 * MB
+HEAD = 64 * 1024
+"""Of a file, in which its type and dimensions stand."""
 MOST_BYTES = 20 * MB
 """Of all pictures in one request, the newest first."""
 
@@ -34,25 +40,26 @@ class ConversationPictures:
         if header is None:
             told = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
             raise ToolError(told, "picture.not_one", name=name)
+        if len(data) > LARGEST or max(header[1:]) > WIDEST:
+            smaller = _made_smaller(data)
+            after = read_header(smaller)
+            if after is None:
+                raise _too_large(name, header, len(data))
+            data, header = smaller, after
         media, width, height = header
-        if len(data) > LARGEST or max(width, height) > WIDEST:
-            limit, size = f"{LARGEST / MB:.1f}", f"{len(data) / MB:.1f}"
-            told = f"{name} is too large to be shown ({width}×{height}, {size} MB)."
-            raise ToolError(
-                told, "picture.too_large", name=name, size=size, width=width, height=height, limit=limit, widest=WIDEST
-            )
         digest = self._store.keep(data)
         return Picture(digest=digest, name=name, media=media, size=len(data), width=width, height=height)
 
-    def read(self, path: Path) -> bytes:
-        """What the user points at, wherever it lies; only pictures are read so."""
-        try:
-            with path.open("rb") as file:
-                head = file.read(64 * 1024)
-                return head + file.read(LARGEST) if read_header(head) else b""
-        except OSError as problem:
-            told = f"{path} cannot be read: {problem.strerror}"
-            raise ToolError(told, "picture.unreadable", name=str(path), reason=problem.strerror or "") from None
+    def read(self, file: BinaryIO, name: str) -> bytes:
+        """The whole of a picture's file, and of any other file its beginning."""
+        head = file.read(HEAD)
+        header, size = read_header(head), file.seek(0, io.SEEK_END)
+        if header is None:
+            return head
+        if size > LARGEST_FILE:
+            raise _too_large(name, header, size)
+        file.seek(0)
+        return file.read()
 
     @asynccontextmanager
     async def shown_in(self, request: Request) -> AsyncGenerator[Request]:
@@ -80,3 +87,31 @@ class ConversationPictures:
             data = b"" if room < 0 or picture.digest in self._refused else self._store.load(picture)
             if data:
                 yield picture.digest, data
+
+
+def _made_smaller(data: bytes) -> bytes:
+    """The picture as large as models look at it; nothing where Pillow is not here, or cannot read it."""
+    if find_spec("PIL") is None:
+        return b""
+    from PIL import Image, ImageOps
+
+    made = io.BytesIO()
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            picture.draft("RGB", (SMALLER_SIDE, SMALLER_SIDE))
+            picture.thumbnail((SMALLER_SIDE, SMALLER_SIDE))
+            upright = ImageOps.exif_transpose(picture)
+            upright.save(made, "PNG" if picture.format != "JPEG" else "JPEG")
+            if made.tell() > LARGEST:
+                made = io.BytesIO()
+                upright.convert("RGB").save(made, "JPEG", quality=80)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return b""
+    return made.getvalue()
+
+
+def _too_large(name: str, header: tuple[MediaType, int, int], size: int) -> ToolError:
+    what, limit = describe_picture(*header, size), f"{LARGEST / MB:.2f} MB"
+    key = "picture.too_large" if find_spec("PIL") else "picture.not_made_smaller"
+    told = f"{name} is too large to be shown ({what})."
+    return ToolError(told, key, name=name, what=what, limit=limit, widest=WIDEST)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.errors import ToolError
-from duckflow.i18n.asking import asks_leave
-from duckflow.state.action import RESPOND, Action, Decision
+from duckflow.i18n.asking import ends_asking
+from duckflow.state.action import EXIT, RESPOND, Action, Decision
 from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
 
@@ -37,20 +37,33 @@ class Preparation:
         return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
 
     async def in_order(self, decision: Decision, language: str) -> list[Action]:
-        """The actions as they are meant, their tools ready. Where the user is waited for and asked for leave, that
-        comes before what would change something."""
+        """The actions as they are meant, their tools ready. Where the user is asked something or waited for, wherever
+        in the list, that comes before what would act: it is not done in the same breath."""
         self._checked.clear()
         actions = [self._toolbox.meant(one) for one in decision.actions]
         await self._toolbox.get_ready(actions)
-        talks = [one for one in actions if (tool := self.tool(one.operation)) and tool.effect == "talk"]
-        said = str(talks[-1].args.get("text", "")) if talks else decision.rationale
-        if decision.next_step != "pending_user" or not any(map(self.changes, actions)):
+        waits = decision.next_step == "pending_user"
+        if not (waits or any(self.asks(one, language) for one in actions)):
             return actions
-        if not asks_leave(said, language):
+        if not (deeds := self.deeds(actions, language)):
             return actions
-        talks = talks or [Action(operation=RESPOND, args={"text": said}, reasoning=said)]
-        quiet = [one for one in actions if one not in talks]
-        return [*(one for one in quiet if not self.changes(one)), *talks, *filter(self.changes, quiet)]
+        others, said = [one for one in actions if one not in deeds], decision.rationale
+        if all(map(self.only_looks, others)) and ends_asking(said, language):
+            others.append(Action(operation=RESPOND, args={"text": said}, reasoning=said))
+        return [*others, *deeds]
+
+    def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
+        """Those that act. A plan that is put to the user is itself the question."""
+        return [one for one in actions if self.acts(one) and not self.asks(one, language)]
+
+    def asks(self, action: Action, language: str) -> bool:
+        """Whether the call puts a question to the user. Who takes leave asks nothing."""
+        if (tool := self.tool(action.operation)) is None or action.operation == EXIT:
+            return False
+        try:
+            return tool.asks(self._arguments(tool, action), language)
+        except ToolError:
+            return False
 
     def changes(self, action: Action) -> bool:
         if (tool := self.tool(action.operation)) is None:

@@ -9,11 +9,14 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from duckflow.errors import ToolError
-from duckflow.prompts.surroundings import NearRules
+from duckflow.prompts.layers import NearRules
+from duckflow.safety.files import read_plain
+from duckflow.safety.ignored import ALWAYS_IGNORED
+from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
+HEAD_BYTES, GIT_FILE = 200, 10_000
 RULES_FILES = ("AGENTS.md", "CLAUDE.md")
 RULES_LIMIT = 8000
 NEAR_LIMIT = 4000
@@ -92,7 +95,7 @@ class Project:
         if git is None:
             return ""
         try:
-            head = (git / "HEAD").read_bytes()[:200].decode("utf-8", "replace")
+            head = read_plain(git / "HEAD", HEAD_BYTES, cut=True).decode("utf-8", "replace")
         except OSError:
             return ""
         named = re.match(BRANCH, head)
@@ -131,10 +134,10 @@ class Project:
                 return git
             if git.is_file():
                 try:
-                    named = git.read_text("utf-8", "replace").strip().removeprefix("gitdir:").strip()
+                    text = read_plain(git, GIT_FILE, cut=True).decode("utf-8", "replace")
                 except OSError:
                     return None
-                return folder / named
+                return folder / text.strip().removeprefix("gitdir:").strip()
         return None
 
     def _rules_of(self, folder: str, limit: int) -> str:
@@ -147,8 +150,14 @@ class Project:
             # Opening safely costs two milliseconds at the start; most folders have nothing to open.
             return ""
         try:
+            if secret_name(self._workspace.relative(path)):
+                # A link to a secret file makes no rules of it.
+                return ""
             with self._workspace.open(path) as file:
                 facts = os.fstat(file.fileno())
+                if facts.st_nlink > 1:
+                    # Under its other name it may be a secret file.
+                    return ""
                 stamp = (facts.st_mtime_ns, facts.st_size)
                 known = self._read.get(path)
                 if known and known[0] == stamp:
@@ -156,7 +165,7 @@ class Project:
                 data = file.read(limit + 1)
         except (OSError, ToolError):
             return ""
-        text = data[:limit].decode("utf-8", "ignore").strip()
+        text = mask(data[:limit].decode("utf-8", "ignore").strip()).text
         if len(data) > limit:
             text = f"{text}\n[…]"
         self._read[path] = (stamp, text)

@@ -6,26 +6,31 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from duckflow.agent.session import Session
+from duckflow.errors import DuckflowError
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
-from duckflow.events.types import QuestionAsked, QuestionClosed
+from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to
-from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole
+from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
 from duckflow.i18n.language import languages_in
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import NOBODY, Answer, Choice, Question
+from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
+from duckflow.tools.plan.ports import Think
 
 NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
-UNCLEAR = {"duck_call": "duck.words", "choice": "choice.unclear", "edit": "choice.unclear"}
+UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_call": "duck.words"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """Choices that a plain yes or no stands for."""
 DEEDS = {"edit": "write", "make": "write"}
 """Operations whose deed goes by another word."""
+UNREAD = WholeAnswer()
 SHOWN = 60
+LONGEST_ACTION = 6000
 BEGUN = 6
 """So many letters of a choice say which one is meant."""
 
@@ -37,12 +42,20 @@ class OpenQuestion:
     question: Question
     answer: asyncio.Future[Answer]
     half: Answer | None = None
+    talk: tuple[Talk, ...] = ()
 
 
 class Questions:
     """Whoever asks waits; the first answer to a question closes it."""
 
-    def __init__(self, emit: Emit, language: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        emit: Emit,
+        language: Callable[[], str],
+        answers_itself: Callable[[Question], Answer | None] = lambda question: None,
+    ) -> None:
+        """`answers_itself` gives the answer to a question that no person is to be asked."""
+        self._answers_itself = answers_itself
         self._emit = emit
         self._language = language
         self._open: dict[str, OpenQuestion] = {}
@@ -53,6 +66,11 @@ class Questions:
         return tuple(sorted((one.question for one in self._open.values()), key=lambda question: bool(question.job)))
 
     async def ask(self, question: Question) -> Answer:
+        if answer := self._answers_itself(question):
+            # It is on record, and was never open to others.
+            self._emit(QuestionAsked(question=question))
+            self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
+            return answer
         asked = OpenQuestion(question, asyncio.get_running_loop().create_future())
         self._open[question.question_id] = asked
         self._emit(QuestionAsked(question=question))
@@ -65,7 +83,10 @@ class Questions:
         asked = self._open.get(question_id)
         if asked is None:
             return Taken("closed", (say("question.closed"),), question_id)
-        question, whole = asked.question, read_whole(text, self._language())
+        question = asked.question
+        at_gate = question.kind == "gate" and not _needs_word(question)
+        line = spelled_out(text) if at_gate and not choice else text
+        whole = UNREAD if choice else read_whole(line, self._language())
         if not choice and question.kind != "text" and whole.waits:
             return Taken("unclear", (say("question.waits"),), question_id)
         if not choice and question.kind == "gate" and whole.asks:
@@ -76,9 +97,17 @@ class Questions:
             return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
+        said = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
+        if said or asked.talk:
+            answer = answer.model_copy(update={"said": said, "talk": asked.talk})
         self._close(asked, answer)
         asked.answer.set_result(answer)
         return Taken("answer", question_id=question_id)
+
+    def keep_talk(self, question_id: str, asked: str, told: str) -> None:
+        """What the user asked before the answer, and was told."""
+        if question := self._open.get(question_id):
+            question.talk += (Talk(asked=asked, told=told),)
 
     def _close(self, asked: OpenQuestion, answer: Answer | None) -> None:
         question = asked.question
@@ -99,7 +128,9 @@ class Questions:
             return read_words(text, question, self._language())
         answer = read_choice(text, question, self._language())
         if question.kind in ("choice", "edit"):
-            return None if answer.choice == FREE else answer
+            heard = [choice.key for choice in question.choices if choice.takes_text]
+            instead = Answer(choice=heard[0], text=text.strip()) if heard else None
+            return instead if answer.choice == FREE else answer
         if wants_words(answer, question):
             asked.half = answer
             return None
@@ -121,8 +152,8 @@ def read_words(text: str, question: Question, language: str) -> Answer:
 def read_choice(text: str, question: Question, language: str) -> Answer:
     """`2`, `２`, `2: use tabs`, `stop here`; everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
-    if (numbered := re.fullmatch(NUMBERED, plain)) and 1 <= int(numbered[1]) <= len(question.choices):
-        return Answer(choice=question.choices[int(numbered[1]) - 1].key, text=numbered[2].strip())
+    if (numbered := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(numbered[1]))):
+        return Answer(choice=chosen.key, text=numbered[2].strip())
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
         if word in _names(choice, plain, language):
@@ -137,7 +168,8 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     """A yes that says more is a wish: nothing runs yet, and the model hears it. What would be very risky takes a word
     for its yes, no key."""
     question = asked.question
-    answer = _begun(text, question, language) or read_answer(text, _keys(question), language)
+    plain = text if _needs_word(question) else spelled_out(text)
+    answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
     if answer is None and whole.wish:
@@ -147,6 +179,12 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer and answer.choice == "no" and not answer.text and asked.half:
         return asked.half
     return _with_scope(answer, whole) if answer and answer.choice == "yes" else answer
+
+
+def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
+    """The whole line, where it says more than which choice was taken."""
+    says_more = whole.scope or whole.about or whole.reason or whole.background or asked.talk
+    return text.strip() if says_more else ""
 
 
 def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
@@ -212,3 +250,46 @@ def _names(choice: Choice, text: str, language: str) -> set[str]:
     spoken = languages_in(text, language)
     labels = {unicodedata.normalize("NFKC", Words(one).phrase(choice.label)) for one in spoken}
     return {choice.key} | {label.casefold() for label in labels}
+
+
+class QuestionsBack:
+    """Has the model answer what the user asks about an open Gate, which stays open meanwhile. The model is asked for
+    words only, so nothing can be done by them."""
+
+    def __init__(self, session: Session, questions: Questions, think: Think) -> None:
+        self._session = session
+        self._questions = questions
+        self._think = think
+        self._answers: set[asyncio.Task[None]] = set()
+        session.subscribe(self._hear, AskedBack)
+
+    def _hear(self, event: Event) -> None:
+        if not isinstance(event, AskedBack):
+            return
+        task = asyncio.create_task(self._answer(event))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _answer(self, asked: AskedBack) -> None:
+        from duckflow.forms.schema import strict_schema
+        from duckflow.tools.plan.drafting import conversation, drafted
+        from duckflow.tools.plan.drafts import ExplanationDraft, read_draft
+
+        gate = asked.question.gate
+        values = {
+            "question": asked.text,
+            "intent": "; ".join(gate.intent) if gate else "",
+            "action": shorten(gate.diff or ", ".join(gate.operations), LONGEST_ACTION) if gate else "",
+            "conversation": conversation(self._session.state),
+        }
+        schema = strict_schema(ExplanationDraft.model_json_schema())
+        try:
+            read = await drafted(
+                self._think, "asked_back", values, schema, lambda reply: read_draft(reply, ExplanationDraft)
+            )
+        except DuckflowError:
+            self._session.emit(Noticed(what=say("gate.not_explained")))
+        else:
+            answer = read.answer.strip()
+            self._questions.keep_talk(asked.question.question_id, asked.text, answer)
+            self._session.emit(Noticed(what=say("gate.explained", text=answer)))

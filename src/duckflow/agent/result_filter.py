@@ -9,12 +9,14 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
-from duckflow.safety.secret_index import secret_index
+from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 
+MOST_READ = 1000
+"""Secret files whose lines are known."""
 PATHS = ("path", "source", "target")
 
 
@@ -34,7 +36,8 @@ class ResultFilter:
 
     def _read_secrets(self) -> KnownSecrets:
         folder = Path(self._state.folder)
-        return known_secrets(folder, secret_index(folder).files())
+        top = around(folder)
+        return known_secrets(top, secret_index(top).look().paths[:MOST_READ])
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that

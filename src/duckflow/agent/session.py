@@ -16,7 +16,8 @@ from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
-from duckflow.store.journal import Headline, Journal, JournalReader
+from duckflow.store.headline import Headline
+from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
 
 if TYPE_CHECKING:
@@ -212,6 +213,7 @@ def reopen(path: Path) -> Opened:
 def _resumed(path: Path) -> Session:
     journal = Journal(path)
     try:
+        journal.check()
         return Session(journal, replay(journal))
     except JournalError:
         journal.close()

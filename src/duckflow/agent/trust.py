@@ -25,7 +25,9 @@ class FolderTrust:
     """The trust in one work folder. What was answered is kept in the user's own data, by path. A linked worktree
     inherits it from a trusted repository that points back to it."""
 
-    def __init__(self, folder: Path, home: Path, kept_in: Path) -> None:
+    def __init__(self, folder: Path, home: Path, kept_in: Path, contained: bool = False) -> None:
+        """`contained`: the whole machine is for this work, so nothing is asked; what a folder brings stays off."""
+        self.contained = contained
         self._folder = folder
         self._home = home
         self._kept_in = kept_in
@@ -38,7 +40,7 @@ class FolderTrust:
     @property
     def must_be_wanted(self) -> bool:
         """Without a yes nothing is done here at all."""
-        return self._no_project
+        return self._no_project and not self.contained
 
     @property
     def _no_project(self) -> bool:
@@ -168,7 +170,7 @@ class Admission:
             self.decided = True
             return True
         # A program that says yes to everything must not open a whole home.
-        asks = not (self._by_client and trust.must_be_wanted)
+        asks = not trust.contained and not (self._by_client and trust.must_be_wanted)
         if self.wanted or (asks and await self._asked(reasons)):
             await asyncio.to_thread(trust.trust)
             self.newly = True

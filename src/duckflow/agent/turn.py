@@ -63,16 +63,23 @@ class Turn:
         session.subscribe(self._begun.hear, *BegunReply.HEARS)
 
     async def run(
-        self, text: str, attachments: Sequence[Attachment], meanwhile: Callable[[], str], begin: Begin | None
+        self,
+        text: str,
+        attachments: Sequence[Attachment],
+        meanwhile: Callable[[], str],
+        begin: Begin | None,
+        wish: str | None = None,
     ) -> Outcome:
         """Every way out ends with TurnEnded, so the conversation can always go on. Where the user has done something
         instead of saying it, there is no text, and `begin` is what they did: it gives the first note, or the ending.
-        `meanwhile` is asked before each call of the model for what the user has said since."""
+        `meanwhile` is asked before each call of the model for what the user has said since. `wish`: the user's own
+        words in the text, where they are not all of it."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
         self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
-        turn = TurnSoFar(self._session.state, text, attachments, self._thinker.connection.ready_profile, meanwhile)
+        profile, wish = self._thinker.connection.ready_profile, text if wish is None else wish
+        turn = TurnSoFar(self._session.state, text, attachments, profile, meanwhile, wish)
         try:
             ending = await self._open(turn, begin)
         except asyncio.CancelledError:
@@ -155,7 +162,7 @@ class Turn:
                 self._session.emit(Noticed(what=why))
                 return
             self._add(Message(role="user", text=said, turn=self._session.state.turn, meanwhile=True))
-            turn.request = said
+            turn.request = turn.wish = said
             for policy in self._at_work:
                 await policy.heard(said)
 

@@ -16,6 +16,8 @@ class WaitingMessage(NamedTuple):
     attachments: tuple[Attachment, ...]
     ended: asyncio.Future[Outcome]
     later: bool
+    wish: str
+    """The user's own words in the text: all of it, unless a custom command has written the rest."""
 
 
 class Turns:
@@ -47,11 +49,14 @@ class Turns:
     def waiting(self) -> tuple[Unheard, ...]:
         return tuple(Unheard(one.text, one.later) for one in self._waiting)
 
-    def submit(self, text: str, attachments: Sequence[Attachment] = (), later: bool = False) -> asyncio.Future[Outcome]:
-        """Start a turn, or steer the running one: how the turn ends that hears it. `later`, or with an attachment, it
-        waits for a turn of its own."""
+    def submit(
+        self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
+    ) -> asyncio.Future[Outcome]:
+        """Start a turn, or steer the running one: how the turn ends that hears it. `later`, with an attachment, or
+        written by a custom command, it waits for a turn of its own."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later or bool(attachments)))
+        later = later or bool(attachments) or wish is not None
+        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later, text if wish is None else wish))
         if not self.runs:
             self._next()
         self._moved()
@@ -89,7 +94,8 @@ class Turns:
         said, self._waiting = self._waiting, []
         text = "\n".join(one.text for one in said)
         attachments = [attachment for one in said for attachment in one.attachments]
-        self._start(self.turn.run(text, attachments, self._said_meanwhile, None), [one.ended for one in said])
+        wish = "\n".join(one.wish for one in said)
+        self._start(self.turn.run(text, attachments, self._said_meanwhile, None, wish), [one.ended for one in said])
 
     def _said_meanwhile(self) -> str:
         """What the running turn should hear now; whoever said it waits for its end."""

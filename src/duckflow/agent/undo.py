@@ -12,6 +12,7 @@ from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
+from duckflow.events.views import PlannedUndo
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
@@ -22,9 +23,11 @@ from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.preview import Outcome, UndoPreview
-    from duckflow.safety.undo.undo import Undo
+    from duckflow.safety.undo.undo import FileVersions, Undo
 
 
+NAMED = 40
+"""The model is told so many of the files that an undo would change."""
 MOST_NAMED = 1000
 """A record names so many of the files that a command changed."""
 
@@ -104,6 +107,10 @@ class UndoKeeper:
         preview = await self._undo().diff(scope)
         return replace(preview, name=self._name(preview.authors, scope))
 
+    async def versions(self, scope: UndoScope) -> "list[FileVersions]":
+        """The files that some work has changed, before it and after it."""
+        return await self._undo().versions(scope)
+
     async def preview(self, back: bool, scope: UndoScope = LATEST) -> "UndoPreview":
         preview = await self._undo().preview(back, self._allowed(scope))
         return replace(preview, name=self._name(preview.authors, scope))
@@ -122,6 +129,13 @@ class UndoKeeper:
         self._session.emit(undone)
         self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
         return outcome
+
+    def tell_left(self, preview: PlannedUndo) -> None:
+        """The model learns what the user was asked to take back and did not want so."""
+        state, files = self._session.state, ", ".join(impact.path for impact in preview.impacts[:NAMED])
+        work = f"'{preview.name}'" if preview.name else f"turn {preview.turn}"
+        told = note(state.language, "undo_asked", work=work, files=files)
+        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
 
     def _running(self) -> frozenset[str]:
         return frozenset(job.job_id for job in self._session.state.live_jobs() if job.status == "running")

@@ -25,7 +25,7 @@ class WiderWorkspace(Workspace):
     def relative(self, path: str, follow: bool = True) -> str:
         if added := self._added(path):
             inner = added.relative(_inside(added, path), follow)
-            return str(added.root) if inner == HERE else f"{added.root}/{inner.removeprefix('./')}"
+            return _whole(added, inner)
         return super().relative(path, follow)
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
@@ -68,6 +68,8 @@ class WiderWorkspace(Workspace):
 
     def _added(self, path: str) -> Workspace | None:
         whole = Path(path).expanduser() if path.startswith(("/", "~")) else None
+        if whole and whole.is_relative_to(self.root):
+            return None
         return next((one for one in self._more if whole and whole.is_relative_to(one.root)), None)
 
 
@@ -76,5 +78,8 @@ def _inside(folder: Workspace, path: str) -> str:
 
 
 def _named(folder: Workspace, found: FolderEntry) -> FolderEntry:
-    whole = str(folder.root) if found.path == HERE else f"{folder.root}/{found.path.removeprefix('./')}"
-    return found._replace(path=whole)
+    return found._replace(path=_whole(folder, found.path))
+
+
+def _whole(folder: Workspace, inner: str) -> str:
+    return str(folder.root if inner == HERE else folder.root / inner.removeprefix("./"))

@@ -9,7 +9,7 @@ from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
 from duckflow.i18n.language import languages
 from duckflow.i18n.words import Words
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED, Mode
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 
 Add = Callable[..., Any]
@@ -88,13 +88,22 @@ def _talk(add: Add, words: Words) -> None:
     add("-c", "--continue", dest="resume_last", action="store_true", help=words("cli.continue"))
     add("-r", "--resume", nargs="?", const="", metavar="SESSION", help=words("cli.resume"))
     add("--fork", action="store_true", help=words("cli.fork"))
-    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    _mode(add, words)
     add("--add-dir", action="append", default=[], metavar="FOLDER", help=words("cli.add_dir"))
     add("--trust", action="store_true", help=words("cli.trust"))
     add("--web", action="store_true", help=words("cli.beside"))
-    add("--on-duck-call", type=_policy, default=DuckPolicy(), metavar="POLICY", help=words("cli.duck"))
+    add("--trajectory", default="", metavar="FILE", help=words("cli.trajectory"))
+    add("--on-duck-call", type=_policy, default=None, metavar="POLICY", help=words("cli.duck"))
+    add("--require-proof", action="store_true", help=words("cli.require_proof"))
     _limits(add, words)
     add("-V", "--version", action="version", version=f"duckflow {__version__}", help=words("cli.version"))
+
+
+def _mode(add: Add, words: Words) -> None:
+    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    contained = str(Mode.CONTAINED)
+    add("--contained", dest="mode", action="store_const", const=contained, help=words("cli.contained"))
+    add("--yes-really", action="store_true", help=words("cli.yes_really"))
 
 
 def _limits(add: Add, words: Words) -> None:
@@ -105,7 +114,7 @@ def _limits(add: Add, words: Words) -> None:
 
 def _acp(add: Add, words: Words) -> None:
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
-    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    _mode(add, words)
     add("--trust", action="store_true", help=words("cli.trust"))
     add("--add-dir", action="append", default=[], metavar="FOLDER", help=words("cli.add_dir"))
     _limits(add, words)
@@ -124,12 +133,13 @@ def _doctor(add: Add, words: Words) -> None:
 
 
 def _sessions(add: Add, words: Words) -> None:
-    add("what", choices=["list", "export", "rename", "rm"], nargs="?", default="list", help=words("cli.sessions_what"))
+    deeds = ["list", "search", "export", "rename", "rm"]
+    add("what", choices=deeds, nargs="?", default="list", help=words("cli.sessions_what"))
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.sessions_session"))
     add("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
     add("--all", action="store_true", help=words("cli.sessions_all"))
     add("--yes", action="store_true", help=words("cli.sessions_yes"))
-    add("--format", choices=["md", "html"], help=words("cli.sessions_format"))
+    add("--format", choices=["md", "html", "atif"], help=words("cli.sessions_format"))
     add("-o", "--output", default="", metavar="FILE", help=words("cli.sessions_output"))
 
 
@@ -138,10 +148,15 @@ def _audit(add: Add, words: Words) -> None:
     add("--json", action="store_true", help=words("cli.audit_json"))
 
 
+def _replay(add: Add, words: Words) -> None:
+    add("session", nargs="?", default="", metavar="SESSION", help=words("cli.replay_session"))
+    add("--into", default="", metavar="FOLDER", help=words("cli.replay_into"))
+
+
 def _attach(add: Add, words: Words) -> None:
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.attach_session"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
-    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    _mode(add, words)
     add("--trust", action="store_true", help=words("cli.trust"))
     add("--host", choices=["jobs", "again", "new", "led"], help=argparse.SUPPRESS)
     add("--max-budget-usd", type=_positive(float), help=argparse.SUPPRESS)
@@ -165,7 +180,7 @@ def _init(add: Add, words: Words) -> None:
     add("-y", "--yes", action="store_true", help=words("cli.init_yes"))
     add("--force", action="store_true", help=words("cli.init_force"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
-    add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--mode", choices=[*map(str, OFFERED)], help=words("cli.mode"))
 
 
 def _config(add: Add, words: Words) -> None:
@@ -202,14 +217,18 @@ def _prompt(add: Add, words: Words) -> None:
 
 
 def _fleet(add: Add, words: Words) -> None:
-    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "clean", "worker"]
+    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "clean", "worker", "export"]
     add("what", choices=known, nargs="?", default="list", help=words("cli.fleet_what"))
     add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
     add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))
+    add("--from", dest="source", default="", metavar="FILE", help=words("cli.fleet_from"))
+    add("--format", choices=["swebench"], default="swebench", help=words("cli.fleet_format"))
+    add("-o", "--output", default="", metavar="FILE", help=words("cli.fleet_output"))
     add("--repository", default="", metavar="FOLDER", help=words("cli.fleet_repository"))
     add("--check", action="append", default=[], metavar="COMMAND", help=words("cli.fleet_check"))
     add("-m", "--model", default="", metavar="MODEL", help=words("cli.model"))
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
+    add("--contained", dest="mode", action="store_const", const=str(Mode.CONTAINED), help=words("cli.contained"))
     add("--attempts", type=_positive(int), metavar="N", help=words("cli.fleet_attempts"))
     add("--budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_budget"))
     add("--fleet-budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_whole_budget"))
@@ -240,6 +259,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "doctor": _doctor,
     "sessions": _sessions,
     "audit": _audit,
+    "replay": _replay,
     "jobs": _demo,
     "attach": _attach,
     "web": _web,

@@ -9,7 +9,7 @@ from duckflow.cli.parser import Options
 from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.i18n.words import Words
 from duckflow.safety.secrets import redacted
-from duckflow.store.journal import Journal
+from duckflow.store.journal import JournalReader
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions
 from duckflow.ui.streams import print_out
@@ -18,7 +18,7 @@ from duckflow.ui.streams import print_out
 def show_audit(options: Options, words: Words, paths: Paths) -> int:
     sessions = Sessions(paths.sessions_of(Path.cwd()))
     entry = sessions.find(options.session) if options.session else sessions.latest()
-    with closing(Journal(entry.path)) as journal:
+    with closing(JournalReader.open(entry.path)) as journal:
         entries = list_audit(journal.events())
     if options.json:
         for one in entries:

@@ -15,6 +15,7 @@ from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.extensions import Extensions, GatedShell
+from duckflow.agent.file_index import FileIndex
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hook_consent import HookConsent, TrustedHooks
 from duckflow.agent.hooks import Hooks, ToolHooks
@@ -22,13 +23,14 @@ from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
+from duckflow.agent.policies.diagnosed import DiagnoseChanges
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
+from duckflow.agent.policies.proven import ProofRunner
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.project import Project
-from duckflow.agent.questions import Questions
-from duckflow.agent.questions_back import QuestionsBack
+from duckflow.agent.questions import Questions, QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
@@ -38,9 +40,11 @@ from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
+from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace, traced
+from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace, traced, unasked
+from duckflow.code.settings import OPERATIONS
 from duckflow.config.load import transition_table
 from duckflow.extensions.places import ExtensionPlaces
 from duckflow.memory.castle import Castle
@@ -97,22 +101,10 @@ def build_conversation(
         from duckflow.cli.toolset import ToolParts, make_tools
 
         # Opened when the first tool is needed: a folder that is gone by then is noticed.
-        return make_tools(
-            group,
-            ToolParts(
-                session,
-                ground.open_folder,
-                setup,
-                ground.sandboxes,
-                model.drafter,
-                work.jobs,
-                memory,
-                work.sub_agents,
-                work.approval,
-                guard.undo,
-                ground.questions.ask,
-            ),
-        )
+        folder, ask, undo, code = ground.open_folder, ground.questions.ask, guard.undo, ground.code
+        drafter, jobs, agents, approval = model.drafter, work.jobs, work.sub_agents, work.approval
+        parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
+        return make_tools(group, ToolParts(*parts))
 
     toolbox = _toolbox(setup, make)
     extensions = Extensions(ground.places, ground.admission, toolbox, session.emit)
@@ -130,6 +122,7 @@ def build_conversation(
         await model.summarizer.aclose()
         await model.connection.aclose()
         await ground.sandboxes.aclose()
+        await ground.code.aclose()
         await guard.undo.close()
         await memory.aclose()
         ground.opened.close()
@@ -149,10 +142,11 @@ class Ground(NamedTuple):
     sandboxes: Sandboxes
     places: ExtensionPlaces
     open_folder: Callable[[], Workspace]
+    code: CodeSense
 
 
 def _ground(setup: Setup, session: Session) -> Ground:
-    questions, opened = Questions(session.emit, lambda: session.state.language), ExitStack()
+    questions, opened = Questions(session.emit, lambda: session.state.language, unasked(setup, session)), ExitStack()
 
     def open_folder() -> Workspace:
         return opened.enter_context(closing(open_workspace(setup)))
@@ -163,7 +157,8 @@ def _ground(setup: Setup, session: Session) -> Ground:
     places = ExtensionPlaces(
         setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
     )
-    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder)
+    code = CodeSense(setup, open_folder, sandboxes)
+    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder, code)
 
 
 def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:
@@ -174,7 +169,7 @@ def _memory(setup: Setup, session: Session, workspace: Workspace) -> Conversatio
 def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
     missing = setup.settings.web.not_offered(os.environ)
     operations = [operation for operation in packaged_operations() if operation.name not in missing]
-    return Toolbox(operations, make, later=(FETCH,) if SEARCH in missing else ())
+    return Toolbox(operations, make, later=(*OPERATIONS, *((FETCH,) if SEARCH in missing else ())))
 
 
 class ModelSide(NamedTuple):
@@ -220,7 +215,7 @@ def _model(
     folder = WorkFolder(ground.workspace)
     StepChecks(session, folder)
     think = ProcedureCalls(session.state, connection, compiler, limits).think
-    QuestionsBack(session, think)
+    QuestionsBack(session, ground.questions, think)
     drafter = Drafter(
         session.state,
         think,
@@ -248,16 +243,15 @@ class Guard(NamedTuple):
     hooks: Hooks
     undo: UndoKeeper
     dispatcher: Dispatcher
+    proof: ProofRunner
 
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
     settings, phases = setup.settings, Phases(session, transition_table(setup.settings))
-
-    async def sandboxed() -> bool:
-        return (await ground.sandboxes.find()).kind != "none"
-
     undone = settings.undo.enabled
-    gatekeeper = Gatekeeper(session, phases, settings.safety.mode, ground.permissions, undone, sandboxed)
+    gatekeeper = Gatekeeper(
+        session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines
+    )
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
@@ -265,7 +259,8 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)
-    return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher)
+    proof = ProofRunner(settings.proof, undo, ground.sandboxes.find, ground.sandboxes.launch)
+    return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof)
 
 
 def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
@@ -315,7 +310,8 @@ def _work(
 
     others, limits, phases, undo = partial(Pacemaker, settings.pacemaker), settings.agent, guard.phases, guard.undo
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)
-    return Work(jobs, sub_agents, pacemaker, PlanApproval(session, guard.phases, jobs, model.connection, ask))
+    approval = PlanApproval(session, phases, jobs, model.connection, ask, guard.gatekeeper)
+    return Work(jobs, sub_agents, pacemaker, approval)
 
 
 class Front(NamedTuple):
@@ -341,7 +337,8 @@ def _front(
     pacing = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
     actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
-    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval))
+    offer = ground.code.policy(toolbox)
+    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval), offer)
     outside = None
     # Nothing of it is loaded where no server is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
@@ -350,11 +347,19 @@ def _front(
         outside = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
         first = (outside.policy(toolbox), *first)
     leading = partial(_leading, guard, model, actor, ground.workspace)
-    policies = Policies(first, last=(ReviewByRecord(guard.phases),), leading=leading)
+    diagnosed = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
+    last = (diagnosed, guard.proof.of_turn(session, actor), ReviewByRecord(guard.phases))
+    policies = Policies(first, last=last, leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
     brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
     moves = Moves()
-    commands = UserCommands(session, partial(_commands, setup, pick, brought, outside), moves.tell, guard.undo)
+
+    def table() -> "Commands":
+        from duckflow.cli.slash import conversation_commands
+
+        return conversation_commands(setup, pick, brought(), outside, ground.code.overview)
+
+    commands = UserCommands(session, table, moves.tell, guard.undo)
     admit = partial(_admit, extensions, guard.hooks)
 
     def before_turn() -> None:
@@ -364,8 +369,9 @@ def _front(
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
     planned = PlannedWork(session, turns, work.jobs, work.approval)
     choices = Choices(session, guard.gatekeeper, connection)
+    files, questions = FileIndex(setup.folder, ground.code.symbols), ground.questions
     conversation = ChatLoop(
-        session, turns, planned, ground.questions, commands, choices, pacing, memory, guard.undo, moves
+        session, turns, planned, questions, commands, choices, pacing, memory, guard.undo, moves, files
     )
     return Front(conversation, outside)
 
@@ -387,14 +393,3 @@ def _brought(extensions: Extensions, shell: GatedShell, hooks: Hooks) -> "Extens
     from duckflow.commands.extensions import ExtensionCommands
 
     return ExtensionCommands(extensions, shell, hooks)
-
-
-def _commands(
-    setup: Setup, pick: "Pick | None", make: "Callable[[], ExtensionCommands]", outside: "Outside | None"
-) -> "Commands":
-    from duckflow.cli.slash import command_table
-    from duckflow.commands.outside import OutsideCommands
-
-    servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
-    sources = (make(), servers)
-    return command_table(setup.words, setup.paths, setup.folder, setup.model_flag, pick, sources)

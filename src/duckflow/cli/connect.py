@@ -13,7 +13,7 @@ from duckflow.events.types import Noticed
 from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
-    from duckflow.llm.choice import ModelChoice
+    from duckflow.llm.discover import ModelChoice
     from duckflow.llm.provider import Provider
 
 

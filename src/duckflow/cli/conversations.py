@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.agent.session import Session, begin, reopen
+from duckflow.agent.session import Opened, Session, begin, reopen
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
-from duckflow.errors import DuckflowError, UsageError
-from duckflow.events.types import LanguageChosen
+from duckflow.errors import DuckflowError, JournalDamaged, UsageError
+from duckflow.events.types import LanguageChosen, SessionOpened
 from duckflow.events.views import NextSession
 from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
-from duckflow.store.journal import read_headline
+from duckflow.store.headline import read_headline
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
 from duckflow.ui.streams import print_out
 
@@ -54,7 +54,8 @@ def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
         entry = sessions.find(options.resume) if options.resume else _picked(sessions, setup.words)
     if enter_folder(entry.path):
         setup = here()
-    resumed = resumed_session(sessions.fork(entry.path) if options.fork else entry.path, setup, options.lang or "")
+    opening = forked_session if options.fork else resumed_session
+    resumed = opening(entry.path, setup, options.lang or "")
     return resumed._replace(resume_jobs="resume_jobs" in options)
 
 
@@ -72,8 +73,7 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
         setup = here()._replace(model_flag=model, model_origin=origin)
         if not wanted.fork:
             return resumed_session(wanted.journal, setup)
-        branch = Sessions(setup.paths.sessions_of(setup.folder)).fork(wanted.journal)
-        return resumed_session(branch, _in_mode(setup, left.session.state.mode))
+        return forked_session(wanted.journal, _in_mode(setup, left.session.state.mode))
     except DuckflowError as problem:
         os.chdir(folder)
         told = left.setup.words.error(problem)
@@ -85,7 +85,7 @@ def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSess
 
 def _in_mode(setup: Setup, mode: str) -> Setup:
     """The user stays in the same conversation, so the mode that was chosen in it stays too."""
-    if not mode:
+    if mode in ("", Mode.CONTAINED):
         return setup
     safety = setup.settings.safety.model_copy(update={"mode": Mode(mode)})
     return setup._replace(settings=setup.settings.model_copy(update={"safety": safety}))
@@ -110,15 +110,35 @@ def new_session(setup: Setup, session_id: str = "") -> ChosenSession:
 
 
 def resumed_session(journal: Path, setup: Setup, language: str = "") -> ChosenSession:
+    return _gone_on_with(reopen(journal), setup, language)
+
+
+def forked_session(source: Path, setup: Setup, language: str = "") -> ChosenSession:
+    """A branch; of a damaged session one of what could be saved."""
+    sessions = Sessions(source.parent)
+    try:
+        return resumed_session(sessions.fork(source), setup, language)
+    except JournalDamaged:
+        from duckflow.store.salvage import salvage
+
+        saved = salvage(source)
+        return _gone_on_with(reopen(sessions.fork(source))._replace(salvaged=saved), setup, language)
+
+
+def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     from duckflow.commands.recap import recap
 
-    opened = reopen(journal)
-    state, words = opened.session.state, setup.words
+    state, words, saved = opened.session.state, setup.words, opened.salvaged
+    if not state.session_id:
+        # Its first event is among the lost ones.
+        session_id, folder = opened.session.path.stem, str(setup.folder)
+        opened.session.emit(SessionOpened(session_id=session_id, folder=folder, language=words.language))
     if language and language != state.language:
         opened.session.emit(LanguageChosen(language=language))
     words.language = language_of(state.language)
-    saved = opened.salvaged
-    damage = words("journal.salvaged", kept=saved.kept, aside=str(saved.aside)) if saved else ""
+    damage = ""
+    if saved:
+        damage = words("journal.salvaged" if saved.kept else "journal.lost", kept=saved.kept, aside=str(saved.aside))
     opening = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage])]
     return ChosenSession(opened.session, setup, tuple(opening), damage)
 

@@ -94,7 +94,7 @@ def _talk_options(options: Options, session: str, words: Words) -> Options:
     from duckflow.cli.arguments import make_parser
 
     talk = make_parser("", words).read(["-r", session])
-    given = ("model", "mode", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
+    given = ("model", "mode", "yes_really", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
     return Options(**vars(talk) | {name: getattr(options, name) for name in given}, resume_jobs=True)
 
 

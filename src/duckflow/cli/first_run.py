@@ -10,7 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.ports import Ask
 from duckflow.events.types import Event, Noticed, Waiting
-from duckflow.llm.choice import ModelChoice
+from duckflow.llm.discover import ModelChoice
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.state.question import Choice as Way
@@ -36,9 +36,9 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     except ProviderUnreachable as problem:
         if problem.key != NO_MODEL or not session.state.turn_open:
             raise
-        from duckflow.llm.discover import embedded_default
+        from duckflow.llm.settings import DEFAULT_MODEL
 
-        choice = ModelChoice("embedded", embedded_default(), say(BY_ITSELF))
+        choice = ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF))
     if choice.kind != "embedded":
         return choice
     from duckflow.llm.local.runtime import install_runtime, runtime_missing

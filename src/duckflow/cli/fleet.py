@@ -20,6 +20,7 @@ from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_line
 from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
+from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.git import Git
@@ -44,6 +45,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
             case "run":
                 assert tasks
                 _require_harmless(tasks, options, paths)
+                tasks = _with_spelled_models(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words))
             case "worker":
                 _require_few(options, 0)
@@ -59,6 +61,8 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
             case "clean":
                 fleet = _wanted_fleet(engine, options)
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
+            case "export":
+                return asyncio.run(_export(engine, options, words))
             case "cancel" | "retry":
                 return _change(engine, options, words)
             case _:
@@ -72,8 +76,8 @@ def _read(options: Options) -> ListedTasks:
     lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
     given |= {name: value for name, value in lists.items() if value}
     given |= {"cancel_losers": True} if options.cancel_losers else {}
-    file = options.issues or (options.words or [""])[0]
-    _require_few(options, 0 if options.issues else 1)
+    file = options.issues or options.source or (options.words or [""])[0]
+    _require_few(options, 0 if options.issues or options.source else 1)
     if file in ("", "-"):
         if sys.stdin.isatty():
             raise UsageError("fleet.run_what")
@@ -84,6 +88,11 @@ def _read(options: Options) -> ListedTasks:
     except (OSError, UnicodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
+    if options.source:
+        from duckflow.fleet.swebench import read_instances
+
+        clones = Path.cwd() / Path(given.pop("repository", ".")).expanduser()
+        return read_instances(text, file, given, clones)
     if options.issues:
         return read_lines(text, file, given, Path() if options.repositories else Path.cwd())
     # A file may lie with the repositories that it names; what was typed was typed here.
@@ -101,6 +110,20 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
     below = Path(folder_of(options.repositories or ""))
     for repository in {task.repository for task in listed.tasks}:
         require_harmless(paths, (below / repository).resolve())
+
+
+def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) -> ListedTasks:
+    """One spelling of a model's name, which limits are for too. Other machines may have endpoints that this one has
+    not."""
+    from duckflow.llm.discover import Discovery
+
+    names = {task.model for task in listed.tasks if task.model}
+    if options.repositories or not names:
+        return listed
+    discovery = Discovery(load(paths.user_config, Path.cwd(), {}).settings.llm, os.environ)
+    spelled = {name: discovery.spelled(name) for name in names}
+    tasks = (task.model_copy(update={"model": spelled.get(task.model, "")}) for task in listed.tasks)
+    return listed._replace(tasks=tuple(tasks))
 
 
 async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words) -> int:
@@ -221,6 +244,25 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
         tell(words("fleet.again", task=task))
         if not options.no_work and not asyncio.run(work_and_watch(engine, fleet, options, words)):
             return exit_code_of("interrupted")
+    return 0
+
+
+async def _export(engine: Engine, options: Options, words: Words) -> int:
+    """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
+    from duckflow.fleet.swebench import predictions
+
+    fleet, task = wanted_task(engine, options.words)
+    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
+    rows = await predictions(states, engine.attempts(fleet, task))
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    if not options.output or options.output == "-":
+        print_out(text)
+        return 0
+    try:
+        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
+    except OSError as problem:
+        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
+    print_err(plain(words("fleet.predictions", count=len(rows), path=options.output)))
     return 0
 
 

@@ -30,10 +30,8 @@ KILLED = 137
 
 
 def make_workshop(words: Words, paths: Paths) -> Workshop:
-    # Beside Duckflow's own files, which no command may see.
-    worktrees = paths.data.with_name(f"{paths.data.name}-worktrees")
     call, run, review = partial(_call, words, paths), partial(_run, words, paths), partial(_review, words)
-    return Workshop(worktrees, partial(require_harmless, paths), call, run, review, words)
+    return Workshop(paths.worktrees, partial(require_harmless, paths), call, run, review, words)
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
@@ -74,7 +72,7 @@ async def _run(
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
-        if sandbox.kind == "none" != settings.sandbox.kind:
+        if sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED:
             raise UsageError("fleet.no_sandbox", command=command)
         launch = shell_launch(sandbox, settings.shell, command, network)
         launch.environment = {**launch.environment, **marks_of(order)}

@@ -26,7 +26,8 @@ def host_flags(setup: Setup, mode: str) -> list[str]:
         "--max-tokens": limits.max_tokens or "",
     }
     given = flag_words(flags)
-    return given + ["--trust"] * setup.trust + [word for added in setup.added for word in ("--add-dir", str(added))]
+    given += ["--trust"] * setup.trust + ["--yes-really"] * setup.really
+    return given + [word for added in setup.added for word in ("--add-dir", str(added))]
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:

@@ -15,7 +15,9 @@ CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
 def report_crash(problem: BaseException) -> int:
     """Say that it broke, and where the details are."""
-    _say("internal.broken", problem=type(problem).__name__, log=write_traceback(problem))
+    from duckflow.installation import InstallCommands
+
+    _say("internal.broken", problem=type(problem).__name__, log=write_traceback(problem), install=InstallCommands())
     return 1
 
 
@@ -37,7 +39,7 @@ def write_traceback(problem: BaseException) -> str:
     return path
 
 
-def _say(key: str, **values: str) -> None:
+def _say(key: str, **values: object) -> None:
     wanted = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     try:
         own = _texts(re.split(r"[_.@-]", wanted, maxsplit=1)[0])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from duckflow.cli.signals import ended_by_signals
 from duckflow.editor.streams import MessageStreams
-from duckflow.errors import UsageError
+from duckflow.errors import JournalDamaged, UsageError
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import holds_home
 from duckflow.server.mcp_server import McpServer, OpenConversation, Wish
@@ -66,16 +66,16 @@ async def _serve(words: Words, paths: Paths, messages: int, bounds: ServeBounds)
 
 def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenConversation:
     # Loaded with the first conversation: a client waits for our first answer before it goes on.
-    from duckflow.agent.session import begin, reopen
     from duckflow.agent.trust import refuse_own_folders
     from duckflow.cli.build import build_conversation
+    from duckflow.cli.conversations import new_session, resumed_session
     from duckflow.cli.setup import Setup
     from duckflow.config.load import load
-    from duckflow.store.sessions import Sessions, new_session_id
+    from duckflow.store.sessions import Sessions
 
     if wish.session:
         entry = Sessions(paths.sessions_of(Path.cwd())).find(wish.session)
-        folder, journal = Path(entry.headline.folder), entry.path
+        folder, journal = Path(entry.headline.folder or Path.cwd()), entry.path
     else:
         folder, journal = Path(wish.cwd or Path.cwd()).expanduser(), None
     if not folder.is_absolute() or not folder.is_dir():
@@ -89,11 +89,12 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
         raise UsageError("serve.mode_bound", mode=wish.mode, highest=highest)
     settings = load(paths.user_config, folder, {"safety.mode": wish.mode or None}).settings
     setup = Setup(settings, paths, folder, Words(words.language), wish.model, by_client=True)
-    if journal:
-        session = reopen(journal).session
-    else:
-        name = new_session_id()
-        session = begin(Sessions(paths.sessions_of(folder)).path(name), name, folder, words.language)
+    chosen = resumed_session(journal, setup) if journal else new_session(setup)
+    session = chosen.session
+    if chosen.damage:
+        # The client hears of it first; its next call goes on with what was saved.
+        session.close()
+        raise JournalDamaged("talk.said", text=chosen.damage)
     built = build_conversation(setup, session)
 
     async def close() -> None:

@@ -11,8 +11,8 @@ from duckflow.llm.endpoints import catalogue
 from duckflow.llm.facts import Facts, facts_of, models_of
 from duckflow.llm.keys import key_in_environment
 from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed, recommended, this_machine, why_not
-from duckflow.llm.local.settings import DEFAULT_MODEL
 from duckflow.llm.local.weights import Holding, Weights
+from duckflow.llm.settings import DEFAULT_MODEL
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 

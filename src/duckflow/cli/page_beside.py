@@ -20,12 +20,12 @@ class PageBeside:
         require_parts()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def show(self, session_id: str) -> str:
-        """Where that is, when it has not been told yet; nothing when it does not start."""
+    async def show(self, session_id: str, language: str) -> str:
+        """Gives the page's address when it has not been told yet; nothing when the page does not start."""
         begins = self._process is None
         if begins:
             pipe = asyncio.subprocess.PIPE
-            command = (sys.executable, "-P", "-m", "duckflow", "web", "--beside")
+            command = (sys.executable, "-P", "-m", "duckflow", "web", "--beside", "--lang", language)
             launch = Launch(command, Path.cwd(), os.environ)
             self._process = await launch.spawn(pipe, pipe, asyncio.subprocess.DEVNULL)
         process = self._process

@@ -14,10 +14,12 @@ from duckflow.i18n.template import note
 from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown
 from duckflow.state.agent import AgentState
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
 from duckflow.tools.tool import AnyTool
 
 if TYPE_CHECKING:
+    from duckflow.programs.launch import Launch
     from duckflow.safety.commands.verdict import CommandVerdict
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.tools.shell.background import Background
@@ -47,10 +49,15 @@ class Sandboxes:
                 self._emit(Noticed(what=self._found.says))
             return self._found
 
+    async def confines(self) -> bool:
+        return (await self.find()).kind != "none"
+
     def limits(self, state: AgentState, language: str) -> str:
         """Says in a line what commands can reach, what is asked for, and that there is an undo."""
         settings, temporary = self._setup.settings, self._temporary()
         sandbox = note(language, "sandbox", temporary=temporary) if temporary else note(language, "no_sandbox")
+        if self._setup.contained and state.mode in ("", Mode.CONTAINED):
+            sandbox = ""
         undo = note(language, "undo_there") if settings.undo.enabled else ""
         mode = note(language, f"mode_{state.mode or settings.safety.mode}")
         alone = note(language, "nobody_here") if self._setup.alone else ""
@@ -69,10 +76,13 @@ class Sandboxes:
         return {"none": "", "bubblewrap": "/tmp"}.get(kind, "$TMPDIR")
 
     def _choose(self) -> "Sandbox":
-        from duckflow.safety.sandbox.choose import choose
+        from duckflow.safety.sandbox.choose import choose, contained_machine
 
         paths, settings = self._setup.paths, self._setup.settings
-        return choose(settings.sandbox, self._setup.folder, private=[paths.data, paths.config])
+        if self._setup.contained:
+            return contained_machine(self._setup.folder, settings.sandbox)
+        private = [paths.data, paths.config]
+        return choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets)
 
     def runner(self) -> AnyTool:
         from duckflow.tools.shell.background import Background
@@ -81,6 +91,12 @@ class Sandboxes:
         self._background = Background()
         settings = self._setup.settings.shell
         return ShellRun(self.find, settings, self.judge, self._background, lambda: self._permissions.secret_files)
+
+    def launch(self, sandbox: "Sandbox", command: str) -> "Launch":
+        """Makes a launch of a command line like those of the tool, not confined yet and without the network."""
+        from duckflow.tools.shell.run import shell_launch
+
+        return shell_launch(sandbox, self._setup.settings.shell, command, False)
 
     def busy(self) -> bool:
         """Whether a command runs in the background."""
@@ -113,7 +129,8 @@ class Sandboxes:
         """A secret file that this sandbox cannot cover, or nothing."""
         if self._found is None or self._found.kind in ("bubblewrap", "none") or self._permissions.secret_files:
             return ""
-        return next((secret.path for secret in self._found.paths.covered()), "")
+        covered = self._found.paths.covered()
+        return next((secret.path.name for secret in covered.secrets), "" if covered.whole else "…")
 
 
 def main() -> None:

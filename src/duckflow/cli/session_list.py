@@ -1,4 +1,4 @@
-"""`duckflow sessions`: what was talked about, here and elsewhere; export one, name one, remove one."""
+"""`duckflow sessions`: what was talked about, here and elsewhere; search, export one, name one, remove one."""
 
 import shutil
 import sys
@@ -10,11 +10,12 @@ from duckflow.cli.parser import Options
 from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import read_answer
+from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.store.journal import Journal
+from duckflow.store.journal import JournalReader
 from duckflow.store.paths import Paths
-from duckflow.store.sessions import Sessions
-from duckflow.ui.streams import print_out
+from duckflow.store.sessions import SessionEntry, Sessions
+from duckflow.ui.streams import print_err, print_out
 
 SHOWN = 30
 PIPED_WIDTH = 160
@@ -23,6 +24,8 @@ PIPED_WIDTH = 160
 def run_sessions(options: Options, words: Words, paths: Paths) -> int:
     kept = Sessions(paths.sessions_of(Path.cwd()))
     match options.what:
+        case "search":
+            return _search(kept, options, words, paths)
         case "rm":
             return _remove(kept, options, words)
         case "rename":
@@ -44,6 +47,20 @@ def _list(kept: Sessions, options: Options, words: Words) -> int:
         print_out(words("sessions.none"))
     if len(shown) < len(entries):
         print_out(words("sessions.more", count=len(entries) - len(shown)))
+    return 0
+
+
+def _search(kept: Sessions, options: Options, words: Words, paths: Paths) -> int:
+    """In this folder, or with `--all` on the whole machine."""
+    from duckflow.commands.session_search import search_sessions
+
+    question = " ".join((options.session, *options.rest)).strip()
+    if not question:
+        raise UsageError("sessions.search_usage")
+    folder = None if options.all else Path.cwd()
+    found = search_sessions(question, paths.archives(folder), [one.summary() for one in kept.all()], words)
+    for line in found or [words("memory.nothing", query=question)]:
+        print_out(line)
     return 0
 
 
@@ -76,18 +93,37 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
     return 0
 
 
+def _export_trajectory(entry: SessionEntry, options: Options, words: Words) -> int:
+    from duckflow.bench.trajectory import trajectory_text
+    from duckflow.commands.export.document import save
+
+    with closing(JournalReader.open(entry.path)) as journal:
+        text = trajectory_text(journal.events())
+    if options.output == "-":
+        print_out(text.rstrip("\n"))
+        return 0
+    path = Path(options.output or f"duckflow-{entry.session_id}.trajectory.json").expanduser()
+    if options.output and path.exists() and not options.yes:
+        raise UsageError("export.exists", path=str(path))
+    save(path, text)
+    print_out(words("export.written", path=str(path.resolve())))
+    return 0
+
+
 def _export(kept: Sessions, options: Options, words: Words) -> int:
     """To a file, or with `-o -` to standard output."""
     from duckflow.commands.export.document import chosen_format, rendered, save, target
     from duckflow.commands.export.transcript import Transcript
 
     entry = kept.find(options.session) if options.session else kept.latest()
+    if options.format == "atif":
+        return _export_trajectory(entry, options, words)
     form = chosen_format(options.format or "", options.output)
     to_stdout = options.output == "-"
     path = target("" if options.yes or to_stdout else options.output, entry.session_id, form, Path())
     if options.yes and options.output:
         path = Path(options.output).expanduser()
-    with closing(Journal(entry.path)) as journal:
+    with closing(JournalReader.open(entry.path)) as journal:
         transcript = Transcript().hear_all(journal.events())
     text = rendered(transcript, words, form)
     if to_stdout:
@@ -96,3 +132,28 @@ def _export(kept: Sessions, options: Options, words: Words) -> int:
     save(path, text)
     print_out(words("export.written", path=str(path.resolve())))
     return 0
+
+
+def run_replay(options: Options, words: Words, paths: Paths) -> int:
+    """`duckflow replay`: plays a session again from its record, and says whether it ends in the same files."""
+    import tempfile
+
+    from duckflow.bench.replay import play
+
+    kept = Sessions(paths.sessions_of(Path.cwd()))
+    entry = kept.find(options.session) if options.session else kept.latest()
+    undo = paths.undo_of(Path(entry.headline.folder))
+    if options.into:
+        into = Path(options.into).expanduser()
+        if into.exists() and (not into.is_dir() or any(into.iterdir())):
+            raise UsageError("replay.not_empty", path=options.into)
+        into.mkdir(parents=True, exist_ok=True)
+        played = play(entry.path, undo, into)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            played = play(entry.path, undo, Path(folder))
+    for problem in played.problems:
+        print_err(plain(words.phrase(problem)))
+    facts = {"session": entry.session_id, "turns": played.turns, "actions": played.actions, "files": played.files}
+    print_out(words("replay.differences" if played.problems else "replay.same", **facts))
+    return 1 if played.problems else 0

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from duckflow.agent.session import Session
 from duckflow.agent.trust import FolderTrust
 from duckflow.config.settings import Settings
 from duckflow.events.ports import Conversation, Emit
@@ -12,7 +13,9 @@ from duckflow.events.types import Event, Noticed
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
+from duckflow.state.mode import Mode
 from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 
 
@@ -38,6 +41,14 @@ class Setup(NamedTuple):
     """The words that say where the name of the model comes from."""
     answer_schema: dict[str, Any] | None = None
     """The JSON schema that answers must fit."""
+    really: bool = False
+    """The user insists on the mode `contained`, whatever this machine looks like."""
+    on_duck_call: tuple[str, int] = ("replan", 2)
+    """Where the machine is the sandbox: the answer to a Duck Call, and how often it is given before the turn ends."""
+
+    @property
+    def contained(self) -> bool:
+        return self.settings.safety.mode is Mode.CONTAINED
 
     @property
     def home_folder(self) -> Path:
@@ -45,12 +56,14 @@ class Setup(NamedTuple):
 
 
 def open_workspace(setup: Setup) -> Workspace:
-    """The work folder, without the private places in it."""
+    """The work folder, without the private places in it; the whole machine, where that is the sandbox."""
     paths, shown = setup.paths, setup.settings.sandbox.shown
     try:
         home = Path.home()
     except RuntimeError:
         home = setup.folder
+    if setup.contained:
+        return _whole_machine(setup, home)
     private = private_places(setup.folder, home, (paths.data, paths.config), shown)
     if not setup.added:
         return Workspace(setup.folder, private=private)
@@ -61,8 +74,39 @@ def open_workspace(setup: Setup) -> Workspace:
     return WiderWorkspace(setup.folder, private, setup.added)
 
 
+def _whole_machine(setup: Setup, home: Path) -> Workspace:
+    """Refused where this is no machine to be thrown away. Duckflow's own files stay closed."""
+    from duckflow.agent.wider_workspace import WiderWorkspace
+    from duckflow.safety.contained import keep_environment_to_itself, require_contained
+
+    require_contained(os.environ, home, setup.really)
+    keep_environment_to_itself()
+    own = tuple(path.resolve() for path in (setup.paths.data, setup.paths.config))
+    return WiderWorkspace(setup.folder, own, [Path("/")])
+
+
+def unasked(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:
+    """Where the machine is the sandbox nobody is asked: a Duck Call asks for another way so often, then it is over."""
+    given: dict[int, int] = {}
+
+    def answer(question: Question) -> Answer | None:
+        state = session.state
+        if (state.mode or setup.settings.safety.mode) != Mode.CONTAINED:
+            return None
+        if setup.alone and question.kind == "gate":
+            # No deed is asked about, so it is `/undo` in a script: whoever says that means it.
+            return Answer(choice="all" if any(one.key == "all" for one in question.choices) else "yes")
+        if question.kind != "duck_call":
+            return None
+        choice, most = setup.on_duck_call
+        given[state.turn] = given.get(state.turn, 0) + 1
+        return Answer(choice=choice if given[state.turn] <= most else "stop")
+
+    return answer
+
+
 def folder_trust(setup: Setup) -> FolderTrust:
-    return FolderTrust(setup.folder, setup.home_folder, setup.paths.trusted)
+    return FolderTrust(setup.folder, setup.home_folder, setup.paths.trusted, setup.contained)
 
 
 def facts_of(setup: Setup) -> Path:

@@ -1,6 +1,7 @@
 """The sessions of this machine, as the page's server wants them."""
 
 import asyncio
+import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -13,16 +14,21 @@ from duckflow.cli.host_process import What, flag_words, start_host
 from duckflow.commands.audit import list_audit
 from duckflow.errors import UsageError
 from duckflow.events.views import SessionSummary
+from duckflow.i18n.words import Words
+from duckflow.llm.endpoints import catalogue
+from duckflow.llm.facts import facts_of, models_of
+from duckflow.llm.keys import key_in_environment
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.state.agent import AgentState
 from duckflow.store.journal import JournalReader, Row, read_event
 from duckflow.store.paths import Paths
 from duckflow.store.pictures import PictureStore
-from duckflow.store.sessions import Sessions, new_session_id
+from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
 from duckflow.web.ports import Joined, KeptEvent
 
 NAME = re.compile(r"[0-9A-Za-z-]{1,80}")
+MOST_FOLDERS, RECENT = 500, 8
 
 
 class SessionShelf:
@@ -30,20 +36,26 @@ class SessionShelf:
 
     def __init__(self, paths: Paths, only: Iterable[str] | None = None) -> None:
         self._paths = paths
-        self._only = None if only is None else set(only)
+        self._only = None if only is None else dict.fromkeys(only)
 
     def show(self, session_ids: Iterable[str]) -> None:
-        """Also these."""
+        """Show these as well, where not all are shown."""
         if self._only is not None:
-            self._only |= set(session_ids)
+            self._only |= dict.fromkeys(session_ids)
+
+    def alone(self) -> str:
+        return next(reversed(self._only), "") if self._only else ""
 
     def _shows(self, session_id: str) -> bool:
         return self._only is None or session_id in self._only
 
     def all(self) -> Sequence[SessionSummary]:
-        entries = [entry.summary() for entry in Sessions(self._paths.sessions_of(Path.cwd())).all()]
-        found = [entry for entry in entries if self._shows(entry.session_id)]
+        entries = [entry.summary() for entry in self._sessions.all()]
+        found = [entry for entry in entries if self._shows(entry.session_id) and not self.is_of_fleet(entry.folder)]
         return sorted(found, key=lambda entry: entry.updated, reverse=True)
+
+    def is_of_fleet(self, folder: str) -> bool:
+        return Path(folder).is_relative_to(self._paths.worktrees)
 
     def mark(self) -> object:
         """The places and times of all journals and sockets. Reading leaves an empty write-ahead file behind: that is no
@@ -73,22 +85,82 @@ class SessionShelf:
         return Joined(remote, remote.aclose)
 
     async def begin(self, folder: str, mode: str, model: str) -> str:
-        place = Path(folder).expanduser() if folder else Path.cwd()
-        if self._only is not None or not place.is_dir():
+        if self._only is not None:
+            raise UsageError("serve.alone")
+        try:
+            place = (Path(folder).expanduser() if folder else Path.cwd()).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            raise UsageError("editor.no_folder", folder=folder) from None
+        if not place.is_dir():
             raise UsageError("editor.no_folder", folder=folder)
-        place, session_id = place.resolve(), new_session_id()
+        session_id = new_session_id()
         journal = Sessions(self._paths.sessions_of(place)).path(session_id)
         await self._start(journal, "new", flag_words({"--mode": mode, "-m": model}), place)
         return session_id
 
     async def go_on(self, session_id: str) -> None:
         if session_id not in self.running():
-            await self._start(self._find(session_id), "again", [], None)
+            journal = self._find(session_id)
+            if self.is_of_fleet(self.state(session_id)[1].folder):
+                raise UsageError("serve.of_fleet")
+            await self._start(journal, "again", [], None)
 
     async def _start(self, journal: Path, what: What, flags: list[str], folder: Path | None) -> None:
         held = await asyncio.to_thread(start_host, journal, what, flags, folder)
         if not held or not journal.with_suffix(SUFFIX).exists():
             raise UsageError("serve.not_begun", log=str(self._paths.log))
+
+    def rename(self, session_id: str, title: str) -> None:
+        self._sessions.rename(self._entry(session_id), title)
+
+    def fork(self, session_id: str) -> str:
+        return self._sessions.fork(self._entry(session_id).path).stem
+
+    def archive(self, session_id: str, away: bool) -> None:
+        self._sessions.archive(self._entry(session_id), away)
+
+    def remove(self, session_id: str) -> None:
+        self._sessions.remove(self._entry(session_id))
+
+    def export(self, session_id: str, form: str, words: Words) -> str:
+        from duckflow.commands.export.document import Format, rendered
+        from duckflow.commands.export.transcript import Transcript
+
+        with closing(self._open(session_id)) as journal:
+            return rendered(Transcript().hear_all(journal.events()), words, Format(form))
+
+    def folders(self, at: str) -> dict[str, Any]:
+        with suppress(OSError, ValueError, RuntimeError):
+            home = Path.home().resolve()
+            place = (Path(at).expanduser() if at else home).resolve()
+            if self._only is not None or not place.is_relative_to(home):
+                raise UsageError("serve.no_browsing", folder=at)
+            inside = sorted(entry.name for entry in os.scandir(place) if entry.is_dir() and entry.name[0] != ".")
+            recent = dict.fromkeys(entry.folder for entry in self.all() if Path(entry.folder).is_dir())
+            above = str(place.parent) if place != home else ""
+            return {"at": str(place), "above": above, "folders": inside[:MOST_FOLDERS], "recent": [*recent][:RECENT]}
+        raise UsageError("serve.no_browsing", folder=at)
+
+    def models(self) -> list[dict[str, Any]]:
+        if self._only is not None:
+            return []
+        endpoints = catalogue({}, os.environ)
+        keyed = [one.name for one in endpoints.values() if key_in_environment(one, os.environ)]
+        rows: list[dict[str, Any]] = [{"name": "local", "window": 0, "price": None}]
+        for name in keyed:
+            for model in models_of(name):
+                facts = facts_of(name, model)
+                price = [facts.price.input, facts.price.output] if facts.price else None
+                rows.append({"name": f"{name}:{model}", "window": facts.window, "price": price})
+        return rows
+
+    def _entry(self, session_id: str) -> SessionEntry:
+        self._find(session_id)
+        return self._sessions.find(session_id)
+
+    @property
+    def _sessions(self) -> Sessions:
+        return Sessions(self._paths.sessions_of(Path.cwd()))
 
     def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
         with closing(self._open(session_id)) as journal:

@@ -1,32 +1,44 @@
 """The table of slash commands, with those that reach beyond the conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from duckflow.cli.setup import Setup
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.extensions import ExtensionCommands
+from duckflow.commands.memory import ALL, recall_anywhere
 from duckflow.commands.outside import OutsideCommands
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
-from duckflow.i18n.words import Words
+from duckflow.state.phrase import Phrase
 from duckflow.store.paths import Paths, require_current_folder
 
+if TYPE_CHECKING:
+    from duckflow.cli.outside import Outside
 
-def command_table(
-    words: Words,
-    paths: Paths,
-    folder: Path,
-    model: str,
+
+def conversation_commands(
+    setup: Setup,
     pick: Pick | None,
-    sources: Sequence[ExtensionCommands | OutsideCommands],
+    extensions: ExtensionCommands,
+    outside: "Outside | None",
+    overview: Callable[[str], Awaitable[Phrase | str]],
 ) -> Commands:
-    """`model` is the one named on the command line; `pick` lets the user choose a session from a list."""
-    groups = [SessionCommands(pick).group(), _own_commands(paths, folder, model), *(one.group() for one in sources)]
-    return Commands(words, *groups, sources=sources)
+    """`pick` lets the user choose a session from a list."""
+    servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
+    sources = (extensions, servers)
+    own = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
+    return Commands(setup.words, SessionCommands(pick).group(), own, *(one.group() for one in sources), sources=sources)
 
 
-def _own_commands(paths: Paths, folder: Path, model: str) -> Group:
-    """`/doctor` and `/init`."""
+def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[str], Awaitable[Phrase | str]]) -> Group:
+    """`/doctor`, `/init`, `/map` and `/recall`."""
+
+    async def show_map(context: CommandContext, line: str) -> str:
+        told = await overview(line.strip())
+        return told if isinstance(told, str) else context.words.phrase(told)
 
     async def doctor(context: CommandContext, _: str) -> str:
         from duckflow.cli.doctor.command import report
@@ -47,4 +59,5 @@ def _own_commands(paths: Paths, folder: Path, model: str) -> Group:
             context.conversation.choices.change_language(words.language)
         return "\n".join(words.phrase(phrase) for phrase in told)
 
-    return (Command("doctor", doctor), Command("init", init))
+    asked = (Command("map", show_map), Command("recall", partial(recall_anywhere, paths), words=(ALL,)))
+    return (Command("doctor", doctor), Command("init", init), *asked)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.agent.conversation import ChatLoop
+from duckflow.agent.session import Session
 from duckflow.agent.trust import refuse_own_folders
 from duckflow.cli.build import build_conversation
 from duckflow.cli.conversations import ChosenSession, Here, NothingChosen, switched, wanted_session
@@ -27,7 +28,7 @@ from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
 from duckflow.store.paths import Paths
-from duckflow.ui.headless import Headless
+from duckflow.ui.headless import ON_DUCK_CALL, Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
 
@@ -52,6 +53,8 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
         return _led(options, setup, here)
     if options.json_schema and options.prompt is None:
         raise UsageError("usage.schema_alone")
+    if options.trajectory and options.prompt is None:
+        raise UsageError("usage.trajectory_alone")
     piped = _piped()
     prompt = None if options.prompt is None else readable(options.prompt).strip()
     if prompt == "" and piped.strip():
@@ -103,7 +106,7 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
         sandbox = settings.sandbox
         writable = (*sandbox.writable, *map(str, added))
         settings = settings.model_copy(update={"sandbox": sandbox.model_copy(update={"writable": writable})})
-    return Setup(settings, paths, folder, words, options.model or "", options.trust, added)
+    return Setup(settings, paths, folder, words, options.model or "", options.trust, added, really=options.yes_really)
 
 
 def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
@@ -134,9 +137,12 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         setup = chosen.setup._replace(answer_schema=json.loads(shape.schema))
     if chosen.damage:
         print_err(chosen.damage)
+    if policy := options.on_duck_call:
+        setup = setup._replace(on_duck_call=(ON_DUCK_CALL.get(policy.name, policy.name), policy.times))
     built = build_conversation(setup._replace(alone=prompt is not None), chosen.session)
     conversation, words = built.conversation, setup.words
-    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape)
+    required = options.require_proof or setup.settings.proof.required
+    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape, required)
     if prompt is None:
         from duckflow.ui.headless_input import lead
 
@@ -152,12 +158,25 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             return code
         finally:
             await built.close()
+            if options.trajectory:
+                _save_trajectory(options.trajectory, chosen.session)
             chosen.session.close()
             state = chosen.session.state
             alone = state.turn == 1 and all(message.role == "user" for message in state.messages)
             # Nothing was said, or nobody could be asked: there is nothing to go on with. What was done stays.
             if not state.messages or (code == exit_code_of("usage") and alone):
                 chosen.session.discard()
+
+
+def _save_trajectory(file: str, session: Session) -> None:
+    """What has happened, however it ended; a file that is there is written anew, as a script wants it."""
+    from duckflow.bench.trajectory import trajectory_text
+    from duckflow.commands.export.document import save
+
+    try:
+        save(Path(file).expanduser(), trajectory_text(session.record()))
+    except UsageError as problem:
+        print_err(Words(session.state.language).error(problem))
 
 
 async def _to_its_end(running: asyncio.Task[int], headless: Headless, conversation: ChatLoop) -> int:
@@ -241,7 +260,7 @@ async def _one(
     if detached:
         from duckflow.cli.host_process import host_flags, start_host
 
-        mode = session.state.mode or setup.settings.safety.mode
+        mode = built.conversation.choices.mode
         goes_on = await asyncio.to_thread(start_host, detached.journal, "jobs", host_flags(setup, mode))
         key = "leave.detached" if goes_on else "leave.not_detached"
         print_out(setup.words(key, session=session.state.session_id))
@@ -251,7 +270,7 @@ async def _one(
 
 
 async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, session_id: str) -> None:
-    if beside and (address := await beside.show(session_id)):
+    if beside and (address := await beside.show(session_id, setup.words.language)):
         chat.screen.note(setup.words("serve.beside", address=address))
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.session import Session
+from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask, UndoPort
@@ -33,6 +34,7 @@ class ToolParts(NamedTuple):
     approval: Approval
     undo: UndoPort
     ask: Ask
+    code: CodeSense
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
@@ -123,6 +125,10 @@ def _web(parts: ToolParts) -> list[AnyTool]:
     return [FetchPage(settings.web, network), SearchWeb(settings.web, network, settings.web.engine(os.environ))]
 
 
+def _code(parts: ToolParts) -> list[AnyTool]:
+    return parts.code.tools()
+
+
 GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
     "file_ops": _files,
     "shell": _shell,
@@ -131,6 +137,7 @@ GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
     "task_loop": _jobs,
     "agent": _agents,
     "memory": _remembering,
+    "code": _code,
     "web": _web,
     "undo": _undo,
 }

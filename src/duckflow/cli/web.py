@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
+from duckflow.cli.run import read_language
 from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 PORT, TRIES = 4747, 20
 LOOPBACK = "127.0.0.1"
-PARTS = ("starlette", "uvicorn", "segno")
+PARTS = ("starlette", "uvicorn", "segno", "mdit_py_plugins")
 HALVES = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
 
 
@@ -57,7 +58,9 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
 
     place, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
     visitors = Visitors(paths.data / "web" / f"{place.port}.json")
-    serving = asyncio.create_task(serve(listening, shelf, visitors, words, page_fleet(words, paths)))
+    fleet = None if options.beside else page_fleet(words, paths)
+    as_browser = not (options.lang or os.environ.get("DUCKFLOW_LANG") or read_language(paths.user_config))
+    serving = asyncio.create_task(serve(listening, shelf, visitors, words, fleet, as_browser))
     address = f"http://{reached_at(place).authority}/?token="
     if options.beside:
         print_out(address + visitors.token)

@@ -90,7 +90,8 @@ class ExtensionCommands:
         return ""
 
     async def _run_custom(self, command: CustomCommand, context: CommandContext, typed: str) -> str:
-        """Its text is said as if it had been typed; model and mode hold for this one turn."""
+        """Its text is said as if it had been typed; model and mode hold for this one turn. What it names is not owed:
+        only the words behind its name are the user's own."""
         words, text = context.words, fill_in(command.body, typed)
         why = words("custom.why", name=command.name)
         outputs = {one: await self._shell.output_of(one, why) for one in commands_in(text)}
@@ -103,7 +104,7 @@ class ExtensionCommands:
                 told.append(words("custom.model", name=command.name, model=command.model))
             elif command.model:
                 told += await _change_model(command, context)
-            await context.conversation.say(put_outputs(text, outputs))
+            await context.conversation.say(put_outputs(text, outputs), wish=typed)
         finally:
             if choices.mode != mode:
                 choices.change_mode(mode)

@@ -3,6 +3,9 @@
 from duckflow.commands.command import Command, CommandContext
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
+from duckflow.store.paths import Paths
+
+ALL = "--all"
 
 
 def memory(context: CommandContext, _: str) -> str:
@@ -14,6 +17,17 @@ def recall(context: CommandContext, wanted: str) -> str:
         return context.words("memory.recall_what")
     found, text = context.conversation.memory.find(wanted, in_context=True)
     return text if found else context.words("memory.nothing", query=wanted)
+
+
+def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
+    """The same, and with `--all` in every session of the machine."""
+    wanted = line.removeprefix(ALL).strip()
+    if not wanted or not line.startswith(ALL):
+        return recall(context, wanted)
+    from duckflow.commands.session_search import search_sessions
+
+    found = search_sessions(wanted, paths.archives(None), context.conversation.sessions.all(), context.words)
+    return "\n".join(found) or context.words("memory.nothing", query=wanted)
 
 
 def compact(context: CommandContext, focus: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
-from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
+from duckflow.state.json_fields import tables, text_of
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import quote
 

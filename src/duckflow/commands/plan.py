@@ -1,11 +1,119 @@
 """`/plan` and `/tasks`: the plan and its jobs."""
 
+import re
+from collections.abc import Iterator
+
 from duckflow.commands.command import Command, CommandContext
-from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_lines, plan_tree
+from duckflow.commands.plan_tree import MARKS, SHOWN_WHEN_CHANGED, job_lines, plan_tree, risk_line
 from duckflow.errors import UsageError
+from duckflow.i18n.language import languages
+from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
-from duckflow.state.plan import Plan, moved, renamed, reopened, without
+from duckflow.state.plan import Plan, Step, dependency_problems, moved, renamed, reopened, without
 from duckflow.state.question import Choice, Question
+
+FIELDS = ("name", "goal", "risk", "what", "success", "after")
+STEP = re.compile(r"(?:(?P<number>\d+)\.|[+＋])\s*(?P<mark>[○▶✓✗?])?\s*(?P<name>.+)")
+FIELD = re.compile(r"\s*(?P<label>[^:：]{1,20})[:：]\s*(?P<text>.*)")
+NUMBER = re.compile(r"\d+")
+
+
+def plan_text(plan: Plan, words: Words) -> str:
+    numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
+    return "\n".join(_lines(plan, numbers, words)) + "\n"
+
+
+def _lines(plan: Plan, numbers: dict[str, int], words: Words) -> Iterator[str]:
+    def field(name: str, text: str) -> str:
+        return f"{words(f'plan.text.{name}')}: {' '.join(text.split())}".rstrip()
+
+    yield from (f"# {line}" for line in words("plan.text").split("\n"))
+    yield from (
+        field("name", plan.name),
+        field("goal", plan.goal),
+        *(field("risk", risk_line(risk, words)) for risk in plan.risks),
+        "",
+    )
+    for number, step in enumerate(plan.steps, 1):
+        yield f"{number}. {MARKS[step.status]} {step.name}"
+        yield f"    {field('what', step.description)}"
+        yield f"    {field('success', step.success)}"
+        after = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
+        yield f"    {field('after', after)}"
+
+
+def plan_from_text(text: str, plan: Plan) -> Plan:
+    """The plan as edited; what cannot be understood or done is told with its line. Steps keep their numbers of before
+    in the text, so a step is known wherever it stands."""
+    new = plan.copied()
+    old = dict(enumerate(new.steps, 1))
+    new.steps, new.risks, needs = [], [], dict[str, list[int]]()
+    for line in text.split("\n"):
+        step = new.steps[-1] if new.steps else None
+        if not line.strip() or line.startswith("#"):
+            continue
+        if found := STEP.match(line):
+            new.steps.append(_step(found, old, line))
+        elif (found := FIELD.fullmatch(line)) and (name := _field(found["label"])):
+            if name == "after" and step:
+                needs[step.step_id] = [int(number) for number in NUMBER.findall(found["text"])]
+            else:
+                _set(new, step, name, found["text"].strip())
+        else:
+            raise UsageError("plan.text_unclear", line=line.strip())
+    return _checked(new, plan, needs)
+
+
+def _step(found: re.Match[str], old: dict[int, Step], line: str) -> Step:
+    if not found["number"]:
+        return Step(name=found["name"].strip())
+    step = old.pop(int(found["number"]), None)
+    if step is None:
+        raise UsageError("plan.text_unclear", line=line.strip())
+    step.name = found["name"].strip()
+    if found["mark"] == MARKS["pending"] and step.status != "pending":
+        step.reopen()
+    return step
+
+
+def _field(label: str) -> str:
+    named = {Words(language)(f"plan.text.{name}").casefold(): name for language in languages() for name in FIELDS}
+    return named.get(label.strip().casefold(), "")
+
+
+def _set(plan: Plan, step: Step | None, name: str, text: str) -> None:
+    match name:
+        case "name":
+            plan.name = text or plan.name
+        case "goal":
+            plan.goal = text or plan.goal
+        case "risk":
+            plan.risks += [text] if text else []
+        case "what" if step:
+            step.description = text
+        case "success" if step:
+            step.success = text
+        case _:
+            pass
+
+
+def _checked(new: Plan, plan: Plan, needs: dict[str, list[int]]) -> Plan:
+    ids = {number: step.step_id for number, step in enumerate(plan.steps, 1)}
+    kept = {step.step_id for step in new.steps}
+    if not new.steps:
+        raise UsageError("plan.text_empty")
+    for step in plan.steps:
+        if step.status != "pending" and step.step_id not in kept:
+            raise UsageError("plan.step_begun", step=step.name)
+    for step in new.steps:
+        wanted = (ids.get(number, "") for number in needs.get(step.step_id, ()))
+        step.depends_on = [one for one in wanted if one in kept and one != step.step_id]
+    if problems := dependency_problems(new.steps):
+        raise UsageError("plan.text_unclear", line=problems[0])
+    if new.status == "completed" and any(step.status != "completed" for step in new.steps):
+        new.status = "in_progress"
+    return new
+
 
 CONTROLS = ("pause", "resume", "cancel")
 WRONG = "# ⚠"
@@ -51,8 +159,6 @@ def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str
 
 
 async def _edit(context: CommandContext, now: Plan) -> str:
-    from duckflow.commands.plan_text import plan_from_text, plan_text
-
     text = plan_text(now, context.words)
     choices = tuple(Choice(key=key, label=say(f"gate.{key}")) for key in ("edit", "no"))
     while True:

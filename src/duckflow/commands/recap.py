@@ -7,7 +7,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.question import Question
-from duckflow.store.journal import Headline
+from duckflow.store.headline import Headline
 from duckflow.tools.toolbox import talk_operations
 
 TITLE = 60

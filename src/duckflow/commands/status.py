@@ -13,7 +13,7 @@ from duckflow.errors import DuckflowError
 from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words
 from duckflow.state.agent import kind_of_ref
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
@@ -173,10 +173,10 @@ def mode(context: CommandContext, wanted: str) -> str:
 
 def _modes(words: Words, now: str) -> Iterator[str]:
     figures = json.loads(Path(__file__).with_name("mode_figures.json").read_text(encoding="utf-8"))
-    yield words("mode.choices", mode=now, modes=", ".join(Mode))
-    yield from (f"  {words(f'init.choice.mode.{one}')}" for one in Mode)
+    yield words("mode.choices", mode=now, modes=", ".join(OFFERED))
+    yield from (f"  {words(f'init.choice.mode.{one}')}" for one in OFFERED)
     yield words("mode.measured", count=figures["destructive"] + figures["doubtful"] + figures["harmless"])
-    for one in Mode:
+    for one in OFFERED:
         shares = figures["modes"][one]
         shown = {name: f"{share:g}" for name, share in (shares | {"missed": round(100 - shares["asked"], 1)}).items()}
         yield f"  {words('mode.figures', mode=one, **shown)}"
@@ -201,4 +201,4 @@ def language(context: CommandContext, wanted: str) -> str:
     return context.words("language.now", name=facts_of(wanted).name)
 
 
-CHOICES = (Command("mode", mode, tuple(Mode)), Command("model", model), Command("lang", language, languages()))
+CHOICES = (Command("mode", mode, OFFERED), Command("model", model), Command("lang", language, languages()))

@@ -7,13 +7,13 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, FileImpact, Question
+from duckflow.state.question import Answer, Choice, FileImpact, Question
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 from duckflow.tools.undo_turn import about_work, undo_question
 
 OFFERED = 6
 LISTED = 9
-LEAVE = Choice(key="no", label=say("undo.leave"))
+LEAVE = Choice(key="no", label=say("undo.leave"), takes_text=True)
 
 
 async def undo(context: CommandContext, rest: str) -> str:
@@ -24,7 +24,12 @@ async def undo(context: CommandContext, rest: str) -> str:
     if rest.strip():
         return await _Restore(context, back=True).run(_named(rest.strip(), authors))
     scopes = _offered(authors)
-    return await _Restore(context, back=True).run(await _chosen(context, scopes) if len(scopes) > 1 else LATEST)
+    if len(scopes) < 2:
+        return await _Restore(context, back=True).run(LATEST)
+    answer = await _chosen(context, scopes)
+    if not answer.choice.isdecimal():
+        return await _left(context, answer, await context.conversation.undo.preview(True, LATEST))
+    return await _Restore(context, back=True).run(scopes[int(answer.choice)])
 
 
 async def redo(context: CommandContext, _: str) -> str:
@@ -82,15 +87,24 @@ def _files(wanted: str) -> tuple[str, ...]:
         return (wanted,)
 
 
-async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> UndoScope | None:
+async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> Answer:
     choices = list[Choice]()
     for number, scope in enumerate(scopes):
         preview = await context.conversation.undo.preview(True, scope)
         kind = "step" if scope.step else "job" if scope.job else "turn"
         values = {"turn": preview.turn, "name": preview.name, "size": _size(preview.impacts)}
         choices.append(Choice(key=str(number), label=say(f"undo.offer_{kind}", **values)))
-    answer = await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
-    return scopes[int(answer.choice)] if answer.choice.isdecimal() else None
+    return await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
+
+
+async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
+    """Nothing is taken back. An answer that says what is wanted instead is for the model, which can take back less."""
+    wanted = answer.said or answer.text
+    if not wanted:
+        return context.words("undo.left")
+    context.conversation.undo.tell_left(preview)
+    await context.conversation.say(wanted)
+    return ""
 
 
 def _size(impacts: tuple[FileImpact, ...]) -> str:
@@ -106,10 +120,8 @@ class _Restore:
     context: CommandContext
     back: bool
 
-    async def run(self, scope: UndoScope | None) -> str:
+    async def run(self, scope: UndoScope) -> str:
         words, kept = self.context.words, self.context.conversation.undo
-        if scope is None:
-            return words("undo.left")
         preview = await kept.preview(self.back, scope)
         if not preview.impacts and not preview.conflicts:
             return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
@@ -117,21 +129,20 @@ class _Restore:
         if answer.choice == "diff":
             answer = await self.context.ask(self._question(preview, with_diff=True))
         if answer.choice == "files":
-            return await self.run(await self._one_file(preview, scope))
+            answer = await self._one_file(preview)
+            if answer.choice.isdecimal():
+                return await self.run(scope._replace(paths=(preview.impacts[int(answer.choice)].path,)))
         if answer.choice not in ("yes", "all"):
-            return words("undo.left")
+            return await _left(self.context, answer, preview)
         only_own = answer.choice == "yes" and not preview.nothing_else
         outcome = await kept.restore(self.back, only_own, scope)
         done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
         return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
 
-    async def _one_file(self, preview: PlannedUndo, scope: UndoScope) -> UndoScope | None:
+    async def _one_file(self, preview: PlannedUndo) -> Answer:
         paths = [impact.path for impact in preview.impacts[:LISTED]]
         choices = [Choice(key=str(number), label=say("talk.quoted", text=path)) for number, path in enumerate(paths)]
-        answer = await self.context.ask(
-            Question(kind="choice", title=say("undo.which_file"), choices=(*choices, LEAVE))
-        )
-        return scope._replace(paths=(paths[int(answer.choice)],)) if answer.choice.isdecimal() else None
+        return await self.context.ask(Question(kind="choice", title=say("undo.which_file"), choices=(*choices, LEAVE)))
 
     def _question(self, preview: PlannedUndo, with_diff: bool = False) -> Question:
         more: list[str] = [] if with_diff or not preview.diff else ["diff"]

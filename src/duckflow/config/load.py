@@ -13,6 +13,7 @@ from duckflow.errors import UsageError
 from duckflow.state.phase import Phase, TransitionTable
 
 Layer = dict[str, Any]
+LARGEST_FILE = 1_000_000
 PROJECT_FILE = Path(".duckflow/config.toml")
 TRANSITIONS = Path(__file__).with_name("transitions.json")
 
@@ -117,8 +118,10 @@ def read_toml(path: Path) -> Layer:
         return {}
     import tomllib
 
+    from duckflow.safety.files import read_plain
+
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(read_plain(path, LARGEST_FILE).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise UsageError("config.not_utf8", path=str(path)) from None
     except OSError as problem:

@@ -5,13 +5,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from duckflow.agent.settings import AgentSettings
+from duckflow.code.settings import CodeSettings, LspSettings
 from duckflow.extensions.places import HookSettings
 from duckflow.i18n.language import is_language, languages
-from duckflow.llm.local.settings import LocalSettings
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.settings import LlmSettings, LocalSettings
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.settings import PromptSettings
+from duckflow.proof.settings import ProofSettings
 from duckflow.safety.risk import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
@@ -47,8 +48,11 @@ class Settings(BaseModel):
     sandbox: SandboxSettings = Field(default_factory=SandboxSettings.model_construct)
     shell: ShellSettings = Field(default_factory=ShellSettings.model_construct)
     undo: UndoSettings = Field(default_factory=UndoSettings.model_construct)
+    proof: ProofSettings = Field(default_factory=ProofSettings.model_construct)
     hooks: HookSettings = Field(default_factory=HookSettings.model_construct)
     files: FileSettings = Field(default_factory=FileSettings.model_construct)
+    code: CodeSettings = Field(default_factory=CodeSettings.model_construct)
+    lsp: LspSettings = Field(default_factory=LspSettings.model_construct)
     web: WebSettings = Field(default_factory=WebSettings.model_construct)
     mcp: McpSettings = Field(default_factory=McpSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)

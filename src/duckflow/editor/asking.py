@@ -69,9 +69,11 @@ class Asker:
         else:
             return False
         if taken.meaning in ("unclear", "edit"):
-            question = next(one for one in conversation.questions if one.question_id == taken.question_id)
             told = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
-            self._want(question, "edit" if taken.meaning == "edit" else "", told)
+            if question := next((one for one in conversation.questions if one.question_id == taken.question_id), None):
+                self._want(question, "edit" if taken.meaning == "edit" else "", told)
+            else:
+                self._say(told)
         return taken.meaning != "closed"
 
     def closed(self, question_id: str) -> None:

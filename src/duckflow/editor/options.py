@@ -6,7 +6,7 @@ from typing import Any
 from duckflow.events.ports import Conversation
 from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED, Mode
 
 AUTO = "auto"
 """No model is connected yet: it will be found out."""
@@ -14,7 +14,7 @@ AUTO = "auto"
 
 def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
     """For editors that know modes and no options yet."""
-    modes = [{"id": value, "name": value, "description": about} for value, about in _modes(words)]
+    modes = [{"id": value, "name": value, "description": about} for value, about in _modes(conversation, words)]
     return {"currentModeId": str(conversation.choices.mode), "availableModes": modes}
 
 
@@ -23,7 +23,7 @@ def config_options(conversation: Conversation, models: Sequence[str], words: Wor
     named = list(dict.fromkeys([now, *models]))
     about = {AUTO: words("init.choice.model.auto")}
     return [
-        _select("mode", words("editor.mode"), str(conversation.choices.mode), _modes(words)),
+        _select("mode", words("editor.mode"), str(conversation.choices.mode), _modes(conversation, words)),
         _select("model", words("editor.model"), now, [(name, about.get(name, "")) for name in named]),
         _select("language", words("editor.language"), words.language, _languages()),
     ]
@@ -44,8 +44,10 @@ async def choose(conversation: Conversation, option: str, value: str) -> bool:
     return True
 
 
-def _modes(words: Words) -> list[tuple[str, str]]:
-    return [(str(mode), words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in Mode]
+def _modes(conversation: Conversation, words: Words) -> list[tuple[str, str]]:
+    """The one that it was started in is among them, even if it cannot be chosen elsewhere."""
+    offered = dict.fromkeys((*OFFERED, Mode(conversation.choices.mode)))
+    return [(str(mode), words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
 
 
 def _languages() -> list[tuple[str, str]]:

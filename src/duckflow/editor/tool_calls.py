@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.safety.files import read_plain
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.noun import shorten
 from duckflow.state.question import GateRequest
@@ -214,8 +215,7 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str | None]:
     texts: dict[str, str | None] = {}
     for path in paths:
         try:
-            if (root / path).stat().st_size <= LARGEST_FILE:
-                texts[path] = (root / path).read_text(encoding="utf-8")
+            texts[path] = read_plain(root / path, LARGEST_FILE).decode("utf-8")
         except FileNotFoundError:
             texts[path] = None
         except (OSError, ValueError):

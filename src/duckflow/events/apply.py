@@ -202,6 +202,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             apply_work(state, event)
             if isinstance(event, StepChanged):
                 follow_plan(state, state.plan)
+        case happened.ProofTried():
+            state.proof = event.proof
         case happened.VitalsChanged():
             state.vitals = event.vitals
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
@@ -218,7 +220,7 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.loop = 0
             state.turn_open = True
             state.turn_usage = Usage()
-            state.review = None
+            state.review = state.proof = None
             if is_past(state, event.at):
                 begin_anew(state)
             state.phase = Phase.PLANNING if state.phase is Phase.DONE else state.phase

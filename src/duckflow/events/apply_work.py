@@ -125,8 +125,9 @@ def drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
 def note_check(state: AgentState, event: happened.ActionFinished) -> None:
     """A run that tells nothing leaves the last one that told something on the record."""
     result = event.result
-    if result.effect != "memory" and any(map(is_checked, result.changed)):
-        state.check_runs = [run.model_copy(update={"outdated": True}) for run in state.check_runs]
+    if result.effect != "memory" and result.changed:
+        stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
+        state.check_runs = [run.model_copy(update=stale) for run in state.check_runs]
     if result.check and result.check.ok is not None:
         state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
         del state.check_runs[:-CHECKS_KEPT]
@@ -145,7 +146,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     if event.status == "completed":
         step.answered = len(step.said)
     if all(one.status == "completed" for one in plan.steps):
-        plan.status = "completed"
+        plan.status, plan.ended = "completed", True
     elif plan.status in ("approved", "completed"):
         plan.status = "in_progress"
 

@@ -32,6 +32,14 @@ class SessionOpened(Event):
     forked_from: str = ""
 
 
+class JournalSalvaged(Event):
+    """The journal was damaged: so many events were saved, and the damaged file lies at `aside`."""
+
+    kind = "journal_salvaged"
+    saved: int
+    aside: str
+
+
 class ModelChosen(Event):
     """Before the first turn, and whenever the model changes."""
 

@@ -257,6 +257,10 @@ class InnerSessions(SessionsPort, Protocol):
 class InnerConversation(Conversation, Protocol):
     """A conversation as slash commands see it, which run in its own process: with what no socket carries."""
 
+    async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
+        """`wish`: the user's own words in the text, where a custom command has written the rest."""
+        ...
+
     def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """What was kept, with its numbers."""
         ...

@@ -12,7 +12,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.events.event import Event, LanguageChosen, ModeChosen, ModelChosen, SessionOpened, SessionTitled
+from duckflow.events.event import (
+    Event,
+    JournalSalvaged,
+    LanguageChosen,
+    ModeChosen,
+    ModelChosen,
+    SessionOpened,
+    SessionTitled,
+)
 from duckflow.events.work import (
     AgentEnded,
     AgentStarted,
@@ -32,6 +40,7 @@ from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Review, Status
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
+from duckflow.state.proof import Proof
 from duckflow.state.question import Answer, Question
 from duckflow.state.usage import Usage
 from duckflow.state.vitals import Severity, Vitals, VitalsChange
@@ -262,6 +271,14 @@ class PlanChanged(Event):
     active: bool = True
 
 
+class ProofTried(Event):
+    """The work of the turn is called done, and that was tried. Comes before TurnEnded; where the turn goes on after
+    it, another one may follow, and the last one counts."""
+
+    kind = "proof_tried"
+    proof: Proof
+
+
 class UsageReported(Event):
     kind = "usage_reported"
     model: str
@@ -330,11 +347,11 @@ class Noticed(Event):
 
 
 JOURNALED: tuple[type[Event], ...] = (
-    SessionOpened, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan, MessageAdded,
-    DecisionMade, ReplyRejected, ActionStarted, ActionFinished, QuestionAsked, QuestionClosed, PermissionGiven,
-    PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
-    PastForgotten, PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported,
-    Intervened, Reviewed, ContextReferred, ThoughtKept, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
+    SessionOpened, JournalSalvaged, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan,
+    MessageAdded, DecisionMade, ReplyRejected, ActionStarted, ActionFinished, QuestionAsked, QuestionClosed,
+    PermissionGiven, PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten,
+    PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, Intervened,
+    Reviewed, ContextReferred, ThoughtKept, ProofTried, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
     JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

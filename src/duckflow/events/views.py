@@ -51,6 +51,7 @@ class SessionSummary(NamedTuple):
     cost_usd: float
     updated: float
     here: bool
+    archived: bool = False
 
 
 class NextSession(NamedTuple):
@@ -156,6 +157,10 @@ class UndoPort(Protocol):
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
         """`only_own`: what somebody else may have changed while a command ran stays as it is."""
+        ...
+
+    def tell_left(self, preview: PlannedUndo) -> None:
+        """The user does not want it so; the model learns what was asked."""
         ...
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.extensions.front_matter import read_markdown
-from duckflow.extensions.places import COMMAND_PLACES, files_in, places_in
+from duckflow.extensions.places import COMMAND_PLACES, PROMPTS, files_in, places_in
 from duckflow.state.noun import shorten
 
 MOST_COMMANDS = 500
 SHOWN = 200
 ARGUMENT = re.compile(r"\$(?:ARGUMENTS\b|([1-9])(?!\d)|\{([1-9])\})")
+NAMED = re.compile(r"\$([A-Z][A-Z0-9_]*)\b")
 SHELL = re.compile(r"!`([^`\n]+)`")
 
 
@@ -29,11 +30,13 @@ class CustomCommand(NamedTuple):
 
 
 def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand]:
-    """By name, with its folders before it (`git/fix.md` is `git:fix`); the user's own count before the project's."""
+    """By name, with its folders before it (`git/fix.md` is `git:fix`, codex has `prompts:fix`); the user's
+    own count before the project's."""
     found: dict[str, CustomCommand] = {}
     for place in places_in(home, project, COMMAND_PLACES):
         for path in files_in(place, project or place.folder):
-            parts = path.relative_to(place.folder).with_suffix("").parts
+            named = place.folder.parent if place.folder.match(PROMPTS) else place.folder
+            parts = path.relative_to(named).with_suffix("").parts
             name = ":".join(re.sub(r"[^\w.-]+", "-", part) for part in parts)
             if path.suffix.lower() != ".md" or name in found or len(found) >= MOST_COMMANDS:
                 continue
@@ -49,7 +52,8 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
 
 
 def fill_in(body: str, typed: str) -> str:
-    """`$ARGUMENTS` is all of it, `$1` to `$9` are its words; a text that asks for neither gets it at its end."""
+    """`$ARGUMENTS` is all of it, `$1` to `$9` are its words, `$FILE` is what `FILE=…` among them says; a text that asks
+    for none of these gets it at its end."""
     try:
         words = shlex.split(typed)
     except ValueError:
@@ -59,8 +63,10 @@ def fill_in(body: str, typed: str) -> str:
         number = int(found[1] or found[2] or 0)
         return typed if not number else words[number - 1] if number <= len(words) else ""
 
-    filled = ARGUMENT.sub(value, body)
-    return f"{filled}\n\n{typed}" if typed and not ARGUMENT.search(body) else filled
+    pairs = {name: said for name, equals, said in (word.partition("=") for word in words) if equals}
+    filled = NAMED.sub(lambda found: pairs.get(found[1], found[0]), ARGUMENT.sub(value, body))
+    asked_for = ARGUMENT.search(body) or any(name in pairs for name in NAMED.findall(body))
+    return f"{filled}\n\n{typed}" if typed and not asked_for else filled
 
 
 def commands_in(text: str) -> list[str]:

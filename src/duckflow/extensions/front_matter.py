@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.safety.files import read_plain
+
 LONGEST_FILE = 400_000
 KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*)|)$")
 BLOCK = re.compile(r"([|>])[+-]?\d?[+-]?(?:\s+#.*)?$")
@@ -28,8 +30,7 @@ class FrontMatter(NamedTuple):
 
 def read_markdown(path: Path) -> FrontMatter:
     """OSError when it cannot be read; what is no UTF-8 becomes a mark."""
-    with path.open("rb") as file:
-        return split_front_matter(file.read(LONGEST_FILE).decode("utf-8-sig", "replace"))
+    return split_front_matter(read_plain(path, LONGEST_FILE, cut=True).decode("utf-8-sig", "replace"))
 
 
 def split_front_matter(text: str) -> FrontMatter:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.extensions.places import EVENTS, HOME_HOOKS, PROJECT_HOOKS, HookSettings
 from duckflow.safety.brought.agreements import BroughtProgram
+from duckflow.safety.files import read_plain
 from duckflow.state.phrase import Phrase, say
 
 LONGEST_FILE = 1_000_000
@@ -94,8 +95,7 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
 
 def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phrase]) -> Iterator[Hook]:
     try:
-        with path.open("rb") as file:
-            given: Any = json.loads(file.read(LONGEST_FILE).decode("utf-8-sig"))
+        given: Any = json.loads(read_plain(path, LONGEST_FILE).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as problem:
         problems.append(say("hook.bad_file", file=str(path), reason=str(problem)))
         return

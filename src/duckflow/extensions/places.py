@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills")
-COMMAND_PLACES = (".duckflow/commands", ".claude/commands")
+SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills", ".codex/skills")
+PROMPTS = ".codex/prompts"
+COMMAND_PLACES = (".duckflow/commands", ".claude/commands", PROMPTS)
 AGENT_PLACES = (".duckflow/agents", ".claude/agents")
 HOME_HOOKS = (".duckflow/hooks.json", ".claude/settings.json", ".codex/hooks.json")
 PROJECT_HOOKS = (*HOME_HOOKS, ".claude/settings.local.json")
@@ -69,7 +70,7 @@ def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
             if not place.own and path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(real_top):
                 continue
             if path.is_dir():
-                if depth < DEPTH and not name.startswith((".git", "node_modules", "__pycache__")):
+                if depth < DEPTH and not name.startswith((".", "node_modules", "__pycache__")):
                     waiting.append((path, depth + 1))
             elif path.is_file():
                 yield path

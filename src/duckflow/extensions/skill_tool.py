@@ -6,6 +6,7 @@ from pathlib import Path
 
 from duckflow.errors import ToolError
 from duckflow.extensions.skills import Skill
+from duckflow.safety.files import read_plain
 from duckflow.state.action import READ_SKILL
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
@@ -30,8 +31,8 @@ class ReadSkill(Tool[SkillArgs]):
     in_tasks = True
     args = SkillArgs
 
-    def __init__(self, skills: Callable[[], Sequence[Skill]], hidden: Path, copies: Path) -> None:
-        """Commands cannot see what lies in `hidden`: a skill from there is copied to `copies` when it is read."""
+    def __init__(self, skills: Callable[[], Sequence[Skill]], hidden: Sequence[Path], copies: Path) -> None:
+        """Commands do not see what lies in `hidden`: a skill from there is copied to `copies` when it is read."""
         self._skills = skills
         self._hidden = hidden
         self._copies = copies
@@ -71,8 +72,7 @@ class ReadSkill(Tool[SkillArgs]):
             raise ToolError(
                 f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
             )
-        with path.open("rb") as file:
-            data = file.read(4 * LONGEST)
+        data = read_plain(path, 4 * LONGEST, cut=True)
         if b"\0" in data:
             raise ToolError(f"{name} of the skill {skill.name} is no text; it lies in {self._visible(skill)}")
         text = data.decode("utf-8", "replace")
@@ -80,7 +80,7 @@ class ReadSkill(Tool[SkillArgs]):
 
     def _visible(self, skill: Skill) -> Path:
         """Where commands find the skill's files."""
-        if not skill.folder.is_relative_to(self._hidden) or not skill.files():
+        if not any(map(skill.folder.is_relative_to, self._hidden)) or not skill.files():
             return skill.folder
         copy = self._copies / skill.name
         size = sum((skill.folder / name).stat().st_size for name in skill.files())

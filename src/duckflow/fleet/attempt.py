@@ -14,8 +14,10 @@ from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
 from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
+from duckflow.safety.files import read_plain
 from duckflow.state.phrase import Phrase, said, say
 
+LARGEST_MARKED = 50_000_000
 MENDS = 1
 """So often an attempt hears of checks that fail."""
 ANSWERS = 5
@@ -114,6 +116,7 @@ class Attempt:
                 cost_usd=state.usage.cost_usd,
                 tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
                 evidence=tuple(one.text for one in state.evidence),
+                proof=state.proof.verdict if state.proof else None,
             )
             await talk.close()
             await host.end()
@@ -234,7 +237,8 @@ class Attempt:
 
 def _marked(path: Path) -> bool:
     """Whether both sides of a conflict still stand in it."""
-    if path.is_symlink() or not path.is_file():
+    try:
+        lines = read_plain(path, LARGEST_MARKED, follow=False, cut=True).split(b"\n")
+    except OSError:
         return False
-    lines = path.read_text("utf-8", "replace").split("\n")
-    return any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in lines)
+    return any(line.startswith((b"<<<<<<< ", b">>>>>>> ")) for line in lines)

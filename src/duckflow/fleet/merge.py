@@ -1,6 +1,7 @@
 """Attempts onto the user's branch, one after the other: in a worktree of its own, with the checks after each, and only
 then the branch moves forward. What the user has not committed is never touched."""
 
+import os
 import posixpath
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,10 +19,12 @@ from duckflow.fleet.worktree import (
     place_of,
     remove_worktree,
 )
+from duckflow.safety.files import read_plain
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import names_of_git, runs_later
 from duckflow.state.phrase import Phrase, said, say
 
+LONGEST_NAME = 10_000
 TRIES = 3
 """So often it begins anew when the branch has moved meanwhile."""
 
@@ -156,6 +159,6 @@ async def _being_rebased(main: Git, branch: str) -> bool:
     """Then it is checked out nowhere, and would be put back to where the rebase ends."""
     for place in ("rebase-merge", "rebase-apply"):
         file = main.folder / await main("rev-parse", "--git-path", f"{place}/head-name")
-        if file.is_file() and file.read_text("utf-8", "replace").strip() == f"refs/heads/{branch}":
+        if file.is_file() and os.fsdecode(read_plain(file, LONGEST_NAME, cut=True)).strip() == f"refs/heads/{branch}":
             return True
     return False

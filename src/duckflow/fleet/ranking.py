@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from duckflow.fleet.task import AttemptReport, FleetTask
 from duckflow.i18n.words import Words
 
+PROOFS = ("proven", None, "unknown", "hollow")
+"""The best first."""
 GOOD = 8
 """A rating from which on nobody waits for another attempt."""
 
 
 def rank(reports: Sequence[AttemptReport]) -> list[AttemptReport]:
-    """Those that may be merged, the best first: by the review, then by what they have shown themselves, then the
-    smaller change, then the cheaper one. (All of them have passed the same checks.)"""
+    """Those that may be merged, the best first: by the review, then by what their tests prove, then by what they have
+    shown themselves, then the smaller change, then the cheaper one. (All of them have passed the same checks.)"""
     return sorted((report for report in reports if report.passed), key=_merits)
 
 
@@ -26,8 +28,9 @@ def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int
     return ranked[0].order.number if ranked else None
 
 
-def _merits(report: AttemptReport) -> tuple[int, int, int, int, float]:
-    return (-report.rating, len(report.findings), -len(report.evidence), report.lines_changed, report.cost_usd)
+def _merits(report: AttemptReport) -> tuple[float, ...]:
+    proof = PROOFS.index(report.proof)
+    return (-report.rating, len(report.findings), proof, -len(report.evidence), report.lines_changed, report.cost_usd)
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:

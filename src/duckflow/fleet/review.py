@@ -60,5 +60,5 @@ def _read(output: bytearray) -> AttemptReview | None:
         findings = tuple(map(str, found["findings"]))[:MOST_FINDINGS]
         tokens = int(usage["prompt_tokens"]) + int(usage["completion_tokens"])
         return AttemptReview(int(found["rating"]), findings, float(usage["cost_usd"]), tokens)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None

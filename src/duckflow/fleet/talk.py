@@ -67,7 +67,7 @@ class AttemptTalk:
             reached = plan.done()
             if plan.status != "draft":
                 outcome = await self._conversation.say(self._words("plan.go_on"))
-            elif self._conversation.choices.mode == Mode.FULL_AUTO or await self._approved():
+            elif self._conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED) or await self._approved():
                 outcome = await self._conversation.work.approve_plan()
             else:
                 return TurnResult("gate", say("fleet.plan_refused"))

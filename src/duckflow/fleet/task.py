@@ -9,6 +9,7 @@ from pydantic import Field
 from duckflow.state.mode import Mode
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
+from duckflow.state.proof import ProofVerdict
 from duckflow.state.question import Question
 
 MOST_ATTEMPTS = 4
@@ -107,6 +108,8 @@ class AttemptReport(Value):
     checks: tuple[CheckResult, ...] = ()
     evidence: tuple[str, ...] = ()
     """Commands with their exit codes that the attempt ran itself after its last change."""
+    proof: ProofVerdict | None = None
+    """What its tests show, where it has changed some together with code."""
     files: tuple[FileChange, ...] = ()
     touched_outside: tuple[str, ...] = ()
     """Files that it changed but should not have."""

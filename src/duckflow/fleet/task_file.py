@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from duckflow.errors import UsageError
 from duckflow.fleet.git import Git
 from duckflow.fleet.task import BRANCHES, FleetTask, free_name
+from duckflow.state.mode import Mode
 
 TABLE = "task"
 OWN = frozenset({"onto"})
@@ -43,8 +44,11 @@ def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -
         raise UsageError("fleet.file.no_tasks", source=source)
     _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     _require_known(cast("dict[str, Any]", fleet), ["budget_usd"], source, "[fleet]")
+    if any(part.get("mode") == Mode.CONTAINED for part in (told, *cast("list[dict[str, Any]]", tables))):
+        # A file may lie in a repository, and this mode is for the user alone to choose.
+        raise UsageError("fleet.file.contained", source=source)
     rows = [{**given, **told, **row} for row in cast("list[dict[str, Any]]", tables)]
-    tasks = [_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
+    tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
     budget = cast("dict[str, Any]", fleet).get("budget_usd", 0.0)
     if not isinstance(budget, int | float) or budget < 0:
         raise UsageError("fleet.file.value", source=source, task="[fleet]", field="budget_usd", value=str(budget))
@@ -58,11 +62,11 @@ def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
     return ListedTasks(
-        _named([_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source)
+        _named([make_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source)
     )
 
 
-def _task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> FleetTask:
+def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> FleetTask:
     _require_known(row, FleetTask.model_fields.keys() - OWN, source, where)
     prompt = row.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():

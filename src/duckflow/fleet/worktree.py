@@ -13,10 +13,12 @@ from pathlib import Path
 from duckflow.errors import UsageError
 from duckflow.fleet.git import Git, GitFailed, pathspecs
 from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
+from duckflow.safety.files import read_plain
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
 Note = Callable[[Phrase], None]
+LONGEST_NOTE = 1_000_000
 USUAL = (".env", ".env.local")
 """Ignored files without which much does not run."""
 SPARED = "duckflow-spared.json"
@@ -143,7 +145,7 @@ async def _worktree_at(main: Git, folder: Path) -> Git | None:
     """As the repository knows it, whatever lies in the folder by now."""
     common = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
     for note in common.glob("worktrees/*/gitdir"):
-        leads_to = note.parent / note.read_text("utf-8", "surrogateescape").strip()
+        leads_to = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
         if leads_to.parent.resolve() == folder.resolve():
             return Git(folder, main.marks, note.parent)
     return None
@@ -187,7 +189,7 @@ async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
         return False
     await left.ends("merge", "--abort")
     with contextlib.suppress(OSError, ValueError):
-        left.spared = tuple(json.loads((await _spared_in(left)).read_text("utf-8")))
+        left.spared = tuple(json.loads(read_plain(await _spared_in(left), LONGEST_NOTE)))
     await left.add()
     commit = await left.commit(message_of(order))
     before = await main.commit_of(f"refs/heads/{order.branch}")
@@ -216,7 +218,7 @@ async def _tell_what_is_missing(git: Git, note: Note) -> None:
     if (git.folder / ".gitmodules").exists():
         note(say("fleet.note.submodules"))
     attributes = git.folder / ".gitattributes"
-    if attributes.is_file() and "filter=lfs" in attributes.read_text("utf-8", "replace"):
+    if attributes.is_file() and b"filter=lfs" in read_plain(attributes, LONGEST_NOTE, cut=True):
         there = (await git.ends("lfs", "version")).code == 0
         note(say("fleet.note.lfs" if there else "fleet.note.no_lfs"))
 

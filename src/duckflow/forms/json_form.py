@@ -22,11 +22,11 @@ from duckflow.forms.live import LiveText
 from duckflow.forms.offer import few, listed, timely, without_body
 from duckflow.forms.schema import STEPS, decision_schema
 from duckflow.i18n.template import render
-from duckflow.llm.json_fields import as_table, tables, text_of
 from duckflow.llm.provider import Reply, Request
 from duckflow.llm.thoughts import without_thoughts
 from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
+from duckflow.state.json_fields import as_table, tables, text_of
 from duckflow.state.message import Message, PromptMessage
 from duckflow.state.phase import Phase
 

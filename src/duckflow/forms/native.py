@@ -12,7 +12,7 @@ from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
 from duckflow.forms.live import LiveText
 from duckflow.i18n.asking import ends_asking
-from duckflow.i18n.template import render
+from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.llm.thoughts import without_thoughts
 from duckflow.state.action import CALL, DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
@@ -92,7 +92,8 @@ class NativeForm:
         the `decision` tool, is a Decision without actions.
 
         Where no call or a check cannot be read, or the reply was cut off, nothing of it is done. One call that cannot
-        be read among others is `broken`: it is answered with the reason."""
+        be read among others is `broken`, and so is each that changes something and does not say why: it is answered
+        with the reason."""
         said, calls = without_thoughts(reply.text).strip(), reply.calls
         if reply.finish == "length":
             raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
@@ -108,16 +109,18 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     rationale = shorten(said.partition("\n")[0], 200)
     declared: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
-    waits_from: int | None = None
     faults: dict[int, str] = {}
+    unexplained: dict[int, str] = {}
     for call in calls:
         try:
             call, args = _meant(call)
             if call.name == DECIDE:
                 declared |= {name: value for name, value in args.items() if value is not None}
-                waits_from = len(actions) if args.get("next_step") == "pending_user" else waits_from
             else:
-                actions.append(_action(call.name, args, known.get(wire_name(call.name)), rationale))
+                operation = known.get(wire_name(call.name))
+                actions.append(_action(call.name, args, operation, rationale))
+                if operation and operation.says_why and actions[-1]["reasoning"] == operation.name:
+                    unexplained[id(actions[-1])] = note(state.language, "unexplained")
         except ReplyUnusable as problem:
             if call.name == DECIDE:
                 raise
@@ -138,18 +141,17 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     # A reply that asks something but only calls reading tools is not a question to the user.
     calls_made = zip(called, actions, strict=True)
     acts = any(one and not looks_only(one.name, one.effect, action["args"]) for one, action in calls_made)
-    asks = (not actions or acts) and ends_asking(said, state.language)
+    waits = declared.get("next_step") == "pending_user" and any(one and one.effect != "plan" for one in called)
+    asks = (not actions or acts) and (waits or ends_asking(said, state.language))
     told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
     if ends or asks or not actions:
         actions = [*told, *actions]
-    elif waits_from is not None and any(one and one.changes for one in called[waits_from:]):
-        # It waits for the user: what it would change after saying so is not done.
-        actions = [*actions[:waits_from], *told, *(actions[waits_from:] if told else ())]
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
     if changing and declared.get("step") != Phase.AWAITING_APPROVAL:
         declared.pop("step", None)
     decision = _decision(fields, declared, operations)
     wrong = zip(decision.actions, actions, strict=True)
+    faults |= unexplained
     broken = {action.action_id: faults[id(given)] for action, given in wrong if id(given) in faults}
     return Reading(decision, said, broken=broken, asks_for_texts=False)
 
@@ -211,8 +213,8 @@ def _action(name: str, args: dict[str, Any], operation: Operation | None, ration
     """A reason that was left out is the one before the calls."""
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
-    why = reasoning.strip() or rationale or name
-    return {"operation": operation.name if operation else name, "args": args, "reasoning": why}
+    name = operation.name if operation else name
+    return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or name}
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any]]:

@@ -12,8 +12,8 @@ from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.answer_words import REASONS, agrees_somewhere, kinds_in, scope_words, yes_or_no
 from duckflow.i18n.asking import asks, ends_asking
 from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import entries, fitting, search
-from duckflow.state.question import Answer
+from duckflow.i18n.patterns import begins, entries, fitting, fullmatch, search
+from duckflow.state.question import GATE_KEYS, Answer
 
 Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
@@ -28,11 +28,12 @@ BEGINNING = 60
 SHORT = 6
 """Characters: a yes in so few needs no search for more."""
 PUNCTUATION = " 。、.,!！"
-DASH = re.compile(r"\s+[–—-]+\s+")
+DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
 SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
 """A gap in a text whose words do not stand apart, or before a sign."""
 CLAUSE_END = r"[,.;:!、。]"
+LAST_CLAUSE = r"^|[,.;:!]\s|[、。]"
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
 
@@ -87,7 +88,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
-    plain = DASH.sub(", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
+    plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
     plain = _heart(plain, language) if len(plain) <= LONGEST else plain
@@ -112,7 +113,9 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if word == "no" and REASONS & set(kinds_in(plain, language)):
         reason = plain
     if word == "no" or reason:
-        return WholeAnswer("no", reason, waits=waits, against=True)
+        last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
+        doubtful = search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
+        return WholeAnswer("other" if doubtful else "no", "" if doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
     if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
         about = "".join(scoped.names)
@@ -128,9 +131,9 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     """A number of the offered list, a word for it, a yes or a no, or `no: because …`; anything else is unclear."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.strip(PUNCTUATION).casefold()
-    if word.isdecimal() and 1 <= int(word) <= len(offered):
-        choice = offered[int(word) - 1]
-        return None if choice == PERMANENT else Answer(choice=choice)
+    if word.isdecimal():
+        choice = key_of(word)
+        return Answer(choice=choice) if choice in offered and choice != PERMANENT else None
     if (choice := _choices(languages_in(plain, language)).get(word)) in offered:
         return Answer(choice=choice)
     reply = read_whole(text, language)
@@ -143,6 +146,29 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     return _refused_by_choice(plain, offered, language)
 
 
+def spelled_out(text: str) -> str:
+    """An answer that begins with the number for yes and says more, with a yes in place of the number."""
+    head, separator, rest = _split_reason(unicodedata.normalize("NFKC", text).strip())
+    return f"{AGREED.strip()}, {rest}" if separator and rest and key_of(head) == "yes" else text
+
+
+def key_of(number: str) -> str:
+    """What a number stands for at a Gate."""
+    return GATE_KEYS[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(GATE_KEYS) else ""
+
+
+def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number or
+    letter of a choice, or with a first part that is an answer by itself."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    part = search("answers.part", plain, language)
+    head = plain[: part.start()] if part else plain
+    if key_of(head) or head.casefold() in _choices(languages_in(plain, language)):
+        return True
+    first = next(kinds_in(plain[:BEGINNING], language), "")
+    return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
+
+
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """The names in what a scope is about: of programs, files and folders. `the test runs` names `test`."""
     plain = about.casefold()
@@ -151,10 +177,17 @@ def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     return tuple(word for word in re.findall(r"[\w.+#/-]+", plain) if word.strip("./"))
 
 
+def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "files", "all"]:
+    """Says whether a scope is the plan that is carried out: only its files, or all of it."""
+    if not fullmatch("scopes.plan", about, language):
+        return ""
+    return "files" if search("scopes.files", about, language) else "all"
+
+
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
     """Whether it points at the rule that stays, but not with the word that this takes."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
-    return PERMANENT in offered and word in ("a", str(offered.index(PERMANENT) + 1))
+    return PERMANENT in offered and (word == "a" or key_of(word) == PERMANENT)
 
 
 @cache
@@ -198,7 +231,8 @@ def _taken_apart(plain: str, language: str) -> Parts:
     about = "" if scope == "once" else taken.get("session") or taken.get("always") or ""
     # A sentence that begins with what is allowed ("all rst files are fine") agrees to just that, unless a yes follows.
     follows = "".join(re.split(CLAUSE_END, rest.strip(PUNCTUATION))[1:])
-    bounded = begins and bool(named_in(about, language)) and not agrees_somewhere(follows, language)
+    agrees = agrees_somewhere(follows, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
+    bounded = begins and bool(named_in(about, language)) and not agrees
     return Parts(rest.strip(), scope, about, "background" in taken and "foreground" not in taken, bounded)
 
 
@@ -225,8 +259,11 @@ def _begins_agreeing(plain: str, language: str) -> bool:
 def _refusal(plain: str, language: str) -> str:
     """Of `no, because …`: what follows; nothing where it does not begin with a no."""
     head, separator, reason = _split_reason(plain)
-    begins = next(kinds_in(plain, language), "") if separator else ""
-    return reason.strip() if begins in ("refuse", "glue") and yes_or_no(head, language) == "no" else ""
+    first = next(kinds_in(plain, language), "") if separator else ""
+    if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
+        return ""
+    # Without a sign after it the first word may belong to what is wanted: "not the README".
+    return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()
 
 
 def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> Answer | None:
@@ -234,7 +271,7 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
     head, separator, reason = _split_reason(plain)
     if "no" not in offered or not separator.strip() or not reason.strip():
         return None
-    named = head == str(offered.index("no") + 1) or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
+    named = key_of(head) == "no" or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
     return Answer(choice="no", text=reason.strip()) if named else None
 
 

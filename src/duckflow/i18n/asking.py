@@ -141,12 +141,11 @@ BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
 """A choice, a remark in brackets or code may stand behind a question without taking it back."""
 
 
-def asks_leave(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it ends with asking for leave to do something, and tells of nothing as done: who says this has not acted
-    yet, wherever the deed stands in the list."""
+def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether it speaks of the work as done and asks how to go on."""
     last = last_question(text)
-    asked = ends_asking(text, language) and search("asking.leave", last, language) is not None
-    return asked and not search("asking.goes_on", last, language) and not search("asking.reported", text, language)
+    goes_on = search("asking.goes_on", last, language) or search("asking.offers_more", last, language)
+    return bool(goes_on or search("asking.reported", text, language))
 
 
 def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answers import means_always, read_answer, read_whole
+from duckflow.i18n.answers import begins_as_answer, means_always, read_answer
 from duckflow.i18n.patterns import fullmatch
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
@@ -78,11 +78,11 @@ def _begins_with_path(text: str, commands: Iterable[CommandInfo]) -> bool:
 
 def _goes_past(question: Question, text: str, language: str, commands: Iterable[CommandInfo]) -> bool:
     """Whether a line goes past an open question. One can always look around first; and a job's question does not stand
-    in the way of the conversation."""
+    in the way of the conversation, unless the line begins like an answer to it."""
     name = unicodedata.normalize("NFKC", text).split()[0]
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True
     if not question.job or question.kind != "gate":
         return False
     offered = tuple(choice.key for choice in question.choices)
-    return not (read_answer(text, offered, language) or means_always(text, offered) or read_whole(text, language).wish)
+    return not (begins_as_answer(text, language) or read_answer(text, offered, language) or means_always(text, offered))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
-from duckflow.llm.json_fields import as_table
 from duckflow.llm.settings import WireName
+from duckflow.state.json_fields import as_table
 
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
@@ -18,15 +18,7 @@ TOOLS = ("", "native", "json")
 """Whether tools are called: not known, seen or listed to be so, or not."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
-FORMAT_NAMED = (
-    r"response.?(?:format|mime|json|schema)|json.?schema|json.?object|json mode|structured.output"
-    r"|output_(?:config|format)|grammar|guided"
-)
-SCHEMA_NAMED = r"schema"
-LIMIT_NAMED = r"max_?(completion_|output_?)?tokens"
 LIMIT_TOO_LARGE = r"(?s)max_?(completion_|output_?)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
-TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?(call|declaration)|\bfunctions\b"
-REQUEST_REFUSED = (400, 404, 405, 415, 422, 500, 501)
 
 
 class Abilities(NamedTuple):

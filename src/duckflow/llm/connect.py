@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.llm.abilities import AbilityBook
-from duckflow.llm.choice import ModelChoice
+from duckflow.llm.discover import ModelChoice
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.failures import key_refused
-from duckflow.llm.local.settings import LocalSettings
 from duckflow.llm.provider import Provider
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.settings import LlmSettings, LocalSettings
 
 MIB = 1024 * 1024
 
@@ -51,9 +50,8 @@ def _keyed(choice: ModelChoice) -> Endpoint:
 def _embedded(
     name: str, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
 ) -> Provider:
-    from duckflow.llm.embedded import Embedded
+    from duckflow.llm.embedded import Embedded, Prefixes
     from duckflow.llm.local.machine import fitting_context, this_machine
-    from duckflow.llm.local.prefixes import Prefixes
     from duckflow.llm.local.server import LocalServer
     from duckflow.llm.local.weights import Weights, is_path
 

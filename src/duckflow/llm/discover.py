@@ -1,21 +1,21 @@
 """Which model is used: flag, config, keys, a local server that answers, the embedded model."""
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.errors import ModelError, ProviderUnreachable, UsageError
-from duckflow.llm.choice import ModelChoice
-from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
-from duckflow.llm.facts import OLLAMA_WINDOW, facts_of
+from duckflow.llm.endpoints import KEYED, OTHER_NAMES, SERVERS, Endpoint, catalogue
+from duckflow.llm.facts import OLLAMA_WINDOW, facts_of, nearest_names
 from duckflow.llm.failures import Failures
-from duckflow.llm.json_fields import as_count, as_table, text_of
 from duckflow.llm.keys import Key, find_key, key_in_environment
 from duckflow.llm.served import served_window
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
+from duckflow.state.json_fields import as_count, as_table, text_of
 from duckflow.state.phrase import Phrase, say
 
 NO_CHAT = r"(?i)embed|rerank|whisper|\btts\b|moderation|dall-e|bge-"
@@ -50,38 +50,38 @@ async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> li
 async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     """The models to chat with; a ModelError says why there are none."""
     # In a thread: it is slow to load, and somebody may be typing.
-    await asyncio.to_thread(import_module, "duckflow.llm.client")
-    import httpx
-
-    from duckflow.llm.client import open_client, setback_of
+    await asyncio.to_thread(import_module, "duckflow.llm.endpoint_model")
+    from duckflow.http import HttpError
+    from duckflow.llm.endpoint_model import open_client, setback_of
     from duckflow.llm.wires.wire import wire_named
 
     failures = Failures(endpoint, "", key)
     try:
         async with open_client(endpoint, key, seconds) as client, asyncio.timeout(seconds):
-            response = await client.get(endpoint.base_url + wire_named(endpoint.wire).listing)
+            response = await client.send("GET", wire_named(endpoint.wire).listing)
+            text = (await response.body()).decode("utf-8", "replace")
     except TimeoutError:
         raise failures.timed_out(seconds).error from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except HttpError as error:
         raise setback_of(error, endpoint, failures, seconds).error from None
     if not response.is_success:
-        raise failures.of_status(response.status_code, response.headers, response.text).error
+        raise failures.of_status(response.status, response.headers, text).error
     try:
-        answer = as_table(response.json())
+        answer = as_table(json.loads(text))
         models = _chatting(endpoint, answer.get("data", answer.get("models")))
     except (ValueError, RecursionError):
         models = []
     if not models:
-        raise failures.garbage(response.text).error
+        raise failures.garbage(text).error
     return models
 
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
     """Refuse a name that the endpoint does not have; one that lists nothing is believed."""
-    import difflib
-
     listed = [one.model for one in await list_models(endpoint, key, seconds)]
     if listed and not any(_same(model, one) for one in listed):
+        import difflib
+
         near = difflib.get_close_matches(model, listed, n=NEAR, cutoff=0.3) or listed[:NEAR]
         raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near))
 
@@ -109,6 +109,30 @@ WORKABLE_WINDOW = 32_768
 """A model that could have so many tokens and gets fewer works far below what it can do."""
 
 
+class ModelChoice(NamedTuple):
+    """The outcome of the search for a model; nothing has been built or asked yet."""
+
+    kind: Literal["endpoint", "embedded", "scripted"]
+    model: str
+    """Its name at the endpoint; the name of the weights; the path of the script."""
+    why: Phrase
+    endpoint: Endpoint | None = None
+    key: Key | None = None
+    notes: tuple[Phrase, ...] = ()
+    """What was passed over on the way and may be worth a line."""
+
+    @property
+    def name(self) -> str:
+        """As shown to people, such as `openai:gpt-5-mini`."""
+        where = "local" if self.kind == "embedded" else self.endpoint.name if self.endpoint else self.kind
+        return f"{where}:{self.model}"
+
+    @property
+    def key_source(self) -> str:
+        """Where the key came from, for people; empty without one."""
+        return self.key.source if self.key else ""
+
+
 async def discover(
     name: str, settings: LlmSettings, environ: Mapping[str, str], origin: Phrase | None = None
 ) -> ModelChoice:
@@ -134,22 +158,44 @@ class Discovery:
         return await self._by_environment() or await self._by_server() or self._embedded()
 
     async def named(self, name: str, why: Phrase) -> ModelChoice:
-        prefix, colon, rest = name.partition(":")
-        prefix = prefix.lower()
-        if prefix == "scripted" and rest:
+        """The model of a name as `endpoint:model` or, as others write it, `endpoint/model`."""
+        prefix, mark, rest = _parted(name)
+        if prefix == "scripted" and mark == ":" and rest:
             return ModelChoice("scripted", rest, why)
         if prefix == "local":
-            return ModelChoice("embedded", rest or embedded_default(), why)
+            return ModelChoice("embedded", rest or DEFAULT_MODEL, why)
+        openai = self._known["openai"]
+        if mark == "/" and not openai.key_needed and await self._serves(openai, name):
+            # A server of the user's own may have names with a slash itself.
+            return await self._at(openai, name, why)
         if endpoint := self._known.get(prefix):
             return await self._at(endpoint, rest, why)
-        openai = self._known["openai"]
-        if colon and openai.key_needed:
-            raise UsageError("model.unknown_endpoint", name=prefix, known=self._names())
+        if mark and openai.key_needed:
+            raise self._unknown(name)
         # Names of models may hold colons too, such as the tags of Ollama.
         choice = await self._at(openai, name, why)
         if openai.needs_key and choice.key is None:
-            raise UsageError("model.bare_name", name=name, known=self._names())
+            near = ", ".join(nearest_names(name, self._known)) or f"ollama:{name}"
+            raise UsageError("model.bare_name", name=name, near=near, known=self._names())
         return choice
+
+    def spelled(self, name: str) -> str:
+        """The name as Duckflow itself writes it; a UsageError where no endpoint is called so. Nobody is asked."""
+        prefix, mark, rest = _parted(name)
+        own_server = not self._known["openai"].key_needed
+        if not mark or prefix in ("scripted", "local") or own_server:
+            return name
+        if prefix not in self._known:
+            raise self._unknown(name)
+        return f"{prefix}:{rest}"
+
+    def _unknown(self, name: str) -> UsageError:
+        near = ", ".join(nearest_names(name, self._known)) or "–"
+        return UsageError("model.unknown_endpoint", name=_parted(name)[0], near=near, known=self._names())
+
+    async def _serves(self, endpoint: Endpoint, name: str) -> bool:
+        models = await list_models(endpoint, find_key(endpoint, self._environ), LISTING_SECONDS)
+        return any(_same(name, listed.model) for listed in models)
 
     async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
         key = find_key(endpoint, self._environ)
@@ -201,16 +247,17 @@ class Discovery:
     def _embedded(self) -> ModelChoice:
         if find_spec(EMBEDDED_PACKAGE) is None:
             raise ProviderUnreachable("model.none_found")
-        return ModelChoice("embedded", embedded_default(), say("model.chosen.embedded"), notes=tuple(self._notes))
+        return ModelChoice("embedded", DEFAULT_MODEL, say("model.chosen.embedded"), notes=tuple(self._notes))
 
     def _names(self) -> str:
         return ", ".join([*self._known, "local", "scripted"])
 
 
-def embedded_default() -> str:
-    from duckflow.llm.local.settings import DEFAULT_MODEL
-
-    return DEFAULT_MODEL
+def _parted(name: str) -> tuple[str, str, str]:
+    """The endpoint, the sign after it, and the model's name there."""
+    mark = next((sign for sign in name if sign in ":/"), "")
+    prefix, _, rest = name.partition(mark) if mark else (name, "", "")
+    return OTHER_NAMES.get(prefix.lower(), prefix.lower()), mark, rest
 
 
 def _with_window(found: Listed) -> Endpoint:

@@ -1,30 +1,39 @@
-"""Models behind an endpoint, on the wire that it speaks. Imports httpx: import it only to build a provider."""
+"""Models behind an endpoint, on the wire that it speaks. Import it only to build a provider: it loads HTTP."""
 
 import asyncio
+import errno
 import json
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
-
-import httpx
+from urllib.parse import urlsplit
 
 from duckflow.errors import ToolsRefused
+from duckflow.http import (
+    BadRequest,
+    ConnectTimeout,
+    HttpAnswer,
+    HttpClient,
+    HttpError,
+    NotConnected,
+    ProxyFailed,
+    proxy_for,
+)
 from duckflow.llm.abilities import Abilities, AbilityBook
-from duckflow.llm.client import Clients, open_client, setback_of
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import facts_of, price_of
-from duckflow.llm.failures import BLIND, Failures
+from duckflow.llm.failures import BLIND, Failures, Setback, persist
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Finished, Remark, Request
-from duckflow.llm.retry import Setback, persist
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.usage import measure
-from duckflow.llm.wires.smaller import Refusal, smaller
-from duckflow.llm.wires.wire import WireRequest, wire_named
+from duckflow.llm.wires.wire import Refusal, WireRequest, smaller, wire_named
 from duckflow.state.phrase import say
 
 PICTURES = "pictures"
+REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class EndpointModel:
@@ -47,7 +56,7 @@ class EndpointModel:
         tools = "json" if self._facts.has("t") is False else "native" if endpoint.tools else ""
         known = Abilities(reply_limit=endpoint.reply_limit, tools=tools, wire=endpoint.wire)
         self._abilities = self._book.recall(endpoint.where, model, known)
-        self._clients = Clients(lambda: open_client(endpoint, key, self._settings.connect_seconds))
+        self._client = open_client(endpoint, key, self._settings.connect_seconds)
 
     def __repr__(self) -> str:
         return f"EndpointModel({self.model!r}, {self._endpoint.where!r})"
@@ -77,17 +86,12 @@ class EndpointModel:
         self._learn(self._abilities._replace(tools="json"))
 
     def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
-        return persist(lambda: self._attempt(request), self._settings)
+        return persist(lambda: self._exchange(request), self._settings)
 
     async def aclose(self) -> None:
-        await self._clients.aclose()
+        await self._client.aclose()
 
-    async def _attempt(self, request: Request) -> AsyncGenerator[Chunk, None]:
-        async with self._clients.lent() as client, aclosing(self._exchange(client, request)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-
-    async def _exchange(self, client: httpx.AsyncClient, request: Request) -> AsyncGenerator[Chunk, None]:
+    async def _exchange(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """One try, though a request that is refused for a part it can do without is sent again without it."""
         abilities = self._abilities
         tried = {abilities}
@@ -95,11 +99,12 @@ class EndpointModel:
             wire = wire_named(abilities.wire)
             asked = WireRequest(request, self._endpoint, self._model, self._facts, abilities, self._settings)
             deadline = asyncio.get_running_loop().time() + self._first_byte_seconds
-            response = await self._send(client, wire.body(asked), deadline, wire.path(self._model))
+            response = await self._send(wire.body(asked), deadline, wire.path(self._model))
             try:
                 if response.is_success:
-                    for part in sorted(self._learn(abilities)):
-                        yield Remark(say("model.goes_without", endpoint=self._endpoint.name, part=part))
+                    if refused := self._learn(abilities):
+                        parts = ", ".join(sorted(refused))
+                        yield Remark(say("model.goes_without", endpoint=self._endpoint.name, parts=parts))
                     listener = ReplyListener(response, self._failures, self._settings, wire.reading())
                     async with aclosing(listener.pieces(deadline)) as pieces:
                         async for piece in pieces:
@@ -110,8 +115,8 @@ class EndpointModel:
                     return
                 answer = await error_text(response)
             finally:
-                await response.aclose()
-            if request.pictures and (refused := self._failures.of_pictures(response.status_code, answer)):
+                response.close()
+            if request.pictures and (refused := self._failures.of_pictures(response.status, answer)):
                 self._learn(abilities.without(PICTURES) if refused.error.key == BLIND else abilities)
                 raise refused
             abilities = self._lowered(asked, response, answer, tried)
@@ -122,27 +127,16 @@ class EndpointModel:
         settings = self._settings
         return settings.local_first_byte_seconds if self._endpoint.is_loopback else settings.first_byte_seconds
 
-    async def _send(
-        self, client: httpx.AsyncClient, body: dict[str, Any], deadline: float, path: str
-    ) -> httpx.Response:
+    async def _send(self, body: dict[str, Any], deadline: float, path: str) -> HttpAnswer:
         # A lone surrogate, such as a broken file name in the prompt, is no reason to fail.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
         try:
-            request = client.build_request(
-                "POST",
-                self._endpoint.base_url + path,
-                content=content,
-                headers={"content-type": "application/json", "accept": "text/event-stream, application/json"},
-            )
             async with asyncio.timeout_at(deadline):
-                return await client.send(request, stream=True)
-        except asyncio.CancelledError:
-            self._clients.spoil(client)
-            raise
+                return await self._client.send("POST", path, content, headers)
         except TimeoutError:
-            self._clients.spoil(client)
             raise self._failures.timed_out(self._first_byte_seconds) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except HttpError as error:
             raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None
 
     def _finished(self, request: Request, reply: StreamedReply) -> Finished:
@@ -153,9 +147,9 @@ class EndpointModel:
         extra = {where: reply.kept} if reply.kept else {}
         return Finished(reply.reason, measure(request, text, reply.reported, price), kept, extra, reply.raw)
 
-    def _lowered(self, asked: WireRequest, response: httpx.Response, answer: str, tried: set[Abilities]) -> Abilities:
+    def _lowered(self, asked: WireRequest, response: HttpAnswer, answer: str, tried: set[Abilities]) -> Abilities:
         """What to try next after a refusal. Raises when no smaller request would help."""
-        status = response.status_code
+        status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
         refusal = Refusal(status, answer.lower(), setback.error.key == "model.request_refused")
         lower = smaller(wire_named(asked.abilities.wire), asked, refusal)
@@ -178,3 +172,35 @@ class EndpointModel:
             self._abilities = learned
             self._book.learn(self._endpoint.where, self._model, learned)
         return learned.lacks - before.lacks
+
+
+def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> HttpClient:
+    headers = wire_named(endpoint.wire).headers(key) if key else {}
+    return HttpClient(endpoint.base_url, headers, connect_seconds, by_proxy=not endpoint.is_loopback)
+
+
+def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect_seconds: float) -> Setback:
+    """What a failed exchange means."""
+    match error:
+        case ConnectTimeout():
+            return failures.timed_out(connect_seconds)
+        case ProxyFailed():
+            return failures.no_connection("model.proxy_failed", str(error))
+        case NotConnected():
+            return _not_connected(error, endpoint, failures)
+        case BadRequest():
+            return failures.no_connection("model.bad_request_address", str(error), again=False)
+        case _:
+            return failures.broken()
+
+
+def _not_connected(error: NotConnected, endpoint: Endpoint, failures: Failures) -> Setback:
+    if isinstance(error.__cause__, ssl.SSLError):
+        return failures.no_connection("model.certificate_refused", str(error), again=False)
+    if REFUSED in str(error):
+        # Nobody starts a server or a proxy while we pause: whoever waits is told at once.
+        if endpoint.is_loopback:
+            return failures.no_connection("model.nothing_listens", again=False)
+        if proxy_for(urlsplit(endpoint.base_url)) is not None:
+            return failures.no_connection("model.proxy_failed", str(error), again=False)
+    return failures.no_connection("model.no_connection", str(error))

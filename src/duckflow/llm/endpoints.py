@@ -1,6 +1,9 @@
 """Where models are served: the known endpoints, and the user's own."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -27,7 +30,7 @@ class Endpoint(NamedTuple):
     window: int = 0
     reply_limit: str = "max_tokens"
     """What the endpoint calls the largest number of tokens of a reply."""
-    extra: tuple[tuple[str, Any], ...] = ()
+    extra: Mapping[str, Any] = MappingProxyType({})
     """What is added to every request."""
     tools: bool = False
     """Its models are known to call tools; elsewhere it is tried with the first request."""
@@ -37,6 +40,12 @@ class Endpoint(NamedTuple):
     """The beginning of the names of models that keep only what is marked in their cache."""
     short_ids: bool = False
     """Ids of calls have nine letters and digits."""
+    found_by_key: bool = False
+    """It is used where its key lies in the environment and nothing else is said."""
+    listed_as: str = ""
+    """What it is called in the table of models, if something else."""
+    also: tuple[str, ...] = ()
+    """What other programs (LiteLLM, models.dev) call it."""
 
     def cache_marks_for(self, model: str) -> bool:
         return bool(self.cache_marks) and model.startswith(self.cache_marks)
@@ -60,91 +69,20 @@ class Endpoint(NamedTuple):
         return self.key_needed and not self.is_loopback
 
 
-KNOWN: tuple[Endpoint, ...] = (
-    Endpoint(
-        "openai",
-        "https://api.openai.com/v1",
-        ("OPENAI_API_KEY",),
-        "gpt-5-mini",
-        reply_limit="max_completion_tokens",
-        tools=True,
-        wire="responses",
-        cache_key=True,
-    ),
-    Endpoint(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_API_KEY",),
-        "openai/gpt-5-mini",
-        extra=(("usage", {"include": True}),),
-        cache_marks="anthropic/",
-    ),
-    Endpoint("groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "openai/gpt-oss-120b", tools=True),
-    Endpoint(
-        "gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "gemini-flash-latest",
-        tools=True,
-    ),
-    Endpoint("deepseek", "https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), "deepseek-chat", tools=True),
-    Endpoint(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        ("MISTRAL_API_KEY",),
-        "mistral-large-latest",
-        tools=True,
-        short_ids=True,
-    ),
-    Endpoint("xai", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4.3", tools=True),
-    Endpoint("moonshot", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), "kimi-k2.7-code", tools=True),
-    Endpoint("zai", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), "glm-5.2", tools=True),
-    Endpoint("cerebras", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",), "gpt-oss-120b", tools=True),
-    Endpoint(
-        "alibaba",
-        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        ("DASHSCOPE_API_KEY",),
-        "qwen3-coder-480b-a35b-instruct",
-        tools=True,
-    ),
-    Endpoint("together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), "Qwen/Qwen3-Coder-Next-FP8", tools=True),
-    Endpoint("fireworks", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",), tools=True),
-    Endpoint("ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), key_needed=False),
-    Endpoint("lmstudio", "http://127.0.0.1:1234/v1", ("LMSTUDIO_API_KEY",), key_needed=False),
-    Endpoint("llama.cpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), key_needed=False),
-    Endpoint("vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), key_needed=False),
-    Endpoint(
-        "anthropic",
-        "https://api.anthropic.com",
-        ("ANTHROPIC_API_KEY",),
-        "claude-sonnet-5",
-        wire="anthropic",
-        tools=True,
-    ),
-    Endpoint(
-        "google",
-        "https://generativelanguage.googleapis.com/v1beta",
-        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        "gemini-flash-latest",
-        wire="google",
-        tools=True,
-    ),
-    Endpoint(
-        "google-cloud", "https://aiplatform.googleapis.com/v1/publishers/google", ("GOOGLE_API_KEY",), wire="google"
-    ),
-    Endpoint(
-        "bedrock", f"https://bedrock-runtime.{BEDROCK_REGION}.amazonaws.com/openai/v1", ("AWS_BEARER_TOKEN_BEDROCK",)
-    ),
-    Endpoint("azure", "", ("AZURE_OPENAI_API_KEY",), tools=True),
-    Endpoint("cohere", "https://api.cohere.ai/compatibility/v1", ("CO_API_KEY",)),
-    Endpoint("huggingface", "https://router.huggingface.co/v1", ("HF_TOKEN",)),
-)
+def _known() -> Iterator[Endpoint]:
+    table: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("endpoints.json").read_text("utf-8"))
+    for name, row in table.items():
+        lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_names", "also")}
+        yield Endpoint(name, **row | lists)
 
-KEYED: tuple[str, ...] = ("openai", "openrouter", "groq", "gemini", "deepseek", "mistral", "xai", "anthropic")
+
+KNOWN: tuple[Endpoint, ...] = tuple(_known())
+"""The rows of `endpoints.json`."""
+KEYED: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.found_by_key)
 """Endpoints that are used when their key lies in the environment, in this order."""
-
-SERVERS: tuple[str, ...] = ("ollama", "lmstudio", "llama.cpp", "vllm")
+SERVERS: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.is_loopback)
 """Local servers that are looked for, in this order."""
+OTHER_NAMES = {other: endpoint.name for endpoint in KNOWN for other in endpoint.also}
 
 
 def catalogue(own: Mapping[str, EndpointSettings], environ: Mapping[str, str]) -> dict[str, Endpoint]:

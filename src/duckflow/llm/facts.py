@@ -4,11 +4,12 @@ output, cache read and cache write, flags: t tools, v sees pictures, r reasons, 
 
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.llm.endpoints import SERVERS
+from duckflow.llm.endpoints import KNOWN, SERVERS
 from duckflow.llm.settings import LlmSettings, Price
 
 TABLE = Path(__file__).with_name("models.json")
@@ -20,13 +21,7 @@ OLLAMA_WINDOW = 4_096
 SERVED_WINDOW = 131_072
 """Servers on the user's own machine seldom give a model all that it could take."""
 
-PROVIDERS = {
-    "gemini": "google",
-    "google-cloud": "google",
-    "moonshot": "moonshotai",
-    "fireworks": "fireworks-ai",
-    "together": "togetherai",
-}
+LISTED_AS = {endpoint.name: endpoint.listed_as for endpoint in KNOWN if endpoint.listed_as}
 """Endpoints that are called something else in the table."""
 
 DATED = r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$"
@@ -68,12 +63,28 @@ def facts_of(endpoint: str, model: str) -> Facts:
 
 def models_of(endpoint: str) -> dict[str, Row]:
     """The models that an endpoint is known to have."""
-    return _table().get(PROVIDERS.get(endpoint, endpoint), {})
+    return _table().get(LISTED_AS.get(endpoint, endpoint), {})
+
+
+def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[str]:
+    """Names such as `openai:gpt-5-mini` that look like the one that is wanted, nearest first."""
+    import difflib
+
+    spellings: dict[str, str] = {}
+    for endpoint in endpoints:
+        for model in models_of(endpoint):
+            spellings[f"{endpoint}:{model}"] = f"{endpoint}:{model}"
+            spellings.setdefault(model, f"{endpoint}:{model}")
+    wanted = wanted.lower()
+    tries = (wanted.replace("/", ":", 1), wanted, wanted.rpartition("/")[2])
+    near = (difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(tries))
+    return list(dict.fromkeys(spellings[spelling] for group in near for spelling in group))[:most]
 
 
 def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price:
     """The user's own price, else the listed one; a model of neither costs nothing that could be counted."""
-    own = settings.prices.get(f"{endpoint}:{model}") or settings.prices.get(model)
+    names = (f"{endpoint}:{model}", f"{endpoint}/{model}", model)
+    own = next((settings.prices[name] for name in names if name in settings.prices), None)
     return own or facts_of(endpoint, model).price or Price()
 
 

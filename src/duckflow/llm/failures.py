@@ -1,19 +1,24 @@
-"""What an endpoint's refusal means: what people are told, and whether another try may help."""
+"""What an endpoint's refusal means: what people are told, whether another try may help, and when it is made."""
 
+import asyncio
 import importlib.util
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.json_fields import as_table, first_table
+from duckflow.llm.facts import nearest_names
 from duckflow.llm.keys import KEYRING_SERVICE, Key, may_be_stored
-from duckflow.llm.retry import Setback, asked_wait
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
+from duckflow.llm.settings import LlmSettings
+from duckflow.state.json_fields import as_table, first_table
 from duckflow.state.known_keys import without_keys
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 
 DETAIL_LENGTH = 240
 
@@ -26,6 +31,13 @@ TOO_LONG = (
 )
 NEVER_FITS = r"(?i)request too large"
 NO_CREDIT = r"(?i)insufficient.{0,12}(quota|balance|credit|fund)|billing_hard_limit|billing_not_active|credit balance"
+PLACE_REFUSED = (
+    r"(?i)unsupported_country|(country|region|territory|location).{0,40}(not |un)(supported|available|allowed)"
+    r"|not (supported|available|allowed|offered) in your (country|region|territory|location)"
+)
+NAMES_KEY = (
+    r"(?i)\b(api|access|secret|bearer)?[ _-]?(keys?|tokens?|credentials?)\b|authenticat|unauthori[sz]ed|unregistered"
+)
 BAD_KEY = r"(?i)api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect|missing).{0,10}api.?key|api_key_invalid"
 UNKNOWN_MODEL = (
     r"(?is)model_not_found|invalid_model|not_found_error"
@@ -51,6 +63,96 @@ PICTURES_REFUSED = (400, 404, 413, 415, 422, 500, 501)
 SAYS_BLIND = r"(?i)support|mmproj|multi-?modal|missing data"
 """What a server says that answers with an error of its own; any other such error may pass."""
 BLIND = "model.blind"
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+ASKED_IN_WORDS = r"(?i)(?:try again|retry)\s+(?:in|after)\s+((?:[\d.]+\s*(?:ms|h|m|s)\s*)+)"
+ASKED_BY_GOOGLE = r'"retryDelay"\s*:\s*"([\d.]+s)"'
+SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
+
+
+class Setback(Exception):
+    """One try failed. With `why` it may be tried again; `error` is raised when no try is left. An endpoint that is only
+    `busy` is tried as long as the user's patience lasts."""
+
+    def __init__(
+        self, error: ModelError, why: Phrase | None = None, wait: float | None = None, busy: bool = False
+    ) -> None:
+        super().__init__(error.key)
+        self.busy = busy
+        self.error = error
+        self.why = why
+        self.wait = wait
+
+
+async def persist(
+    attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
+) -> AsyncGenerator[Chunk, None]:
+    """Pass on the chunks of an attempt, and of the next when it fails, as far as the settings allow."""
+    tries, waited = 0, 0.0
+    while True:
+        tries += 1
+        length = 0
+        try:
+            async with aclosing(attempt()) as chunks:
+                async for chunk in chunks:
+                    length += len(chunk.text) if isinstance(chunk, Delta | CallDelta | Thought) else 0
+                    if length > settings.max_reply_characters:
+                        raise ModelError("model.reply_too_long", characters=settings.max_reply_characters)
+                    yield chunk
+            return
+        except Setback as setback:
+            if setback.why is None or (tries >= settings.tries and not setback.busy):
+                raise setback.error from None
+            seconds = pause(settings, tries, setback.wait)
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
+            waited += seconds
+            if waited > settings.patience_seconds:
+                if setback.wait is None:
+                    raise setback.error from None
+                told = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
+                raise ProviderRefused("model.busy_until", until=until, **told) from None
+            why = setback.why.model_copy(update={"values": {**setback.why.values, "until": until}})
+        yield Retrying(why, seconds)
+        await asyncio.sleep(seconds)
+
+
+def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
+    """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it. An
+    endpoint that keeps asking for too little gets more."""
+    if asked is not None and tries < settings.tries:
+        return asked
+    from random import uniform
+
+    longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** min(tries - 1, 30))
+    return max(asked or 0.0, longest * uniform(0.5, 1.0))
+
+
+def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
+    """How long the endpoint wants us to wait: by header (milliseconds, seconds, date), else in words."""
+    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    given = headers.get("retry-after", "").strip()
+    if (seconds := _number(given)) is not None:
+        return seconds
+    if given:
+        from email.utils import parsedate_to_datetime
+
+        try:
+            return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+        except (ValueError, OverflowError):
+            pass
+    words = re.search(ASKED_BY_GOOGLE, answer) or re.search(ASKED_IN_WORDS, answer)
+    if words is None:
+        return None
+    spans = re.findall(SPAN, words.group(1))
+    return sum((_number(number) or 0.0) * UNITS[unit.lower()] for number, unit in spans)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
 
 
 class Failures:
@@ -67,23 +169,26 @@ class Failures:
             return Setback(ContextTooLong("model.too_long", model=self._name, detail=detail))
         if status == 402 or (status in (400, 403, 429) and re.search(NO_CREDIT, answer)):
             return Setback(ProviderRefused("model.no_credit", endpoint=self._endpoint.name, detail=detail))
-        if status in (401, 403) or (status == 400 and re.search(BAD_KEY, answer)):
-            return Setback(self._key_refused(detail))
+        if status in (400, 403) and re.search(PLACE_REFUSED, answer):
+            return Setback(ProviderRefused("model.place_refused", endpoint=self._endpoint.name, detail=detail))
+        if self._is_about_key(status, answer):
+            return Setback(key_refused(self._endpoint, self._key, detail))
         if status == 429:
             return self.busy(asked_wait(headers, answer), detail)
         if re.search(BAD_GENERATION, answer):
             return self.broken()
         if status in AGAIN or (status >= 500 and status not in (501, 505)):
             why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
-            return Setback(self._server_failed(status, detail), why, asked_wait(headers, answer), status in OVERLOADED)
+            error = ProviderUnreachable("model.server_failed", where=self._endpoint.where, status=status, detail=detail)
+            return Setback(error, why, asked_wait(headers, answer), status in OVERLOADED)
         if status in (400, 404) and re.search(UNKNOWN_MODEL, answer):
-            return Setback(
-                ProviderRefused("model.unknown", model=self._model, endpoint=self._endpoint.name, detail=detail)
-            )
+            return Setback(self._unknown_model(detail))
         if status in (404, 405) or 300 <= status < 400:
-            return Setback(ProviderRefused("model.wrong_address", where=self._endpoint.where, status=status))
+            return Setback(self._wrong_address(status))
         if re.search(CONTENT_REFUSED, answer):
             return Setback(ProviderRefused("model.content_refused", model=self._name, detail=detail))
+        if status == 403:
+            return Setback(ProviderRefused("model.forbidden", model=self._name, detail=detail))
         return Setback(ProviderRefused("model.request_refused", model=self._name, status=status, detail=detail))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
@@ -134,6 +239,12 @@ class Failures:
         text = without_keys(_message(answer)).rstrip(" .。\n")
         return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
 
+    def _unknown_model(self, detail: str) -> ProviderRefused:
+        endpoint, model = self._endpoint.name, self._model
+        near = nearest_names(f"{endpoint}:{model}", (endpoint,)) if self._endpoint.key_needed else []
+        names = ", ".join(near) or f"{endpoint}:MODEL"
+        return ProviderRefused("model.unknown", model=model, endpoint=endpoint, detail=detail, near=names)
+
     @property
     def _name(self) -> str:
         return f"{self._endpoint.name}:{self._model}"
@@ -143,11 +254,22 @@ class Failures:
         pattern = NEVER_FITS if status in (401, 403, 429) else TOO_LONG
         return status == 413 or re.search(pattern, answer) is not None
 
-    def _key_refused(self, detail: str) -> ModelError:
-        return key_refused(self._endpoint, self._key, detail)
+    def _is_about_key(self, status: int, answer: str) -> bool:
+        """A 403 is about the key only where there is none, or where the answer names it."""
+        if status == 403:
+            return self._key is None or re.search(NAMES_KEY, answer) is not None
+        return status == 401 or (status == 400 and re.search(BAD_KEY, answer) is not None)
 
-    def _server_failed(self, status: int, detail: str) -> ModelError:
-        return ProviderUnreachable("model.server_failed", where=self._endpoint.where, status=status, detail=detail)
+    def _wrong_address(self, status: int) -> ModelError:
+        """Says where else it might be: most wires want a version at the end of the address, Anthropic's wants none."""
+        where = self._endpoint.where
+        versioned = re.search(r"/v\d\w*(/|$)", where)
+        if self._endpoint.wire == "anthropic":
+            other = where.removesuffix("/v1") if where.endswith("/v1") else ""
+        else:
+            other = "" if versioned else f"{where}/v1"
+        key = "model.wrong_address_maybe" if other else "model.wrong_address"
+        return ProviderRefused(key, where=where, status=status, other=other)
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:

@@ -8,21 +8,6 @@ from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phrase import Phrase
 from duckflow.state.usage import Usage
 
-__all__ = [
-    "CallDelta",
-    "Chunk",
-    "Delta",
-    "Finish",
-    "Finished",
-    "PromptMessage",
-    "Provider",
-    "Remark",
-    "Reply",
-    "Request",
-    "Retrying",
-    "Thought",
-]
-
 Finish = Literal["stop", "length", "refusal", "filtered", "malformed", "unknown", "failed"]
 """How a reply ended: as it should; cut off by the token limit; refused by the model; cut off by a filter of the
 endpoint; with a call that the model could not form; for a reason that nobody knows; by a failure (then it is no

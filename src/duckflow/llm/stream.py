@@ -2,20 +2,19 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from itertools import groupby
 from typing import Any, cast
 
-import httpx
-
+from duckflow.http import HttpAnswer, HttpError
 from duckflow.llm.failures import Failures
-from duckflow.llm.json_fields import as_table, as_text, first_table
 from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.llm.thoughts import Thoughts
-from duckflow.llm.tool_calls import PHASE, CallCollector, ThoughtCollector
+from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
+from duckflow.state.json_fields import as_table, as_text, first_table
 from duckflow.state.message import ToolCall
 
 LARGEST = 16 * 1024 * 1024
@@ -92,6 +91,65 @@ def _object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+CALL_FIELDS = ("index", "id", "type", "function")
+
+
+class CallCollector:
+    """Puts the pieces of a reply's calls together, by their index, or by their ids where that is always the same."""
+
+    def __init__(self) -> None:
+        self._calls: list[dict[str, Any]] = []
+        self._places: dict[Any, int] = {}
+
+    def take(self, given: Any) -> list[CallDelta]:
+        """What these pieces add."""
+        pieces = [as_table(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
+        return [self._piece(piece, number) for number, piece in enumerate(pieces) if piece]
+
+    def _piece(self, piece: dict[str, Any], number: int) -> CallDelta:
+        index, call_id = piece.get("index"), str(piece.get("id") or "")
+        function = as_table(piece.get("function"))
+        name, arguments = str(function.get("name") or ""), function.get("arguments")
+        place = self._places.get(number if index is None else index)
+        if place is None or (name and self._is_another(self._calls[place], call_id)):
+            place = self._places[number if index is None else index] = len(self._calls)
+            own = f"call_{os.urandom(4).hex()}"
+            self._calls.append({"id": "", "own": own, "name": "", "arguments": [], "extra": {}})
+        call = self._calls[place]
+        begins = bool(name) and not call["name"]
+        call["id"], call["name"] = call["id"] or call_id, call["name"] or name
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        call["arguments"].append(text)
+        call["extra"] |= {key: value for key, value in piece.items() if key not in CALL_FIELDS and value is not None}
+        return CallDelta(text, name if begins else "")
+
+    @staticmethod
+    def _is_another(call: dict[str, Any], call_id: str) -> bool:
+        """Whether a piece with a name begins a new call: by its id, or, without any, as the last one is whole."""
+        if call_id and call["id"]:
+            return call["id"] != call_id
+        return not call_id and not call["id"] and _is_whole(call["arguments"])
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(
+            ToolCall(
+                call_id=one["id"] or one["own"],
+                name=one["name"] or "unnamed",
+                arguments="".join(one["arguments"]),
+                extra=one["extra"],
+            )
+            for one in self._calls
+        )
+
+
+def _is_whole(pieces: list[str]) -> bool:
+    try:
+        json.loads("".join(pieces))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 Piece = Delta | Thought | CallDelta
@@ -179,13 +237,13 @@ def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
 class ReplyListener:
     """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
 
-    def __init__(self, response: httpx.Response, failures: Failures, settings: LlmSettings, told: Told) -> None:
+    def __init__(self, response: HttpAnswer, failures: Failures, settings: LlmSettings, told: Told) -> None:
         self._told = told
         self.reply = StreamedReply()
         self._reader = EventReader()
         self._failures = failures
         self._settings = settings
-        self._pieces = _bytes_of(response)
+        self._pieces = response.pieces()
 
     async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
         """The reply as it comes. A Setback means that this was no whole reply."""
@@ -213,7 +271,7 @@ class ReplyListener:
             if self.reply.ended:
                 return None
             raise self._failures.timed_out(round(loop.time() - began, 1)) from None
-        except (httpx.HTTPError, httpx.StreamError):
+        except HttpError:
             if self.reply.ended:
                 return None
             raise self._failures.broken() from None
@@ -223,7 +281,7 @@ class ReplyListener:
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 await anext(self._pieces, None)
-        except (TimeoutError, httpx.HTTPError, httpx.StreamError):
+        except (TimeoutError, HttpError):
             pass
 
     def _events(self, data: bytes) -> list[dict[str, Any]]:
@@ -265,19 +323,15 @@ class ReplyListener:
         return self._take(event)
 
 
-async def error_text(response: httpx.Response) -> str:
+async def error_text(response: HttpAnswer) -> str:
     """As much of an error's body as comes in time and is worth reading."""
     body = bytearray()
     try:
-        async with asyncio.timeout(ERROR_SECONDS), aclosing(_bytes_of(response)) as pieces:
+        async with asyncio.timeout(ERROR_SECONDS), aclosing(response.pieces()) as pieces:
             async for data in pieces:
                 body += data
                 if len(body) > ERROR_BYTES:
                     break
-    except (TimeoutError, httpx.HTTPError, httpx.StreamError):
+    except (TimeoutError, HttpError):
         pass
     return bytes(body[:ERROR_BYTES]).decode("utf-8", "replace")
-
-
-def _bytes_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    return cast("AsyncGenerator[bytes, None]", response.aiter_bytes())

@@ -1,6 +1,9 @@
-"""Thoughts that a model writes into its reply, between tags, before it says anything."""
+"""What a model thinks: beside its reply, or in it, between tags, before it says anything."""
 
 import re
+from typing import Any, cast
+
+from duckflow.state.json_fields import as_table
 
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000
@@ -59,3 +62,39 @@ class Thoughts:
         self._over = True
         self._held = ""
         return text
+
+
+THOUGHTS = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+PHASE = "phase"
+"""What a text of a reply is: the answer, or a remark on the way."""
+GROWING = ("text", "summary", "data")
+
+
+class ThoughtCollector:
+    """Keeps what a model thought under the names it came by: some endpoints want it back with the calls."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+
+    def take(self, said: dict[str, Any]) -> str:
+        """The text that this piece adds; one that comes under two names is told once."""
+        texts = {name: said[name] for name in THOUGHTS if isinstance(said.get(name), str) and said[name]}
+        for name, text in texts.items():
+            self.fields[name] = self.fields.get(name, "") + text
+        if said.get(PHASE):
+            self.fields[PHASE] = said[PHASE]
+        details = said.get(DETAILS)
+        for piece in cast("list[Any]", details) if isinstance(details, list) else []:
+            self._detail(as_table(piece))
+        return next(iter(texts.values()), "")
+
+    def _detail(self, piece: dict[str, Any]) -> None:
+        kept: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
+        same = next((one for one in kept if one.get("index") == piece.get("index") is not None), None)
+        if same is None or same.get("type") != piece.get("type"):
+            kept.append(dict(piece))
+            return
+        for name, value in piece.items():
+            grows = name in GROWING and isinstance(value, str) and isinstance(same.get(name), str)
+            same[name] = same[name] + value if grows else value if value is not None else same.get(name)

@@ -4,9 +4,9 @@ import json
 import math
 from typing import Any
 
-from duckflow.llm.json_fields import as_cost, as_count, as_table
 from duckflow.llm.provider import Request
 from duckflow.llm.settings import Price
+from duckflow.state.json_fields import as_cost, as_count, as_table
 from duckflow.state.usage import Usage
 
 CHARACTERS_PER_TOKEN = 4
@@ -32,12 +32,15 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
     if not prompt and not completion:
         prompt = estimate_request(request)
         completion = estimate(reply)
-    cached = min(prompt, _cached(reported))
+    details = as_table(reported.get("prompt_tokens_details"))
+    # DeepSeek has a name of its own for it.
+    cached = as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))
+    cached, written = min(prompt, cached), as_count(details.get("cache_write_tokens"))
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=cached,
-        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached, _written(reported)),
+        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached, written),
         calls=1,
     )
 
@@ -48,13 +51,3 @@ def charge(price: Price, prompt: int, completion: int, cached: int, written: int
     cheap = price.input if price.cached is None else price.cached
     fresh = max(0, prompt - cached - written)
     return (fresh * price.input + cached * cheap + written * dear + completion * price.output) / 1_000_000
-
-
-def _written(reported: dict[str, Any]) -> int:
-    return as_count(as_table(reported.get("prompt_tokens_details")).get("cache_write_tokens"))
-
-
-def _cached(reported: dict[str, Any]) -> int:
-    details = as_table(reported.get("prompt_tokens_details"))
-    # DeepSeek has a name of its own for it.
-    return as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))

@@ -3,16 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from duckflow.memory.digest import Past
-from duckflow.memory.entries import HistoryEntry, group_entries
+from duckflow.memory.entries import HistoryEntry, Scores, group_entries
 from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
 from duckflow.state.context import Context
 from duckflow.state.message import Message
-
-if TYPE_CHECKING:
-    from duckflow.memory.score import Scores
 
 Range = tuple[int, int]
 UNSCORED = 1000
@@ -191,8 +188,6 @@ class Bubble:
 
     def _score(self) -> None:
         """Each message once; not before there may be something to choose from."""
-        from duckflow.memory.score import Scores
-
         self._scores = self._scores or Scores()
         for entry in self._unscored:
             entry.base, entry.new_words = self._scores.score(entry.original, entry.size)

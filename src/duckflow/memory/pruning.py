@@ -4,8 +4,7 @@ only then whole exchanges. A call always keeps its results, each at least in a l
 import re
 from collections.abc import Container, Iterable, Sequence
 
-from duckflow.memory.entries import HistoryEntry, Unit, group_entries, lower_to
-from duckflow.memory.score import Focus
+from duckflow.memory.entries import Focus, HistoryEntry, Unit, group_entries, lower_to
 from duckflow.memory.settings import MemorySettings
 
 LARGEST = 0.35

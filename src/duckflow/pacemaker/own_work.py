@@ -9,18 +9,16 @@ from duckflow.pacemaker.signatures import LoopStep, failures_in, replaced_texts
 MOST_PHRASES = 200_000
 PHRASE = 3
 """Words of a phrase. A line whose phrases were mostly written by the model itself is its own."""
-WORD = re.compile(r"[^\W\d_a-z]|[a-z_]+")
-QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
-NEXT_COMMAND = re.compile(r"&&|\|\||[;\n]|(?<![<>])&(?!>)")
-BEFORE_COMMAND = re.compile(
-    r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
-)
-FILE_WORD = re.compile(r"(?<![\w./-])[\w.-]*[\w-][./][\w./-]*\w")
-INTERPRETER = re.compile(r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*")
+WORD = r"[^\W\d_a-z]|[a-z_]+"
+QUOTED = r"'[^']*'|\"(?:\\.|[^\"\\])*\""
+NEXT_COMMAND = r"&&|\|\||[;\n]|(?<![<>])&(?!>)"
+BEFORE_COMMAND = r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
+FILE_WORD = r"(?<![\w./-])[\w.-]*[\w-][./][\w./-]*\w"
+INTERPRETER = r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*"
 INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
 SAYING = frozenset(("echo", "printf", "seq", "yes", "date", "uuidgen", "shuf", "mktemp"))
 """Programs that print what they are told, the time or chance."""
-CHANCE = re.compile(r"/dev/u?random|\brand\b|\$S?RANDOM\b")
+CHANCE = r"/dev/u?random|\brand\b|\$S?RANDOM\b"
 QUIET = frozenset((
     "cd", "export", "set", "source", ".", "true", "false", ":", "exit", "test", "[", "[[", "sleep", "wait", "mkdir",
     "touch", "rm", "chmod", "for", "while", "until", "if", "fi", "done", "unset", "local", "ulimit", "trap", "kill",
@@ -59,7 +57,7 @@ class OwnWork:
     def add(self, step: LoopStep, foreign: Iterable[str]) -> None:
         """`foreign`: the changed files that were there before. What a command leaves in them is not its text."""
         for text in texts_in(step.args):
-            words = WORD.findall(text.casefold())
+            words = re.findall(WORD, text.casefold())
             for length in range(1, PHRASE + 1):
                 self._phrases.update(dict.fromkeys(phrases(words, length)))
         while len(self._phrases) > MOST_PHRASES:
@@ -69,7 +67,7 @@ class OwnWork:
 
     def holds(self, line: str) -> bool:
         """Whether a line says little but what the model has said before."""
-        words = WORD.findall(line.casefold())
+        words = re.findall(WORD, line.casefold())
         made = phrases(words, min(PHRASE, len(words)))
         return bool(made) and 2 * sum(phrase in self._phrases for phrase in made) >= len(made)
 
@@ -98,16 +96,16 @@ class OwnWork:
 
     def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
         """Whether programs that the model did not write have made files from a file that no command named before."""
-        named = {_plain(word) for word in FILE_WORD.findall(command)} - {_plain(path) for path in made}
+        named = {_plain(word) for word in re.findall(FILE_WORD, command)} - {_plain(path) for path in made}
         fresh = {path for path in named - self._named if not self.made(path)}
         self._named |= named
         return bool(fresh) and set(self._kinds(command)) <= {"foreign", "quiet"}
 
     def _kinds(self, command: str) -> Iterator[str]:
         """The kind of each command in a line: `foreign`, `own`, `says` or `quiet`."""
-        plain, fed, _ = QUOTED.sub("''", command).partition("<<")
-        for part in NEXT_COMMAND.split(plain):
-            words = BEFORE_COMMAND.sub("", f"{part} ").partition("|")[0].split()
+        plain, fed, _ = re.sub(QUOTED, "''", command).partition("<<")
+        for part in re.split(NEXT_COMMAND, plain):
+            words = re.sub(BEFORE_COMMAND, "", f"{part} ").partition("|")[0].split()
             if words:
                 yield self._kind(words, bool(fed))
 
@@ -115,9 +113,9 @@ class OwnWork:
         program = words[0].rpartition("/")[2]
         if program in QUIET:
             return "quiet"
-        if program in SAYING or CHANCE.search(" ".join(words)) or (fed and program == "cat"):
+        if program in SAYING or re.search(CHANCE, " ".join(words)) or (fed and program == "cat"):
             return "says"
-        if INTERPRETER.fullmatch(program):
+        if re.fullmatch(INTERPRETER, program):
             script = next((word for word in words[1:] if not word.startswith("-")), "")
             if fed or not INLINE.isdisjoint(words[1:]) or (script and self.made(script)):
                 return "own"

@@ -29,6 +29,8 @@ MANY_LINES = 50
 WORD = r"[A-Za-z0-9_-]+"
 FILE_NAME = r"[\w-]+(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
+PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
+"""The file and the number that stand before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
 STEM = 3
 
@@ -51,26 +53,35 @@ class SeenMaterial:
         self._lines: dict[int, None] = {}
         self._shown: dict[str, None] = {}
         self._mentioned: dict[str, None] = {}
+        self._read: set[str] = set()
 
     def news(self, step: LoopStep, own: OwnWork) -> int:
         """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
-        a text, or half of what a command prints. That, and the heading of a text, is compared without its numbers."""
+        a text, or half of what a command prints. That, and the heading of a text, is compared without its numbers. A
+        search in a file that was read shows the same lines, with their place before them."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
         heading = f"{step.subject} ("
-        lines = {
-            plain_line(line) if printed or line.startswith(heading) else line.strip()
-            for line in step.result.split("\n")[:LINES]
-        }
+        shown = step.result.split("\n")[:LINES]
+        if step.kind != "read":
+            shown = map(self._without_place, shown)
+        lines = {plain_line(line) if printed or line.startswith(heading) else line.strip() for line in shown}
         lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent)}
         unseen = [line for line in lines if hash(line) not in self._lines]
         new = [line for line in unseen if not own.holds(line)]
-        _remember(self._lines, map(hash, unseen))
+        _remember(self._lines, map(hash, [*unseen, *([] if printed else map(plain_line, unseen))]))
         names = [name for line in new for name in re.findall(FILE_NAME, line)]
         _remember(self._shown, names)
         if step.kind == "read":
+            self._read.add(step.subject.rpartition("/")[2])
             _remember(self._mentioned, (name for name in names if name not in sent))
         return len(new) if (2 if printed else 3) * len(new) >= len(lines) else 0
+
+    def _without_place(self, line: str) -> str:
+        place = re.match(PLACE, line)
+        if place is None or (place[1] and place[1].rpartition("/")[2] not in self._read):
+            return line
+        return line[place.end() :]
 
     def shows(self, path: str) -> bool:
         """Whether the name of a file was seen anywhere."""

@@ -42,7 +42,7 @@ def plain_body(
     language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
 ) -> tuple[PromptMessage, ...]:
     """The request for a file's text: what was read, the file as it is, the wish, and nothing else. Measured, a small
-    model writes better code without a system text and without the conversation."""
+    model writes better code without the conversation and with as little else as possible."""
     text = render(
         language,
         "body_plain",
@@ -54,7 +54,12 @@ def plain_body(
         why="" if why.strip() in request else why,
         care=render(language, "body_care").strip() if is_code(path) else "",
     )
-    return (PromptMessage("user", text.strip()),)
+    return plain_request(language, text)
+
+
+def plain_request(language: str, text: str) -> tuple[PromptMessage, ...]:
+    """A request that is answered in plain text: who it is in one sentence, and the wish."""
+    return PromptMessage("system", render(language, "base_plain").strip()), PromptMessage("user", text.strip())
 
 
 def material(history: Iterable[Message], without: str) -> list[str]:

@@ -4,19 +4,65 @@ of which they are made."""
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from duckflow.forms.form import GIVEN_BY_USER
 from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.prompts.settings import PromptSettings
-from duckflow.prompts.surroundings import NearRules, Surroundings
 from duckflow.state.agent import A_WHILE, AgentState, kind_of_ref
 from duckflow.state.job import ENDED, Job
 from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.progress import progress
+
+
+class NearRules(NamedTuple):
+    """An AGENTS.md below the work folder's own, for the files beside and beneath it."""
+
+    folder: str
+    text: str
+
+
+class Surroundings(Protocol):
+    """The project. What is unknown is an empty text; nothing is looked up before it is asked for."""
+
+    def rules(self) -> str:
+        """AGENTS.md of the work folder."""
+        ...
+
+    def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
+        """The AGENTS.md files that apply to these paths, the nearest last."""
+        ...
+
+    def facts(self) -> str:
+        """Languages and layout; stays the same for a session."""
+        ...
+
+    def known(self) -> str:
+        """What earlier sessions tell; stays the same for a session."""
+        ...
+
+    def lessons(self) -> str:
+        """What was learned here and bears on what is asked now."""
+        ...
+
+    def tests(self) -> str:
+        """The command that runs its tests."""
+        ...
+
+    def skills(self, room: int, /) -> list[tuple[str, str]]:
+        """Names of skills and what they are for, in about so many characters; stays the same for a session."""
+        ...
+
+    def limits(self, language: str, /) -> str:
+        """What commands can reach and what is asked for, in a line; stays the same until the mode changes."""
+        ...
+
+    def branch(self) -> str:
+        """The git branch, and what git is in the middle of."""
+        ...
 
 
 def last_update(history: Sequence[Message], turn: int) -> str:

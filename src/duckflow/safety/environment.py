@@ -22,10 +22,8 @@ ALWAYS = {
 }
 # These tools refuse to work when they cannot write to their cache in the home folder.
 CACHES = {"GOCACHE": "go-build", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
-SECRET_NAME = re.compile(
-    r"key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$", re.IGNORECASE
-)
-SECRET_VALUE = re.compile(
+SECRET_NAME = r"(?i)key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$"
+SECRET_VALUE = (
     r"\b(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|xox[abprs]|npm|pypi|AKIA|ASIA|AIza|eyJ)[-_]?[\w-]{16,}"
     r"|://[^/\s:@]*:[^/\s@]+@|-----BEGIN"
 )
@@ -58,4 +56,4 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def looks_secret(name: str, value: str) -> bool:
-    return bool(SECRET_NAME.search(name) or SECRET_VALUE.search(value))
+    return bool(re.search(SECRET_NAME, name) or re.search(SECRET_VALUE, value))

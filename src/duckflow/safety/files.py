@@ -37,6 +37,23 @@ def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
     return handle
 
 
+def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -> bytes:
+    """The content of a file; an OSError where it is no plain one, or too large. Everything that lies where commands can
+    write is read by this or by the workspace: it may be a pipe that nobody writes to, or without an end. `follow`: a
+    link is followed. `cut`: of a large file the beginning is read."""
+    handle = os.open(path, os.O_RDONLY | (ALWAYS & ~os.O_NOFOLLOW if follow else ALWAYS))
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        if about.st_size > limit and not cut:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read(limit)
+    finally:
+        os.close(handle)
+
+
 def refuse_special(facts: os.stat_result, name: str) -> None:
     """Links pass here: opening refuses to follow them."""
     if stat.S_ISDIR(facts.st_mode):

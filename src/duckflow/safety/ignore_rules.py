@@ -8,11 +8,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_plain, read_settings
+from duckflow.safety.files import read_plain
+from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_settings
 from duckflow.safety.wildcard import Wildcard
 
 RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
+LONGEST_RULE = 500
+"""No path that a person has is named by a longer one."""
 SPECIAL = frozenset("*?[\\")
 HEAVY = frozenset(
     ("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn", ".mypy_cache", ".pytest_cache")
@@ -69,7 +72,7 @@ class RulesFile:
         pattern = _without_spaces(line).removeprefix("!")
         folders_only = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
-        if line.startswith("#") or not pattern.strip("/"):
+        if line.startswith("#") or not pattern.strip("/") or len(pattern) > LONGEST_RULE:
             return
         by_name = "/" not in pattern
         pattern = pattern.removeprefix("/")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
-from duckflow.safety.files import digest
+from duckflow.safety.files import digest, read_plain
 
 LARGEST_INDEX = 512 * 1024 * 1024
 LARGEST_CONFIG = 1024 * 1024
@@ -20,7 +20,8 @@ SHORT_ID = 7
 GITLINK = 0o160000
 """The mode of an entry of the index that is another repository."""
 MOST_NESTED = 10
-STAT_BYTES, FLAG_BYTES, MODE_AT = 40, 2, 24
+MOST_COMPARED = 200
+STAT_BYTES, FLAG_BYTES, INODE_AT, MODE_AT = 40, 2, 20, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
 Marks = dict[str, list[str]]
@@ -74,6 +75,18 @@ class Repository:
     def _own_place(self, name: str, value: str) -> bool:
         """The git folder of a submodule names the folder that it belongs to."""
         return name == "core.worktree" and (self.folder / value).resolve() == self.top.resolve()
+
+    def names_its_tree(self) -> bool:
+        """By its settings, as the git folder of a submodule does, or by its index, where git notes inode and times of
+        the files that it saw: no file can be given those of another. Links lead to the files of others."""
+        try:
+            if any(name == "core.worktree" and self._own_place(name, value) for name, value in self.settings()):
+                return True
+            index = read_plain(self.folder / "index", LARGEST_INDEX)
+        except (OSError, ValueError):
+            return False
+        names = (self.top / name for name in islice(self.index(), MOST_COMPARED))
+        return any(_saw(index, path) for path in names if os.path.realpath(path) == str(path))
 
     def _inner(self) -> Iterator["Repository"]:
         """Submodules, and repositories that were added like files."""
@@ -159,6 +172,20 @@ def points_back(repository: Repository) -> bool:
         return False
     back = _first_line(named)
     return bool(back) and (repository.folder / back).resolve() == here.resolve()
+
+
+def own_folders(repository: Repository) -> tuple[Path, ...]:
+    """The git folders that really belong to this working tree: the `.git` in it, or one elsewhere that names it. A
+    `.git` can name any folder as its own; what stands elsewhere only those could write who may change it."""
+    top, folder, common = (
+        Path(os.path.realpath(path)) for path in (repository.top, repository.folder, repository.common)
+    )
+    real = Repository(top, folder, common)
+    if not (common / "HEAD").is_file() or not all((common / name).is_dir() for name in ("objects", "refs")):
+        return ()
+    if folder != common:
+        return (folder, common) if points_back(real) else ()
+    return (folder,) if folder in (top, top / ".git") or real.names_its_tree() else ()
 
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
@@ -292,6 +319,18 @@ def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
     return entries, _shared(data, at, digest)
 
 
+def _saw(index: bytes, path: Path) -> bool:
+    """Whether the index has the times and the inode of this very file."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return False
+    times = (*divmod(about.st_ctime_ns, 10**9), *divmod(about.st_mtime_ns, 10**9))
+    sought = b"".join((number & 0xFFFFFFFF).to_bytes(4) for number in times)
+    at = index.find(sought)
+    return at >= 0 and index[at + INODE_AT : at + MODE_AT] == (about.st_ino & 0xFFFFFFFF).to_bytes(4)
+
+
 def same_staged(old: bytes, new: bytes) -> bool:
     """Whether two index files stage the same; git rewrites the file also to note when it last saw the files."""
     try:
@@ -333,13 +372,3 @@ def _first_line(path: Path) -> str:
         return read_plain(path, LARGEST_CONFIG).decode("utf-8", "surrogateescape").partition("\n")[0].strip()
     except (OSError, ValueError):
         return ""
-
-
-def read_plain(path: Path, limit: int) -> bytes:
-    """A file that is regular and not too large: a repository may hold a pipe that never ends."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if about.st_size > limit or (about.st_mode & 0o170000) != 0o100000:
-            raise ValueError(str(path))
-        return file.read(limit)

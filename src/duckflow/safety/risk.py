@@ -1,6 +1,7 @@
 """How risky an action is, and why: computed from what it would do. And which risks a mode lets through."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -272,6 +273,27 @@ def highest(risks: list[Risk]) -> Risk:
     return ORDER[max(map(ORDER.index, risks), default=0)]
 
 
+BEYOND = frozenset(
+    f"harm.{name}"
+    for name in (
+        ("git_force_push", "git_deletes_remote", "publishes", "http_delete", "service_destroys", "service_unasked")
+        + ("sends_secret", "changes_secret", "remote_shell", "container_holds_machine", "container_destroys")
+        + ("overwrites_disk", "writes_device", "system_setting", "power", "kills_all", "fork_bomb")
+    )
+)  # fmt: skip
+"""Dangers that reach beyond the machine (others' servers, devices and the kernel, which are the host's), or end it."""
+
+
+def forbidden_here(reasons: Iterable[Phrase]) -> Phrase | None:
+    """The reason for which a dangerous command is not run though the machine may be thrown away, if there is one."""
+    for reason in reasons:
+        path = str(reason.values.get("path", ""))
+        whole = reason.key.startswith("harm.deletes_") and path.startswith("/") and not path.strip("/*.")
+        if reason.key in BEYOND or whole:
+            return reason
+    return None
+
+
 Ruling = Literal["pass", "ask", "refuse"]
 
 
@@ -285,7 +307,10 @@ class SafetySettings(BaseModel):
 
 def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
     """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
-    doubtful reply (repaired or cut off)."""
+    doubtful reply (repaired or cut off). Where the machine is the sandbox, nobody is asked."""
+    if mode is Mode.CONTAINED:
+        forbidden = risk.level == "forbidden" and (not risk.reasons or forbidden_here(risk.reasons))
+        return "refuse" if forbidden else "pass"
     if mode is Mode.PLAN and changes:
         return "refuse"
     if risk.always_ask or risk.level == "forbidden" or (doubtful and changes):

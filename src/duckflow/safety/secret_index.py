@@ -1,109 +1,223 @@
 """Which files of a work folder hold secrets, and which of them commands do not get to see."""
 
+import contextlib
 import hashlib
+import json
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from duckflow.safety.files import read_plain
 from duckflow.safety.ignore_rules import IgnoredPaths
-from duckflow.safety.repository import find_repository
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.path_names import holds_home
+from duckflow.safety.repository import Repository, find_repository
+from duckflow.safety.secrets import own_secret_name, secret_name
 
-SKIPPED = frozenset((".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
-MOST_ENTRIES = 20_000
+PACKAGES = frozenset(("node_modules", "site-packages"))
+"""Installed packages bring keys and certificates: there only names count that people give to secrets of their own. They
+are read when something is installed or removed, not before each command: no command can bring a secret there, since
+neither a covered file nor a folder above it can be moved."""
+VERSIONS = {".git": frozenset(("objects", "refs", "logs")), ".hg": frozenset(("store",))}
+"""In these folders names are those of branches and of files in the history."""
+MOST_FOLDERS = 100_000
 MOST_FILES = 200
+"""Each one is a mount, which a command waits for."""
+LARGEST_TRACKED = 1024 * 1024
 SETTLED_NS = 50_000_000
 """A folder that changed this shortly before it was read may change again without another time."""
-EMPTY_BLOBS = tuple(hashlib.new(kind, b"blob 0\0").digest() for kind in ("sha1", "sha256"))
-"""The names under which git keeps an empty file."""
 
 
 class ListedFolder(NamedTuple):
     """A folder as it was when it was last read."""
 
     changed_at: int
-    entries: int
-    folders: tuple[str, ...]
-    secrets: tuple[str, ...]
+    """Its time of change, which nobody can set."""
+    folders: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    read: int = 1
+    """How many folders were read for it."""
+
+
+class SecretFiles(NamedTuple):
+    """Paths beneath the folder. `whole`: there are no others."""
+
+    paths: tuple[str, ...]
+    whole: bool
 
 
 class CoveredSecret(NamedTuple):
-    """A file that commands do not get to see. `addable`: `git add` would take what covers it for the file."""
+    """A file that commands do not get to see, or a folder that nobody could look into. `addable`: `git add` would take
+    what covers it for the file."""
 
-    path: str
+    path: Path
     addable: bool
+    held: bool = True
+    """The folders above it cannot be moved either, since a name of theirs may be all that tells it."""
+
+
+class CoveredSecrets(NamedTuple):
+    """Without `whole` there are more than can be covered."""
+
+    secrets: tuple[CoveredSecret, ...] = ()
+    whole: bool = True
 
 
 class SecretIndex:
     """Keeps a list of the secret files. A look compares the times of the folders and reads only those that changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most_folders: int = MOST_FOLDERS) -> None:
         self._folder = folder
+        self._most = most_folders
         self._listed: dict[str, ListedFolder] = {}
-        self._covered: set[str] = set()
+        self._tracked: set[str] | None = None
         self._lock = Lock()
 
-    def files(self) -> tuple[str, ...]:
-        """Their paths beneath the folder, breadth first; links are not followed. Of a very large folder only the upper
-        part is looked at."""
+    def look(self) -> SecretFiles:
+        """Every folder is looked into, breadth first, until there are too many; links are not followed."""
         with self._lock:
-            return tuple(self._look())
+            waiting, listed, count, paths = deque([""]), dict[str, ListedFolder](), 0, list[str]()
+            while waiting and count <= self._most:
+                inner = waiting.popleft()
+                if known := self._list(inner):
+                    listed[inner] = known
+                    count += known.read
+                    waiting.extend(known.folders)
+                    paths += known.secrets
+            self._listed = listed
+            return SecretFiles(tuple(paths), count <= self._most)
 
-    def covered(self) -> tuple[CoveredSecret, ...]:
-        """The files that git does not track. One that was covered once stays so, since the model could add it."""
-        files = self.files()
-        repository = find_repository(self._folder) if files else None
+    def covered(self, record: Path | None = None) -> CoveredSecrets:
+        """The files that git does not track, as far as the index can be believed. `record`: where it is kept which
+        ones it tracked."""
+        files = self.look()
+        if not files.paths and self._tracked is not None:
+            return CoveredSecrets(whole=files.whole)
+        repository = find_repository(self._folder)
         if repository is None:
-            return tuple(CoveredSecret(path, addable=False) for path in files)
-        lead = "" if self._folder == repository.top else self._folder.relative_to(repository.top).as_posix() + "/"
-        tracked, ignored = repository.index(), IgnoredPaths(self._folder)
-        self._covered.update(path for path in files if _is_empty(tracked.get(lead + path)))
-        return tuple(
-            CoveredSecret(path, addable=not ignored.ignores_file(path)) for path in files if path in self._covered
-        )
+            untracked, addable = files.paths, frozenset[str]()
+        else:
+            tracked = self._believed(files.paths, repository, record)
+            untracked = tuple(path for path in files.paths if path not in tracked)
+            ignored = IgnoredPaths(self._folder)
+            addable = frozenset(path for path in untracked[:MOST_FILES] if not ignored.ignores_file(path))
+        secrets = tuple(self._cover(path, path in addable) for path in untracked[:MOST_FILES])
+        return CoveredSecrets(secrets, files.whole and len(untracked) <= MOST_FILES)
 
-    def _look(self) -> Iterator[str]:
-        waiting, listed, entries, files = deque([""]), dict[str, ListedFolder](), 0, 0
-        while waiting and entries < MOST_ENTRIES and files < MOST_FILES:
-            inner = waiting.popleft()
-            known = self._list(inner)
-            if known is None:
-                continue
-            listed[inner] = known
-            entries, files = entries + known.entries, files + len(known.secrets)
-            waiting.extend(known.folders)
-            yield from known.secrets
-        self._listed = listed
+    def _cover(self, path: str, addable: bool) -> CoveredSecret:
+        return CoveredSecret(self._folder / path, addable, PACKAGES.isdisjoint(path.split("/")))
+
+    def _believed(self, paths: Iterable[str], repository: Repository, record: Path | None) -> set[str]:
+        """A command can write what it likes into the index, or commit it. So an entry counts where the file's content
+        is what it says, which only those can know who may read the file; where that was so before; and where no command
+        has run in this repository yet."""
+        top, index = repository.top, repository.index()
+        lead = "" if self._folder == top else self._folder.relative_to(top).as_posix() + "/"
+        named = {path: index[lead + path] for path in paths if lead + path in index}
+        before = self._tracked
+        if before is None:
+            known = _recorded(record)
+            new_here = not any(str(folder) in known for folder in (top, *top.parents))
+            before = {path.removeprefix(lead) for path in known.get(str(top), ()) if path.startswith(lead)}
+            before |= named.keys() if new_here else set()
+        tracked = before | {path for path in named.keys() - before if _holds(self._folder / path, named[path])}
+        if record and tracked != self._tracked:
+            _keep(record, str(top), [lead + path for path in tracked])
+        self._tracked = tracked
+        return tracked & named.keys()
 
     def _list(self, inner: str) -> ListedFolder | None:
-        place = self._folder / inner
+        place = f"{self._folder}/{inner}" if inner else str(self._folder)
         try:
-            changed_at = place.stat(follow_symlinks=False).st_mtime_ns
-            if (known := self._listed.get(inner)) and known.changed_at == changed_at:
-                return known
-            with os.scandir(place) as scanned:
-                entries = list(scanned)
+            changed_at = os.lstat(place).st_ctime_ns
         except OSError:
             return None
-        folders, secrets = list[str](), list[str]()
-        for entry in entries:
-            path = f"{inner}/{entry.name}" if inner else entry.name
-            if entry.is_dir(follow_symlinks=False):
-                folders += [path] if entry.name not in SKIPPED else []
-            elif secret_name(path) and entry.is_file(follow_symlinks=False):
-                secrets.append(path)
-        settled = time.time_ns() - changed_at > SETTLED_NS
-        return ListedFolder(changed_at if settled else 0, len(entries), tuple(folders), tuple(secrets))
+        packages = inner.rpartition("/")[2] in PACKAGES
+        known = self._listed.get(inner)
+        # Deep in packages something may have been moved, which their own folder does not tell.
+        if known and packages and not all(os.path.lexists(self._folder / path) for path in known.secrets):
+            known = None
+        if known and known.changed_at == changed_at:
+            return known
+        stamp = changed_at if time.time_ns() - changed_at > SETTLED_NS else 0
+        if packages:
+            read = list(islice(_packages(place, inner), self._most + 1))
+            return ListedFolder(stamp, (), tuple(chain.from_iterable(read)), len(read))
+        folders, secrets = _entries(place, inner, secret_name)
+        return ListedFolder(stamp, tuple(folders), tuple(secrets))
 
 
-def _is_empty(entry: bytes | None) -> bool:
-    """Whether git does not track the file, or only the emptiness that a command saw in its place."""
-    return entry is None or any(blob in entry for blob in EMPTY_BLOBS)
+def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """The folders and the secret files in a folder. One that cannot be looked into is a secret itself: whoever may
+    change its mode can read what lies in it."""
+    try:
+        with os.scandir(place) as scanned:
+            entries = list(scanned)
+        if inner and not os.access(place, os.X_OK):
+            return [], [inner]
+    except PermissionError:
+        return [], [inner] if inner else []
+    except OSError:
+        return [], []
+    folders, secrets = list[str](), list[str]()
+    own = frozenset[str]().union(*(names for name, names in VERSIONS.items() if f"/{name}/" in f"/{inner}/"))
+    for entry in entries:
+        path = f"{inner}/{entry.name}" if inner else entry.name
+        if entry.is_dir(follow_symlinks=False):
+            folders += [path] if entry.name not in own else []
+        elif secret(path) and entry.is_file(follow_symlinks=False):
+            secrets.append(path)
+    return folders, secrets
+
+
+def _packages(place: str, inner: str) -> Iterator[list[str]]:
+    """What people may have put among installed packages, a list for each folder."""
+    waiting = [(place, inner)]
+    while waiting:
+        place, inner = waiting.pop()
+        folders, secrets = _entries(place, inner, own_secret_name)
+        waiting += [(f"{place}/{path.rpartition('/')[2]}", path) for path in folders]
+        yield secrets
+
+
+def _holds(path: Path, entry: bytes) -> bool:
+    """Whether the file's content is the one that the entry of the index names."""
+    try:
+        data = read_plain(path, LARGEST_TRACKED, follow=False)
+    except OSError:
+        return False
+    return any(hashlib.new(kind, b"blob %d\0" % len(data) + data).digest() in entry for kind in ("sha1", "sha256"))
+
+
+def _recorded(record: Path | None) -> dict[str, list[str]]:
+    """By the top of each repository that commands have run in: its secret files that git tracked."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(record.read_bytes()) if record else {}
+    return {}
+
+
+def _keep(record: Path, top: str, paths: list[str]) -> None:
+    import tempfile
+
+    known = _recorded(record) | {top: sorted(paths)}
+    with contextlib.suppress(OSError):
+        record.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=record.parent)
+        with os.fdopen(handle, "w") as file:
+            json.dump(known, file, indent=1)
+        Path(name).replace(record)
+
+
+def around(folder: Path) -> Path:
+    """The top of the repository around a work folder, which commands can read too; the folder itself where there is
+    none, or one that holds a whole home."""
+    repository = find_repository(folder)
+    return folder if repository is None or holds_home(repository.top, Path.home()) else repository.top
 
 
 @lru_cache(8)

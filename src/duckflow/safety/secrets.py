@@ -22,6 +22,7 @@ FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "se
 CODE = (
     ".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".java", ".kt", ".rb",
     ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html",
+    ".pyc", ".so", ".o", ".class",
 )  # fmt: skip
 """A word as a name says little of a file with code in it; what looks like a key there is found by its look."""
 CONTENTS = (
@@ -43,9 +44,15 @@ def secret_name(path: str) -> bool:
     *folders, name = path.lower().replace("\\", "/").split("/")
     if name.endswith(HARMLESS):
         return False
-    if name in NAMES or name.startswith(BEGINNINGS) or name.endswith(ENDINGS):
+    if own_secret_name(name) or name.endswith(ENDINGS):
         return True
     return not name.endswith(CODE) and (re.fullmatch(WORDS, name) is not None or not FOLDERS.isdisjoint(folders))
+
+
+def own_secret_name(path: str) -> bool:
+    """Whether people give this name to secrets of their own, and packages hardly ever to a file that they bring."""
+    name = path.rpartition("/")[2].lower()
+    return (name in NAMES or name.startswith(BEGINNINGS)) and not name.endswith(HARMLESS)
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"

@@ -11,7 +11,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.rpc import BAD_PARAMS, METHOD_NOT_FOUND, Message, Peer, RpcError
 from duckflow.server.mcp_turn import McpTurn
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 
 Table = dict[str, Any]
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -103,7 +103,7 @@ class McpServer:
         session = {"sessionId": {**TEXT, "description": words("serve.session")}}
         start = prompt | {
             "cwd": {**TEXT, "description": words("serve.cwd")},
-            "mode": {**TEXT, "enum": [str(mode) for mode in Mode], "description": words("serve.mode")},
+            "mode": {**TEXT, "enum": [str(mode) for mode in OFFERED], "description": words("serve.mode")},
             "model": {**TEXT, "description": words("serve.model")},
         }
         return [
@@ -130,8 +130,8 @@ class McpServer:
         wish = Wish(*(str(given.get(key) or "") for key in ("cwd", "mode", "model")))
         if name == REPLY:
             wish = Wish(session=str(given.get("sessionId", "")))
-        if wish.mode and wish.mode not in [str(mode) for mode in Mode]:
-            raise RpcError(BAD_PARAMS, f"mode is one of {', '.join(Mode)}")
+        if wish.mode and wish.mode not in [str(mode) for mode in OFFERED]:
+            raise RpcError(BAD_PARAMS, f"mode is one of {', '.join(OFFERED)}")
         try:
             conversation = self._conversation(wish)
         except DuckflowError as problem:

@@ -13,6 +13,7 @@ from duckflow.state.noun import Line100, Line200, Noun
 from duckflow.state.phase import Phase, Review, Status, Transition
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
+from duckflow.state.proof import Proof
 from duckflow.state.question import Question
 from duckflow.state.sub_agent import SubAgent
 from duckflow.state.usage import Usage
@@ -62,6 +63,8 @@ class AgentState(Noun):
     transitions: list[Transition] = Field(default_factory=list[Transition])
     review: Review | None = None
     """Of this turn's work."""
+    proof: Proof | None = None
+    """What was tried of it, where that was called done."""
     prompt_pattern: str = "base_main"
 
     five: FiveItems = Field(default_factory=FiveItems)
@@ -100,6 +103,12 @@ class AgentState(Noun):
     def plan(self) -> Plan | None:
         """The plan that is being made or carried out."""
         return self.plans.get(self.active_plan)
+
+    @property
+    def heading(self) -> str:
+        """What the session is about: the user's title, else its plan, its goal, or how it began."""
+        plan = self.plan or next(reversed(self.plans.values()), None)
+        return self.named or (plan.name if plan else "") or self.five.goal or self.title
 
     @property
     def at_work(self) -> bool:

@@ -1,14 +1,21 @@
 """Checks: runs of tests, types, lint and builds. The last run of each is on the record with what it reported."""
 
+import re
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from duckflow.state.noun import Value
 
 CheckKind = Literal["tests", "types", "lint", "build"]
 CHECK_KINDS: tuple[CheckKind, ...] = ("tests", "types", "lint", "build")
-ChecksState = Literal["none", "outdated", "passing", "failing_before", "failing"]
+ChecksState = Literal["none", "outdated", "passing_before", "passing", "failing_before", "failing"]
 SHOWN = 4
+COMMANDED = frozenset(
+    ("ruff", "go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "tox", "nox", "mix", "gradle", "mvn",
+     "dotnet", "python", "python3")
+)  # fmt: skip
+"""Programs whose first word says what they do."""
+PLACE = re.compile(r"[/.]|::")
 NOT_STARTED = (126, 127)
 """The exit codes of a shell that found no program to run."""
 
@@ -27,15 +34,47 @@ class CheckReport(Value):
     """The names of the tests that failed, where the runner tells them."""
 
     def covers(self, other: "CheckReport") -> bool:
-        """Says whether this run leaves out nothing that the other one ran: it chooses no more than that."""
-        mine, others = self.check.split(), other.check.split()
-        return mine[:1] == others[:1] and set(mine) <= set(others)
+        """Says whether this run leaves out nothing that the other one ran: its places hold all of the other's, and its
+        options choose no more than the other's do."""
+        mine, others = _split_call(self.check), _split_call(other.check)
+        if mine.program != others.program or not mine.options <= others.options:
+            return False
+        wider = [place.removesuffix("...").rstrip("/.") for place in mine.places]
+        return not mine.places or (
+            bool(others.places) and all(any(_holds(place, inner) for place in wider) for inner in others.places)
+        )
 
     def line(self) -> str:
         """Shows the run in few signs that every language has."""
         if self.ok:
             return f"✓ {self.check}" + (f" ({self.tests})" if self.tests else "")
         return f"✗ {self.check}" + (f" ({self.failed}/{self.tests})" if self.tests else "")
+
+
+class _Call(NamedTuple):
+    program: tuple[str, ...]
+    options: frozenset[str]
+    places: tuple[str, ...]
+
+
+def _split_call(check: str) -> _Call:
+    """Takes a call apart. An option keeps the word behind it, unless that word looks like a place."""
+    words = check.split()
+    length = 2 if words and words[0] in COMMANDED and len(words) > 1 and words[1][0] != "-" else 1
+    options, places = list[str](), list[str]()
+    for word in words[length:]:
+        if word[0] == "-":
+            options.append(word)
+        elif options and not places and " " not in options[-1] and "=" not in options[-1] and not PLACE.search(word):
+            options[-1] += f" {word}"
+        else:
+            places.append(word.removeprefix("./") or ".")
+    return _Call(tuple(words[:length]), frozenset(options), tuple(places))
+
+
+def _holds(place: str, inner: str) -> bool:
+    """Says whether a place holds another: a folder its files, a file its tests, a module its parts."""
+    return not place or inner.rstrip("/") == place or inner.startswith((f"{place}/", f"{place}::", f"{place}."))
 
 
 class CheckRun(Value):
@@ -47,6 +86,8 @@ class CheckRun(Value):
     """Something had been changed in its turn before it ran."""
     outdated: bool = False
     """Something was changed after it ran."""
+    before_edit: bool = False
+    """A document was changed after it ran: a test may read it, but most do not."""
     before: CheckReport | None = None
     """The last run before the changes of its turn, where it is known."""
 
@@ -79,7 +120,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
         return "failing_before" if all(run.as_before for run in failing) else "failing"
     if not runs:
         return "none"
-    return "outdated" if all(run.outdated for run in runs) else "passing"
+    newest = [run for run in runs if not run.outdated]
+    return ("passing_before" if all(run.before_edit for run in newest) else "passing") if newest else "outdated"
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:

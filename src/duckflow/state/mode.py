@@ -11,6 +11,10 @@ class Mode(StrEnum):
     AUTO = "auto"
     PLAN = "plan"
     FULL_AUTO = "full-auto"
+    CONTAINED = "contained"
+    """The machine itself is the sandbox. Only the command line and the user's own settings choose it."""
 
 
-STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.AUTO, Mode.FULL_AUTO)
+STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED)
+OFFERED = tuple(mode for mode in Mode if mode is not Mode.CONTAINED)
+"""Modes that can be chosen while it runs."""

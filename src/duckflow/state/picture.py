@@ -9,6 +9,7 @@ from duckflow.state.noun import Value
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 PIXELS_PER_TOKEN = 750
+MB = 1_000_000
 LEAST_TOKENS, MOST_TOKENS = 85, 1600
 """Models look at a picture in a size of their own: a large one costs no more than this."""
 # The segments of a JPEG that tell its size.
@@ -32,8 +33,13 @@ class Picture(Value):
 
     def describe(self) -> str:
         """Type, dimensions and size in a few characters."""
-        size = f"{self.size / 1024:.0f} KB" if self.size >= 1024 else f"{self.size} B"
-        return f"{self.media.removeprefix('image/').upper()}, {self.width}×{self.height}, {size}"
+        return describe_picture(self.media, self.width, self.height, self.size)
+
+
+def describe_picture(media: MediaType, width: int, height: int, size: int) -> str:
+    small = f"{size / 1000:.0f} KB" if size >= 1000 else f"{size} B"
+    shown = f"{size / MB:.2f} MB" if size >= MB else small
+    return f"{media.removeprefix('image/').upper()}, {width}×{height}, {shown}"
 
 
 def looks_like_picture(name: str) -> bool:

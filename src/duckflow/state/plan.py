@@ -120,6 +120,8 @@ class Plan(Noun):
     checks: tuple[str, ...] = ()
     """Commands that its criteria name as checks. They are shown with the draft, and a yes to it is a yes to them, shut
     in the sandbox. A change of the approved plan adds none."""
+    ended: bool = False
+    """It was completed once. What was allowed until its end stays over, also where a step is opened again."""
 
     @property
     def under_way(self) -> bool:
@@ -140,10 +142,14 @@ class Plan(Noun):
         ]
         return {"name": self.name, "goal": self.goal, "status": self.status, "steps": steps}
 
+    @property
+    def told(self) -> str:
+        """All that it says."""
+        return " ".join((self.name, self.goal, *self.checks, *(step.text for step in self.steps)))
+
     def names(self, subject: str) -> bool:
         """Whether its goal or one of its steps may name this file or program, with or without an ending."""
-        told = " ".join((self.name, self.goal, *self.checks, *(step.text for step in self.steps)))
-        return subject.rpartition("/")[2].partition(".")[0].casefold() in told.casefold()
+        return subject.rpartition("/")[2].partition(".")[0].casefold() in self.told.casefold()
 
     def copied(self) -> "Plan":
         """A plan of its own; much faster than a deep copy, and plans can be long."""

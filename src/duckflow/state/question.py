@@ -72,6 +72,18 @@ class Choice(Value):
     label: Phrase
     wants_text: bool = False
     """It makes sense only with words of the user's own."""
+    takes_text: bool = False
+    """Whoever asked hears what was said in place of a choice, and does nothing until then."""
+    number: int = 0
+    """Of a choice at a Gate, where a number means the same everywhere; 0: its place among the choices."""
+
+
+GATE_KEYS = ("yes", "no", "session", "always", "edit", "diff", "files", "all")
+"""What may be chosen at a Gate, in the order of their numbers. One that is not offered leaves its number unused."""
+
+
+def gate_choice(key: str, label: Phrase) -> Choice:
+    return Choice(key=key, label=label, number=GATE_KEYS.index(key) + 1)
 
 
 HIDDEN = "••••••••"
@@ -108,12 +120,25 @@ class Question(Value):
     """Of a Duck Call."""
 
     @property
+    def numbered(self) -> dict[int, Choice]:
+        """The choices by their numbers, in that order."""
+        numbers = {choice.number or place: choice for place, choice in enumerate(self.choices, 1)}
+        return dict(sorted(numbers.items()))
+
+    @property
     def takes_nobody(self) -> bool:
         return self.for_person or self.gate is not None
 
 
 NOBODY = "nobody"
 """The choice of a front end without a person where only a person may answer: no yes, and nobody has said no."""
+
+
+class Talk(Value):
+    """A question of the user about an open Gate, and the answer to it."""
+
+    asked: str
+    told: str
 
 
 class Answer(Value):
@@ -126,3 +151,7 @@ class Answer(Value):
     """Of a yes that goes further than once: what the user named that it is for."""
     bounded: bool = False
     """The user said yes to what they named, and nothing of the rest that was asked about."""
+    said: str = ""
+    """The whole line, where it says more than which choice was taken."""
+    talk: tuple[Talk, ...] = ()
+    """What was asked back before."""

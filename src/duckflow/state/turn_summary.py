@@ -48,6 +48,8 @@ class TurnSummary(Value):
     checks: str
     """How the latest runs of tests and linters stand together: none, passing, failing."""
     check_runs: tuple[dict[str, Any], ...] = ()
+    proof: dict[str, Any] | None = None
+    """What was tried of a claim that the work is done: the tests by what they showed, and the verdict."""
     left_out: tuple[str, ...] = ()
     """The actions that were not done because nobody could be asked."""
     files_changed: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import fcntl
 import logging
 import os
 import sqlite3
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -13,10 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
-from duckflow.events.types import BY_KIND, Event, MessageAdded, SessionOpened, UsageReported
-from duckflow.state.agent import AgentState
+from duckflow.events.types import BY_KIND, Event, MessageAdded
 from duckflow.state.known_keys import without_keys
-from duckflow.state.noun import Line100, Value
 from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
 from duckflow.store.paths import make_private, private_folder
 
@@ -49,7 +48,20 @@ CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), 
 VERSION = 2
 """Goes up when an older Duckflow could not go on with the journal. New kinds and fields of events need no new one. What
 an older version wrote stays as it is, and is read through `store.older`."""
+FORESEEN = 100
+"""A version that lies further ahead was not written by a newer Duckflow: it is damage."""
 KEPT_SNAPSHOTS = 2
+LOG_HEADER, FRAME_HEADER = 32, 24
+NEWEST_FORMAT = 2
+"""SQLite only reads a file that says it is of a newer format."""
+NO_DAMAGE = frozenset(
+    (
+        sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_AUTH, sqlite3.SQLITE_OK,
+    )
+)  # fmt: skip
+"""A full disk or missing rights: the file must stay where it is."""
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +81,34 @@ class Row(NamedTuple):
     body: str
 
 
-def checksum(kind: str, body: str) -> int:
-    return zlib.crc32(body.encode(), zlib.crc32(kind.encode()))
+class StoredRow(NamedTuple):
+    """One event as it lies in the file."""
+
+    seq: int
+    kind: bytes
+    body: bytes
+    crc: int
+
+    @property
+    def whole(self) -> bool:
+        return checksum(self.kind, self.body) == self.crc
+
+    def read(self) -> Row:
+        """As this program has it, however old it is."""
+        return Row(self.seq, *upgraded(self.kind.decode(), self.body.decode()))
+
+
+def _whole(*columns: object) -> StoredRow | None:
+    """The row, unless it is damaged: then it may hold anything."""
+    match columns:
+        case int(seq), bytes(kind), bytes(body), int(crc) if checksum(kind, body) == crc:
+            return StoredRow(seq, kind, body, crc)
+        case _:
+            return None
+
+
+def checksum(kind: bytes, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(kind))
 
 
 class JournalReader:
@@ -101,8 +139,26 @@ class JournalReader:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
-        whole = ((seq, body) for seq, body, crc in rows if checksum("", body) == crc)
-        return next((Snapshot(seq, upgraded_snapshot(body)) for seq, body in whole), None)
+        whole = filter(None, (_whole(seq, b"", body, crc) for seq, body, crc in rows))
+        return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in whole), None)
+
+    def check(self) -> None:
+        """JournalDamaged unless every page is sound and every entry is there as it was written."""
+        try:
+            verdict = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if verdict != b"ok":
+                raise _damage(self.path, verdict.decode(errors="replace"))
+            with self.path.open("rb") as file:
+                if max(file.read(20)[18:], default=0) > NEWEST_FORMAT:
+                    raise _damage(self.path, "it says that it cannot be written")
+            last = 0
+            for last, row in enumerate(self._stored("1"), 1):
+                if row.seq != last:
+                    raise _damage(self.path, f"entry {last} is missing")
+            if not last:
+                raise _damage(self.path, "it is empty")
+        except sqlite3.Error as problem:
+            raise _failure(problem, "journal.unusable", self.path) from problem
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Every known event after `after`, in order."""
@@ -133,13 +189,17 @@ class JournalReader:
         yield from self._select(f"kind IN ({', '.join('?' * len(stored))})", *stored)
 
     def _select(self, where: str, *values: int | str, order: str = "seq", most: int = -1) -> "Iterator[Row]":
+        for row in self._stored(where, *values, order=order, most=most):
+            yield row.read()
+
+    def _stored(self, where: str, *values: int | str, order: str = "seq", most: int = -1) -> Iterator[StoredRow]:
         query = f"SELECT seq, kind, body, crc FROM events WHERE {where} ORDER BY {order} LIMIT ?"
         try:
-            rows = self._db.execute(query, (*values, most))
-            for seq, kind, body, crc in rows:
-                if checksum(kind, body) != crc:
-                    raise JournalDamaged("journal.damaged_at", seq=seq)
-                yield Row(seq, *upgraded(kind, body))
+            for columns in self._db.execute(query, (*values, most)):
+                if row := _whole(*columns):
+                    yield row
+                else:
+                    raise _damage(self.path, f"entry {columns[0]}")
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
@@ -161,6 +221,7 @@ class Journal(JournalReader):
         except OSError as problem:
             raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
         try:
+            _check_log(path)
             super().__init__(path, _connect(path))
             self.last_seq = self.number
         except (OSError, sqlite3.Error) as problem:
@@ -176,9 +237,8 @@ class Journal(JournalReader):
     def append_row(self, kind: str, body: str) -> int:
         body = without_keys(body)
         try:
-            self._db.execute(
-                "INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, checksum(kind, body))
-            )
+            crc = checksum(kind.encode(), body.encode())
+            self._db.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (self.last_seq + 1, kind, body, crc))
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unwritable", self.path) from problem
         self.last_seq += 1
@@ -187,7 +247,8 @@ class Journal(JournalReader):
     def save_snapshot(self, seq: int, body: str) -> None:
         body = without_keys(body)
         try:
-            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, checksum("", body)))
+            crc = checksum(b"", body.encode())
+            self._db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (seq, body, crc))
             self._db.execute(
                 "DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
                 (KEPT_SNAPSHOTS,),
@@ -208,35 +269,66 @@ class Journal(JournalReader):
 
 
 def _failure(problem: Exception, key: str, path: Path) -> JournalError:
-    """A full disk, missing rights or another program at the file are no damage: the file must stay where it is."""
+    """Damage, another program at the file, or a trouble of the machine: only damage is put aside."""
     code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_OK)
-    if code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or code == sqlite3.SQLITE_IOERR_SHORT_READ:
-        return JournalDamaged(key, path=str(path), reason=str(problem))
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return JournalInUse("journal.in_use")
-    return JournalError(key, path=str(path), reason=str(problem))
+    if code & 0xFF in NO_DAMAGE and code != sqlite3.SQLITE_IOERR_SHORT_READ:
+        return JournalError(key, path=str(path), reason=str(problem))
+    return _damage(path, str(problem))
+
+
+def _damage(path: Path, reason: str) -> JournalDamaged:
+    return JournalDamaged("journal.damaged", path=str(path), session=path.stem, reason=reason)
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """A journal that nobody has open is read without making the files that sharing it would need."""
     ahead = path.with_name(path.name + "-wal")
     how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
-    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)
+    db = sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)
+    # Texts are bytes until they are known to be whole: damaged ones may be no UTF-8.
+    db.text_factory = bytes
+    return db
+
+
+def _check_log(path: Path) -> None:
+    """A crash leaves a log. SQLite reads it up to the first frame that is not whole, and says nothing of those behind:
+    how far it read stands in the file that sharing the log needs. Asked by a connection that may not write, so that
+    closing it leaves the log as it is."""
+    log_file, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    if not log_file.exists() or log_file.stat().st_size <= LOG_HEADER:
+        return
+    with closing(connect_read_only(path)) as db:
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        size = int(db.execute("PRAGMA page_size").fetchone()[0]) + FRAME_HEADER
+        read = int.from_bytes(shared.read_bytes()[16:20], sys.byteorder)
+    log_bytes = log_file.read_bytes()
+    frames = [log_bytes[at : at + FRAME_HEADER] for at in range(LOG_HEADER, len(log_bytes) - size + 1, size)]
+    # The frames of one use of the log have one mark, and the last one of a transaction says how large the file is then.
+    marks = {frame[8:16] for frame in frames[: read or 1]}
+    if any(frame[8:16] in marks and any(frame[4:8]) for frame in frames[read:]):
+        raise _damage(path, f"{log_file.name}, frame {read + 1}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     # What was said in a session is nobody else's business.
     make_private(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
+    db.text_factory = bytes
+    new = path.stat().st_size == 0
     try:
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > VERSION:
+        if VERSION < version < FORESEEN:
             raise JournalError("journal.newer", version=version, known=VERSION)
+        if not new:
+            # A file that is something else is left as it is.
+            db.execute("SELECT seq, kind, body, crc FROM events LIMIT 0")
         # A new file has nothing to lose yet: waiting for the disk six times would only delay the first word.
-        db.execute(f"PRAGMA synchronous={'OFF' if path.stat().st_size == 0 else 'NORMAL'}")
+        db.execute(f"PRAGMA synchronous={'OFF' if new else 'NORMAL'}")
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(SCHEMA)
-        if version < VERSION:
+        if version != VERSION:
             db.execute(f"PRAGMA user_version={VERSION}")
         db.execute("PRAGMA synchronous=NORMAL")
     except (OSError, sqlite3.Error, JournalError):
@@ -252,56 +344,3 @@ def read_event(row: Row) -> Event | None:
     except (KeyError, ValueError):
         log.warning("entry %s of the journal is passed over: %s", row.seq, row.kind)
         return None
-
-
-class Headline(Value):
-    """One session in a line. `asked` is how it began, `title` what it turned out to be about."""
-
-    title: Line100 = ""
-    asked: Line100 = ""
-    folder: str = ""
-    turns: int = 0
-    cost_usd: float = 0.0
-    tokens: int = 0
-
-    @classmethod
-    def of(cls, state: AgentState) -> "Headline":
-        plan = state.plan or next(reversed(state.plans.values()), None)
-        return cls(
-            title=state.named or (plan.name if plan else "") or state.five.goal or state.title,
-            asked=state.title,
-            folder=state.folder,
-            turns=state.turn,
-            cost_usd=state.usage.cost_usd,
-            tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
-        )
-
-
-def read_headline(path: Path) -> Headline | None:
-    """Nothing for a session in which nothing was said; a journal that cannot be read has one without a title."""
-    try:
-        with closing(connect_read_only(path)) as db:
-            kept = db.execute("SELECT body FROM headline").fetchone()
-            return Headline.model_validate_json(kept[0]) if kept else _gathered(db)
-    except (sqlite3.Error, ValueError):
-        return Headline(title="?")
-
-
-def _gathered(db: sqlite3.Connection) -> Headline | None:
-    """Read from the events themselves: a turn that never ended has left no headline."""
-    first = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
-    if first is None:
-        return None
-    opened = db.execute("SELECT body FROM events WHERE kind = 'session_opened' ORDER BY seq LIMIT 1").fetchone()
-    turns = db.execute("SELECT count(*) FROM events WHERE kind = 'turn_began'").fetchone()[0]
-    told = db.execute("SELECT body FROM events WHERE kind = 'usage_reported'").fetchall()
-    usages = [UsageReported.model_validate_json(body).usage for (body,) in told]
-    asked = MessageAdded.model_validate_json(first[0]).message.text
-    return Headline(
-        title=asked,
-        asked=asked,
-        folder=SessionOpened.model_validate_json(opened[0]).folder if opened else "",
-        turns=turns,
-        cost_usd=sum(usage.cost_usd for usage in usages),
-        tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
-    )

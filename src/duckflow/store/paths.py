@@ -45,6 +45,11 @@ class Paths(NamedTuple):
             if self.data.stat().st_mode & 0o077:
                 self.data.chmod(0o700)
 
+    @property
+    def worktrees(self) -> Path:
+        """Where fleets work: beside Duckflow's own files, which no command may see."""
+        return self.data.with_name(f"{self.data.name}-worktrees")
+
     def sessions_of(self, folder: Path) -> Path:
         """The folder with the journals of one work folder; its name tells a person which one."""
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
@@ -62,6 +67,11 @@ class Paths(NamedTuple):
         """The archive of everything said in one work folder."""
         return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
 
+    def archives(self, folder: Path | None) -> list[Path]:
+        """Those of one work folder, or of all."""
+        found = sorted((self.data / "archives").glob("*.db"))
+        return [path for path in found if folder is None or path == self.archive_of(folder)]
+
     @property
     def user_config(self) -> Path:
         return self.config / "config.toml"
@@ -70,6 +80,11 @@ class Paths(NamedTuple):
     def trusted(self) -> Path:
         """The work folders that the user trusts."""
         return self.data / "trusted.json"
+
+    @property
+    def tracked_secrets(self) -> Path:
+        """The secret files that git tracked, by repository."""
+        return self.data / "tracked-secrets.json"
 
     @property
     def trusted_hooks(self) -> Path:
@@ -105,6 +120,10 @@ class Paths(NamedTuple):
     def piped_of(self, folder: Path) -> Path:
         """Long texts that were piped in. The cache is no private place, so file tools and commands may read there."""
         return self.cache / "piped" / self.sessions_of(folder).name
+
+    def map_of(self, folder: Path) -> Path:
+        """The code map of one work folder."""
+        return self.cache / "code" / f"{self.sessions_of(folder).name}.db"
 
     @property
     def models(self) -> Path:

@@ -3,22 +3,26 @@
 Every entry has a checksum, so whatever is found is either whole or passed over."""
 
 import contextlib
+import itertools
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.errors import JournalError
 from duckflow.events.apply import apply
+from duckflow.events.types import JournalSalvaged
 from duckflow.state.agent import AgentState
-from duckflow.store.journal import Journal, Row, checksum, read_event
-from duckflow.store.older import upgraded
+from duckflow.store.journal import FRAME_HEADER, LOG_HEADER, Journal, Lock, Row, StoredRow, read_event
 
 PAGE = 4096
-FILE_HEADER, LOG_HEADER, FRAME_HEADER = 100, 32, 24
+SIZES = frozenset(1 << power for power in range(9, 16))
+FILE_HEADER = 100
 LEAF = 13
 NULL, FIRST_TEXT = 0, 13
 NUMBERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0}
-LARGEST_ENTRY = 256 * 1024 * 1024
+LARGEST_ENTRY, SMALLEST_ENTRY = 256 * 1024 * 1024, 40
 
 
 class Salvaged(NamedTuple):
@@ -28,19 +32,39 @@ class Salvaged(NamedTuple):
     aside: Path
 
 
+class PageImage(NamedTuple):
+    """The log may hold several of one page; the last one is the newest."""
+
+    number: int
+    data: bytes
+
+
 def salvage(path: Path) -> Salvaged:
     """Replace the journal at `path` by one with all events before the damage, and those after it that make sense."""
-    aside = path.with_name(f"{path.stem}.damaged-{int(time.time())}{path.suffix}")
-    saved = list(_sensible(_entries(_pages(path))))
-    for suffix in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + suffix))
-    fresh = Journal(path)
-    for row in saved:
-        fresh.append_row(row.kind, row.body)
-    fresh.close()
+    lock = Lock(path.with_suffix(".lock"))
+    try:
+        saved = list(_sensible(_entries(path)))
+        aside = _unused(path)
+        for suffix in ("", "-wal", "-shm"):
+            part = path.with_name(path.name + suffix)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + suffix))
+    except OSError as problem:
+        raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
+    finally:
+        lock.release()
+    with closing(Journal(path)) as fresh:
+        for row in saved:
+            fresh.append_row(row.kind, row.body)
+        fresh.append(JournalSalvaged(saved=len(saved), aside=str(aside)))
     return Salvaged(len(saved), aside)
+
+
+def _unused(path: Path) -> Path:
+    """A name for the damaged file that no other one has."""
+    second = int(time.time())
+    names = (path.with_name(f"{path.stem}.damaged-{number}{path.suffix}") for number in itertools.count(second))
+    return next(name for name in names if not name.exists())
 
 
 def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
@@ -55,49 +79,60 @@ def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
         yield row
 
 
-def _pages(path: Path) -> dict[int, bytes]:
-    """By number; what the log holds is newer than what the file holds."""
+def _entries(path: Path) -> list[Row]:
+    """As many as one of the likely sizes of a page brings to light: the file's own word for it may be damaged."""
     data = path.read_bytes()
-    size = int.from_bytes(data[16:18], "big") if data.startswith(b"SQLite format 3") else PAGE
-    size = size if size in (1 << power for power in range(9, 16)) else PAGE
-    pages = {at // size + 1: data[at : at + size] for at in range(0, len(data) - size + 1, size)}
-    with contextlib.suppress(FileNotFoundError):
-        written = path.with_name(f"{path.name}-wal").read_bytes()
-        for at in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-            # What was left over from an earlier use of the log has another mark.
-            if written[at + 8 : at + 16] == written[16:24]:
-                start = at + FRAME_HEADER
-                pages[int.from_bytes(written[at : at + 4], "big")] = written[start : start + size]
-    return pages
+    log = path.with_name(f"{path.name}-wal")
+    written = log.read_bytes() if log.exists() else b""
+    said = int.from_bytes(data[16:18], "big")
+    sizes = {PAGE, said if said in SIZES else PAGE}
+    return max((list(_whole(list(_pages(data, written, size)))) for size in sizes), key=len)
 
 
-def _entries(pages: dict[int, bytes]) -> Iterator[Row]:
-    """In order. One that was changed by somebody ends them; of one that is torn nothing is left but the gap."""
-    found: dict[int, tuple[Row, int]] = {}
-    for number, page in pages.items():
-        for seq, record in _records(page, FILE_HEADER if number == 1 else 0, pages):
+def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
+    """Every image of every page: what the log holds is newer than what the file holds."""
+    for at in range(0, len(data) - size + 1, size):
+        yield PageImage(at // size + 1, data[at : at + size])
+    for at in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+        start = at + FRAME_HEADER
+        yield PageImage(int.from_bytes(written[at : at + 4], "big"), written[start : start + size])
+
+
+def _whole(images: list[PageImage]) -> Iterator[Row]:
+    """In order. An entry that was changed ends them; of one that is torn nothing is left but the gap."""
+    newest = {page.number: page.data for page in images}
+    found: dict[int, StoredRow] = {}
+    for page in images:
+        for seq, record in _records(page.data, FILE_HEADER if page.number == 1 else 0, newest):
             with contextlib.suppress(IndexError, ValueError):
-                kind, body, crc = _columns(record)
-                found[seq] = Row(seq, kind, body), crc
-    for seq in sorted(found):
-        row, crc = found[seq]
-        if checksum(row.kind, row.body) == crc:
-            yield Row(seq, *upgraded(row.kind, row.body))
-        elif "\0" not in row.body:
+                row = StoredRow(seq, *_columns(record))
+                if row.whole or seq not in found:
+                    found[seq] = row
+    most = sum(len(page.data) for page in images) // SMALLEST_ENTRY
+    for seq in sorted(seq for seq in found if 0 < seq <= most):
+        if found[seq].whole:
+            yield found[seq].read()
+        elif b"\0" not in found[seq].body:
             return
 
 
 def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple[int, bytes]]:
-    """Of a page with rows, each row's number and bytes."""
+    """Of a page with rows, each row's number and bytes. Numbers rise within a page: one that does not is damaged."""
     if page[start] != LEAF:
         return
-    for cell in range(int.from_bytes(page[start + 3 : start + 5], "big")):
+    rows: list[tuple[int, bytes]] = []
+    for cell in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 4)):
         at = start + 8 + 2 * cell
         with contextlib.suppress(IndexError):
             length, place = _number(page, int.from_bytes(page[at : at + 2], "big"))
             seq, place = _number(page, place)
             if length <= LARGEST_ENTRY:
-                yield seq, _payload(page, place, length, pages)
+                rows.append((seq, _payload(page, place, length, pages)))
+    for place, (seq, record) in enumerate(rows):
+        # Right for most of the others: one wrong number does not make its neighbours wrong.
+        fits = sum((other < seq) == (at < place) for at, (other, _) in enumerate(rows) if at != place)
+        if 2 * fits >= len(rows) - 1:
+            yield seq, record
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
@@ -117,7 +152,7 @@ def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> byte
     return b"".join(parts).ljust(length, b"\0")
 
 
-def _columns(record: bytes) -> tuple[str, str, int]:
+def _columns(record: bytes) -> tuple[bytes, bytes, int]:
     """Kind, body and checksum of a row of events; a ValueError for any other row."""
     end, at = _number(record, 0)
     kinds: list[int] = []
@@ -129,7 +164,7 @@ def _columns(record: bytes) -> tuple[str, str, int]:
     first = end + (kinds[1] - FIRST_TEXT) // 2
     second = first + (kinds[2] - FIRST_TEXT) // 2
     crc = int.from_bytes(record[second : second + NUMBERS[kinds[3]]], "big") if NUMBERS[kinds[3]] else kinds[3] - 8
-    return record[end:first].decode("utf-8", "replace"), record[first:second].decode("utf-8", "replace"), crc
+    return record[end:first], record[first:second], crc
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

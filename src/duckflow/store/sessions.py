@@ -11,7 +11,8 @@ from typing import NamedTuple
 from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.events.views import SessionSummary
-from duckflow.store.journal import Headline, Journal, Lock, read_event, read_headline
+from duckflow.store.headline import Headline, read_headline
+from duckflow.store.journal import Journal, Lock, read_event
 from duckflow.store.pictures import copy_pictures, remove_pictures
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
@@ -29,7 +30,15 @@ class SessionEntry(NamedTuple):
     def summary(self) -> SessionSummary:
         head = self.headline
         return SessionSummary(
-            self.session_id, head.title, head.asked, head.folder, head.turns, head.cost_usd, self.updated, self.here
+            self.session_id,
+            head.title,
+            head.asked,
+            head.folder,
+            head.turns,
+            head.cost_usd,
+            self.updated,
+            self.here,
+            head.archived,
         )
 
 
@@ -81,23 +90,31 @@ class Sessions:
     def fork(self, source: Path) -> Path:
         """A new journal with all events of `source` under a new id."""
         session_id = new_session_id()
-        with closing(Journal(source)) as origin, closing(Journal(source.with_name(f"{session_id}.db"))) as target:
-            for row in origin.rows():
-                if row.kind == SessionOpened.kind and isinstance(event := read_event(row), SessionOpened):
-                    forked = {"session_id": session_id, "forked_from": event.session_id}
-                    target.append(event.model_copy(update=forked))
-                else:
-                    target.append_row(row.kind, row.body)
-            copy_pictures(source, target.path)
-            if headline := read_headline(source):
-                target.save_headline(headline.model_dump_json())
+        with closing(Journal(source)) as origin:
+            origin.check()
+            with closing(Journal(source.with_name(f"{session_id}.db"))) as target:
+                for row in origin.rows():
+                    if row.kind == SessionOpened.kind and isinstance(event := read_event(row), SessionOpened):
+                        forked = {"session_id": session_id, "forked_from": event.session_id}
+                        target.append(event.model_copy(update=forked))
+                    else:
+                        target.append_row(row.kind, row.body)
+                copy_pictures(source, target.path)
+                if headline := read_headline(source):
+                    target.save_headline(headline.model_dump_json())
         return target.path
 
     def rename(self, entry: SessionEntry, title: str) -> None:
         with closing(Journal(entry.path)) as journal:
+            journal.check()
             titled = SessionTitled(title=title)
             journal.append(titled)
             journal.save_headline(entry.headline.model_copy(update={"title": titled.title}).model_dump_json())
+
+    def archive(self, entry: SessionEntry, away: bool) -> None:
+        with closing(Journal(entry.path)) as journal:
+            journal.check()
+            journal.save_headline(entry.headline.model_copy(update={"archived": away}).model_dump_json())
 
     def remove(self, entry: SessionEntry) -> None:
         """Gone for good; not while it is open somewhere."""
@@ -118,7 +135,7 @@ class Sessions:
 
 
 def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:
-    whole = [path for path in journals if ".damaged-" not in path.name]
+    whole = [path for path in journals if ".damaged-" not in path.name and path.is_file()]
     for changed, path in sorted(((_last_change(path), path) for path in whole), reverse=True):
         if headline := read_headline(path):
             yield SessionEntry(path.stem, path, headline, changed, here)

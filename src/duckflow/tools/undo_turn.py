@@ -8,37 +8,40 @@ from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, GateRequest, Question
+from duckflow.state.question import GateRequest, Question, gate_choice
+from duckflow.state.undo_scope import UndoScope
 from duckflow.tools.tool import Args, Done, Tool
 
 
-class NoArgs(Args):
-    """Nothing has to be said."""
+class TakeBackArgs(Args):
+    paths: tuple[str, ...] = ()
 
 
-class TakeTurnBack(Tool[NoArgs]):
-    """Takes back the latest turn with changes, after the user has seen what that changes and said yes to it, in every
-    mode."""
+class TakeTurnBack(Tool[TakeBackArgs]):
+    """Takes back the latest turn with changes, or only the newest changes of some files or folders, after the user has
+    seen what that changes and said yes to it, in every mode."""
 
     operation = "undo.turn"
     effect = "plan"
     when = ("changed",)
-    args = NoArgs
+    args = TakeBackArgs
 
     def __init__(self, state: AgentState, undo: UndoPort, ask: Ask) -> None:
         self._state = state
         self._undo = undo
         self._ask = ask
 
-    async def run(self, args: NoArgs) -> Done:
-        preview = await self._undo.preview(back=True)
+    async def run(self, args: TakeBackArgs) -> Done:
+        scope = UndoScope(paths=tuple(path.rstrip("/") for path in args.paths))
+        preview = await self._undo.preview(back=True, scope=scope)
         if not preview.impacts and not preview.conflicts:
             raise ToolError(note(self._state.language, "undo_nothing"), "undo.nothing")
         answer = await self._ask(undo_question(preview, back=True))
         if answer.choice not in ("yes", "all"):
             key = "refused_why" if answer.text else "refused"
             raise ToolError(note(self._state.language, key, reason=answer.text), "undo.left")
-        outcome = await self._undo.restore(back=True, only_own=answer.choice == "yes" and not preview.nothing_else)
+        only_own = answer.choice == "yes" and not preview.nothing_else
+        outcome = await self._undo.restore(back=True, only_own=only_own, scope=scope)
         files = ", ".join(outcome.changed) or "-"
         key = "work_undone" if outcome.name else "turn_undone"
         text = note(self._state.language, key, turn=str(outcome.turn), work=outcome.name, files=files)
@@ -60,7 +63,7 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
     doubtful = bool(preview.maybe_yours) and not preview.nothing_else
     yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
     keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
-    choices = tuple(Choice(key=key, label=say(label)) for key, label in keys)
+    choices = tuple(gate_choice(key, say(label)) for key, label in keys)
     title = about_work("title" if back else "redo_title", preview)
     return Question(kind="gate", title=title, gate=request, choices=choices)
 

@@ -47,6 +47,7 @@ class Headless:
         output: OutputFormat,
         policy: DuckPolicy | None = None,
         shape: "AnswerShape | None" = None,
+        require_proof: bool = False,
     ) -> None:
         self._shape = shape
         self._value: Any = None
@@ -57,7 +58,8 @@ class Headless:
         self._output = output
         self._policy = policy or DuckPolicy()
         self._view = View(conversation.state)
-        self._report = TurnReport(conversation, words, self._view)
+        self._require_proof = require_proof
+        self._report = TurnReport(conversation, words, self._view, require_proof=require_proof)
         self._code: int | None = None
         """The exit code of the latest turn that has had its result."""
         self._work = ""
@@ -89,7 +91,7 @@ class Headless:
             shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
             await conversation.say(f"{prompt}{shape}", attachments)
         await conversation.work.jobs_over(alone=True)
-        if conversation.choices.mode == Mode.FULL_AUTO:
+        if conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED):
             await self._carry_through(answered)
         fits = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits)
@@ -106,7 +108,8 @@ class Headless:
             self.answer(question)
 
     def _next_report(self) -> None:
-        self._report = TurnReport(self._conversation, self._words, self._view, alone=not self._led)
+        alone, required = not self._led, self._require_proof
+        self._report = TurnReport(self._conversation, self._words, self._view, alone, required)
 
     async def _shaped(self) -> bool:
         """Whether the answer has the wished shape; it is told what is wrong, and may try again."""

@@ -1,5 +1,7 @@
 """What a turn without a person comes to: what was said and done, what was left out, and how it ended."""
 
+from typing import Any
+
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words
@@ -20,13 +22,16 @@ UNVERIFIED = "review.unverified"
 
 class TurnReport:
     """Gathers one turn and its jobs. `alone`: nobody leads the conversation, so a job that is cancelled between turns
-    was given up."""
+    was given up. `require_proof`: work that is called done without proof is no success."""
 
-    def __init__(self, conversation: Conversation, words: Words, view: View, alone: bool = True) -> None:
+    def __init__(
+        self, conversation: Conversation, words: Words, view: View, alone: bool = True, require_proof: bool = False
+    ) -> None:
         self._conversation = conversation
         self._words = words
         self._view = view
         self._alone = alone
+        self._require_proof = require_proof
         self.said: list[str] = []
         self.duck_calls: list[Question] = []
         self.stopped_at: Question | None = None
@@ -83,11 +88,12 @@ class TurnReport:
             turn=state.turn,
             loops=state.loop,
             actions=tuple(self._actions),
-            checks="failing" if stand == "failing_before" else stand,
+            checks=stand.removesuffix("_before"),
             check_runs=tuple(
                 {**run.report.model_dump(mode="json"), "outdated": run.outdated, "as_before": run.as_before}
                 for run in state.check_runs
             ),
+            proof=self._proof(state),
             left_out=tuple(self._left_out),
             files_changed=tuple(dict.fromkeys(path for action in self._actions for path in action.changed)),
             usage=state.usage,
@@ -104,9 +110,22 @@ class TurnReport:
         if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
             # What was asked for could not be done without it.
             return "gate"
-        if state_of(state.check_runs) == "failing" and state.changed_in_turn:
+        if state_of(state.check_runs) == "failing" and (state.changed_in_turn or self._doubt):
             return "failed"
-        return "failed" if self._job_failed or not fits else outcome
+        if state.review and state.review.verdict == "rejected" and self._doubt:
+            # The model itself says that it is not done.
+            return "failed"
+        if self._job_failed or not fits:
+            return "failed"
+        unproven = state.changed_in_turn and not (state.proof and state.proof.holds)
+        return "unproven" if self._require_proof and unproven else outcome
+
+    def _proof(self, state: AgentState) -> dict[str, Any] | None:
+        proof = state.proof
+        if proof is None:
+            return None
+        said = tuple(self._words.phrase(part) for part in proof.parts())
+        return {**proof.model_dump(mode="json", exclude={"why"}), "verdict": proof.verdict, "said": said}
 
     def _note(self, item: Item) -> None:
         match item:

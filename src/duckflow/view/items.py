@@ -22,7 +22,7 @@ from duckflow.state.vitals import Severity, Vitals
 
 About = Literal[
     "noticed", "retry", "rejected", "again", "model", "mode", "intervened", "reviewed", "pruned", "undone", "allowed",
-    "forgotten", "ended", "job", "step", "typed", "offered", "left",
+    "forgotten", "ended", "proof", "job", "step", "typed", "offered", "left",
 ]  # fmt: skip
 """What a notice is about; the names are explained at `NoticeItem`."""
 

@@ -31,6 +31,7 @@ from duckflow.view.reply import ReplyView
 RETRY = "model.retry."
 """How the keys of waits begin that people are told of."""
 ASKS_MODEL = "wait.model"
+EXPLAINED = frozenset(("gate.explained", "gate.not_explained"))
 AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
 
 
@@ -77,7 +78,8 @@ class View:
                 said = event.result.said
                 return items if said is None else [*items, *self._reply.say(number, event, said)]
             case happened.QuestionAsked():
-                return [*self._change_now(doing=ASKS), *self._deeds.ask(number, event, self._turn.turn)]
+                now = [] if event.question.job else self._change_now(doing=ASKS)
+                return [*now, *self._deeds.ask(number, event, self._turn.turn)]
             case happened.QuestionClosed():
                 return self._deeds.close(number, event, self._turn.turn)
             case happened.PlanChanged():
@@ -218,7 +220,9 @@ class View:
     def _note(self, number: int, event: Event) -> list[Item]:
         match event:
             case happened.Noticed():
-                return [self._notice(number, event, "noticed", event.what)]
+                # What was asked back at a Gate is answered: the Gate waits again.
+                now = self._change_now(doing=ASKS) if event.what.key in EXPLAINED else []
+                return [*now, self._notice(number, event, "noticed", event.what)]
             case happened.Waiting():
                 self._asked_at += [event.at] if event.why.key == ASKS_MODEL else []
                 is_retry = event.why.key.startswith(RETRY)
@@ -227,6 +231,8 @@ class View:
             case happened.Intervened():
                 notice = self._notice(number, event, "intervened", event.what[-1], subject=event.how)
                 return [notice._replace(details=event.what, severity=event.severity)]
+            case happened.ProofTried():
+                return [self._notice(number, event, "proof", None)._replace(details=event.proof.parts())]
             case happened.Reviewed():
                 return [self._notice(number, event, "reviewed", None)._replace(review=event.review)]
             case happened.ContextPruned():
@@ -241,6 +247,9 @@ class View:
                 return [self._notice(number, event, "allowed", event.rule)]
             case happened.PastForgotten() if event.words:
                 return [self._notice(number, event, "forgotten", None, event.words)]
+            case happened.JournalSalvaged():
+                what = say("journal.salvaged" if event.saved else "journal.lost", kept=event.saved, aside=event.aside)
+                return [self._notice(number, event, "noticed", what)]
             case happened.SessionTitled():
                 return self._change_chosen(title=event.title)
             case talking.LineTaken():

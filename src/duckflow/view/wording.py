@@ -6,8 +6,10 @@ from duckflow.i18n.words import Words
 from duckflow.state.phase import Review
 from duckflow.view.items import About, NoticeItem
 
-PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", "intervened", "reviewed"))
+PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", "intervened", "reviewed", "proof"))
 """Notices that are a line for everybody who watches."""
+LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "review.nothing_done"))
+"""Lines that speak against what the model says of its work: they must be seen beside it."""
 EXIT_CODE = r": exit code (-?\d+)"
 FILES = r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"
 
@@ -21,6 +23,8 @@ def notice_line(item: NoticeItem, words: Words) -> str:
         case "intervened":
             causes, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
             return words(f"pacemaker.told.{item.subject}", found=causes, severity=severity)
+        case "proof":
+            return words("proof.line", parts=" · ".join(map(words.phrase, item.details))) if item.details else ""
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":

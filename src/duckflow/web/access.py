@@ -4,6 +4,7 @@ import ipaddress
 import json
 import time
 from collections.abc import Iterable
+from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
@@ -108,10 +109,11 @@ class Access:
                 sent = {**sent, "headers": [*given, *HEADERS, *kept]}
             await send(sent)
 
+        for_person = any("text/html" in line for line in headers.get("accept", []))
         if refused := self._refused(scope, headers):
-            await _answer(guarded, refused.status, self._words(refused.key))
+            await _answer(guarded, refused.status, self._words(refused.key), for_person)
         elif scope["path"] == "/":
-            await self._enter(scope, guarded)
+            await self._enter(scope, guarded, for_person)
         else:
             scope = {**scope, "path": scope["path"].removeprefix(f"/{self._visitors.place}")}
             await self._app(scope, receive, guarded)
@@ -146,13 +148,13 @@ class Access:
     def _cookie(self) -> str:
         return f"duckflow-{self._place.port}"
 
-    async def _enter(self, scope: Any, send: Any) -> None:
+    async def _enter(self, scope: Any, send: Any, for_person: bool) -> None:
         given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
         tired, cookie = self._visitors.tired, self._visitors.enter(given[0], tuple(scope["client"]))
         if cookie is None:
             # Whoever has the right one is let in all the same: else anybody could lock the door by guessing.
             refused = Refused(429, "serve.too_many") if tired else Refused(401, "serve.unknown")
-            await _answer(send, refused.status, self._words(refused.key))
+            await _answer(send, refused.status, self._words(refused.key), for_person)
             return
         path = f"/{self._visitors.place}/"
         kept = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"
@@ -161,9 +163,14 @@ class Access:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _answer(send: Any, status: int, sentence: str) -> None:
-    body = json.dumps({"error": sentence}, ensure_ascii=False).encode()
-    headers = [(b"content-type", b"application/json; charset=utf-8"), (b"content-length", b"%d" % len(body))]
+async def _answer(send: Any, status: int, sentence: str, for_person: bool) -> None:
+    """`for_person`: the sentence is shown in a browser, else it is read by the page's script."""
+    if for_person:
+        body = f"<!doctype html><meta charset=utf-8><title>Duckflow</title><h1>Duckflow</h1><p>{escape(sentence)}</p>"
+    else:
+        body = json.dumps({"error": sentence}, ensure_ascii=False)
+    body, kind = body.encode(), b"text/html" if for_person else b"application/json"
+    headers = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from duckflow.web import doing, fleet, listing, reading
+from duckflow.web import doing, fleet, listing, reading, shelving
 from duckflow.web.desk import Handler, PageDesk, handled
 from duckflow.web.following import followed
 
@@ -21,6 +21,8 @@ ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
     "/api/me": reading.me,
     "/api/sessions": followed(listing.sessions, listing.mark),
+    "/api/folders": shelving.folders,
+    "/api/models": shelving.models,
     "/api/fleet": followed(fleet.fleets, fleet.mark),
     "/api/fleet/diff": fleet.diff,
     ONE: reading.snapshot,
@@ -31,12 +33,17 @@ READING: dict[str, Handler] = {
     f"{ONE}/audit": reading.audit,
     f"{ONE}/context": reading.context,
     f"{ONE}/chart": reading.chart,
+    f"{ONE}/export": shelving.export,
     f"{ONE}/pictures/{{digest}}": reading.picture,
 }
 DOING: dict[str, Handler] = {
     "/api/sessions": doing.begin,
     "/api/fleet/answer": fleet.answer,
     "/api/fleet/change": fleet.change,
+    f"{ONE}/rename": shelving.rename,
+    f"{ONE}/fork": shelving.fork,
+    f"{ONE}/archive": shelving.archive,
+    f"{ONE}/remove": shelving.remove,
     f"{ONE}/say": doing.say,
     f"{ONE}/answer": doing.answer,
     f"{ONE}/interrupt": doing.interrupt,

@@ -1,6 +1,7 @@
 """What every request needs: the sessions, those that are looked at, and the words of whoever asks."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -8,12 +9,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from duckflow.errors import DuckflowError, UsageError
+from duckflow.i18n.language import is_language
 from duckflow.i18n.words import Words
 from duckflow.web.ports import Fleets, Shelf
 from duckflow.web.watched import WatchedSession, Watching
 
 LONGEST_BODY = 24 * 1024 * 1024
 MOST = 10**6
+LONGEST_CODE = 8
 STATUS = {
     "serve.nothing": 404,
     "serve.no_fleet": 404,
@@ -30,15 +33,24 @@ STATUS = {
 
 
 class PageDesk(NamedTuple):
-    """One for the whole server."""
+    """What a request is answered with. `words` are in the language of whoever sent it."""
 
     shelf: Shelf
     watching: Watching
     words: Words
     fleet: Fleets | None = None
+    as_browser: bool = False
+    """The user has chosen no language, so each browser gets its own."""
 
     async def watched(self, request: Request) -> WatchedSession:
-        return await self.watching.get(str(request.path_params["session"]))
+        return await self.watching.get(str(request.path_params["session"]), self.words.language)
+
+    def spoken_to(self, request: Request) -> "PageDesk":
+        """The desk in the first language of the browser's list that Duckflow speaks."""
+        listed = request.headers.get("accept-language", "") if self.as_browser else ""
+        codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
+        language = next((code for code in codes if len(code) <= LONGEST_CODE and is_language(code)), "")
+        return self._replace(words=Words(language)) if language else self
 
 
 Handler = Callable[[PageDesk, Request], Awaitable[Any]]
@@ -48,12 +60,13 @@ def handled(handler: Handler, desk: PageDesk) -> Callable[[Request], Awaitable[R
     """What it gives back goes out as JSON, and what cannot be done as a sentence."""
 
     async def handle(request: Request) -> Response:
+        spoken = desk.spoken_to(request)
         try:
-            answer = await handler(desk, request)
+            answer = await handler(spoken, request)
         except ClientDisconnect:
             return Response(status_code=400)
         except DuckflowError as problem:
-            return JSONResponse({"error": desk.words.error(problem)}, STATUS.get(problem.key, 400))
+            return JSONResponse({"error": spoken.words.error(problem)}, STATUS.get(problem.key, 400))
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     return handle

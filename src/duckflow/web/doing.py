@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import Noticed
 from duckflow.events.views import Attachment, JobWish, Taken
 from duckflow.i18n.words import Words
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import said
 from duckflow.web.desk import PageDesk, read_body
 from duckflow.web.telling import worded
@@ -34,15 +34,16 @@ async def begin(desk: PageDesk, request: Request) -> Any:
         mode = given.text("mode")
         session_id = await desk.shelf.begin(given.text("folder"), _mode(mode) if mode else "", given.text("model"))
     if message := given.text("message"):
-        await (await desk.watching.get(session_id)).conversation.take(message)
+        await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message)
     return {"id": session_id}
 
 
 async def say(desk: PageDesk, request: Request) -> Any:
     given, watched = await read_body(request), await desk.watched(request)
     talk, text = watched.conversation, given.text("text")
-    if pictures := given.list("pictures"):
-        brought = [Attachment(one.text("name") or "picture", data=one.text("data")) for one in pictures]
+    brought = [Attachment(one.text("name") or "picture", data=one.text("data")) for one in given.list("pictures")]
+    brought += [Attachment(one.text("name") or "file", one.text("text")) for one in given.list("files")]
+    if brought:
         _go_on(watched, talk.say(text, brought))
         return {"taken": "message", "told": []}
     if given.flag("later"):
@@ -50,7 +51,9 @@ async def say(desk: PageDesk, request: Request) -> Any:
         return {"taken": "message", "told": []}
     if own := _own_way(text, watched.words):
         return own
-    return _taken(await talk.take(text, given.text("question_id")), watched.words)
+    # Words that do not answer the only open question go past it, as in the terminal; a chosen question gets them all.
+    answers = given.flag("aimed") or talk.reads_as(text) == "answer"
+    return _taken(await talk.take(text, given.text("question_id") if answers else ""), watched.words)
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:
@@ -119,7 +122,7 @@ def is_enough(choice: str, risk: str) -> bool:
 
 
 def _mode(text: str) -> str:
-    if text not in (*map(str, Mode),):
+    if text not in (*map(str, OFFERED),):
         raise UsageError("serve.bad", what=text)
     return text
 

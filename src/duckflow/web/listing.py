@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
+from duckflow.state.phrase import say
 from duckflow.web.desk import PageDesk
 from duckflow.web.telling import worded
 
@@ -26,7 +27,8 @@ async def sessions(desk: PageDesk, request: Request) -> Any:
     by_id = {one.session_id: one for one in known[:MOST]}
     held = await asyncio.gather(*(_held(desk, session_id, by_id.get(session_id)) for session_id in running))
     seen = {one["id"] for one in held if one}
-    listed = [one for one in held if one] + [_old(one) for key, one in by_id.items() if key not in seen]
+    held = [one for one in held if one and not desk.shelf.is_of_fleet(one["folder"])]
+    listed = held + [_old(one) for key, one in by_id.items() if key not in seen]
     listed.sort(key=lambda one: (ORDER[one["state"]], -one["updated"]))
     return {"sessions": worded(listed, desk.words)}
 
@@ -40,6 +42,7 @@ def _old(one: SessionSummary) -> dict[str, Any]:
         "turns": one.turns,
         "cost": one.cost_usd,
         "here": one.here,
+        "archived": one.archived,
         "vitals": None,
         "state": "old",
     }
@@ -54,20 +57,33 @@ async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -
         return None
     if talk is None:
         return None
-    state, questions = talk.state, talk.questions
-    named = SessionSummary(session_id, state.named or state.title, state.title, state.folder, state.turn, 0, 0, False)
+    state = talk.state
+    named = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
     entry = _old(known or named._replace(updated=time.time()))
     working = talk.busy or state.at_work
+    question, asker = _waits_for(talk)
     entry |= {
+        "title": state.heading,
         "cost": state.usage.cost_usd,
         "turns": state.turn,
         "vitals": state.vitals.model_dump(),
         "health": talk.health_bar().model_dump(),
-        "state": "waiting" if questions else "running" if working else "idle",
+        "state": "waiting" if question else "running" if working else "idle",
     }
-    if not questions:
-        return entry
-    return entry | {"question": questions[0].title.model_dump(), "asker": questions[0].job_name}
+    return entry | {"question": question, "asker": asker} if question else entry
+
+
+def _waits_for(talk: Conversation) -> tuple[Any, str]:
+    """The question that the user has to answer, and the job that asks it. A draft of a plan is one, and so is what the
+    model asked at the end of its turn."""
+    if talk.questions:
+        return talk.questions[0].title.model_dump(), talk.questions[0].job_name
+    plan = talk.state.plan
+    if talk.in_turn:
+        return None, ""
+    if plan and plan.status == "draft":
+        return say("serve.plan_waits", plan=plan.name).model_dump(), ""
+    return talk.state.asked or None, ""
 
 
 async def _look(desk: PageDesk, session_id: str) -> Conversation | None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
+from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 
 
@@ -31,6 +32,14 @@ class Shelf(Protocol):
         """Newest first."""
         ...
 
+    def is_of_fleet(self, folder: str) -> bool:
+        """A fleet's attempts work there. Their sessions are reached from the fleet."""
+        ...
+
+    def alone(self) -> str:
+        """The latest session where only those of one terminal are shown; nothing where all are."""
+        ...
+
     def mark(self) -> object:
         """Another one after a session has changed, has come or has gone."""
         ...
@@ -50,6 +59,26 @@ class Shelf(Protocol):
     async def go_on(self, session_id: str) -> None:
         """Have a process of its own hold an old session again."""
         ...
+
+    def rename(self, session_id: str, title: str) -> None: ...
+
+    def fork(self, session_id: str) -> str:
+        """The id of a branch that begins with all that was said so far."""
+        ...
+
+    def archive(self, session_id: str, away: bool) -> None:
+        """Put an ended session away, or back."""
+        ...
+
+    def remove(self, session_id: str) -> None:
+        """Delete an ended session for good."""
+        ...
+
+    def export(self, session_id: str, form: str, words: Words) -> str: ...
+
+    def folders(self, at: str) -> Mapping[str, Any]: ...
+
+    def models(self) -> Sequence[Mapping[str, Any]]: ...
 
     def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
         """The first events after that number, in order."""

@@ -37,7 +37,8 @@ async def me(desk: PageDesk, request: Request) -> Any:
     language = wanted if is_language(wanted) else desk.words.language
     texts = {**catalogue(DEFAULT_LANGUAGE), **catalogue(language)}
     words = {key: text for key, text in texts.items() if key.startswith(WORDS)}
-    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": desk.fleet is not None}
+    alone = await asyncio.to_thread(desk.shelf.alone)
+    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": desk.fleet is not None, "alone": alone}
     return {"language": language, **facts, "words": words}
 
 

@@ -63,11 +63,17 @@ class PageServer(uvicorn.Server):
 
 
 async def serve(
-    listening: socket.socket, shelf: Shelf, visitors: Visitors, words: Words, fleet: Fleets | None = None
+    listening: socket.socket,
+    shelf: Shelf,
+    visitors: Visitors,
+    words: Words,
+    fleet: Fleets | None = None,
+    as_browser: bool = False,
 ) -> None:
-    """Until it is cancelled."""
+    """Serves until it is cancelled. `as_browser`: each browser is spoken to in its own language."""
     watching = Watching(shelf)
-    app = Access(make_app(PageDesk(shelf, watching, words, fleet)), place_of(listening), visitors, words)
+    desk = PageDesk(shelf, watching, words, fleet, as_browser)
+    app = Access(make_app(desk), place_of(listening), visitors, words)
     config = uvicorn.Config(
         app,
         log_config=None,

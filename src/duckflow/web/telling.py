@@ -85,7 +85,7 @@ def page_item(item: Item, words: Words) -> dict[str, Any] | None:
         case PlanItem(active=True, plan=plan) if plan.status == "draft":
             return _fields(item, words, "plan")
         case ReportItem():
-            return _fields(item, words, "job_name", "status", "report")
+            return _fields(item, words, "job_name", "status", "report") | {"html": markdown(item.report.summary)}
         case NoticeItem():
             return _notice(item, words)
         case TurnItem() if item.number:
@@ -150,8 +150,10 @@ def markdown(text: str) -> str:
 def _renderer() -> Callable[[str], str]:
     """No HTML of the text's own, no pictures (they would be fetched), links only to other sites."""
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.footnote import footnote_plugin
+    from mdit_py_plugins.tasklists import tasklists_plugin
 
-    reader = MarkdownIt("js-default").disable("image")
+    reader = MarkdownIt("js-default").disable("image").use(tasklists_plugin, label=True).use(footnote_plugin)
     reader.validateLink = lambda url: url.lower().startswith(LINKS)
     reader.add_render_rule("link_open", _open_link)
     for cell in ("th_open", "td_open"):

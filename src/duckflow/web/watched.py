@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
-from duckflow.i18n.language import language_of
+from duckflow.i18n.language import is_language, language_of
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.view.items import ChosenItem, NoticeItem
@@ -28,11 +28,11 @@ PANEL_SECONDS = 1.5
 """How soon a panel is read again after something has happened."""
 STATE = {
     "folder", "title", "named", "turn", "five", "plans", "active_plan", "jobs", "agents", "vitals", "usage",
-    "files_changed",
+    "files_changed", "asked",
 }  # fmt: skip
 """What the page shows of the state."""
 LEFT_OUT: Any = {"jobs": {"__all__": {"messages"}}}
-LANGUAGE = ("session_opened", "language_chosen")
+LANGUAGE = ("language_chosen",)
 AGAIN = b"retry: 500\n\n"
 QUIET = b": \n\n"
 
@@ -208,6 +208,7 @@ class WatchedSession:
     def _state_facts(self, state: AgentState) -> Facts:
         shown = state.model_dump(mode="json", include=STATE, exclude=LEFT_OUT)
         return {
+            "title": state.heading,
             "language": self.words.language,
             "mode": state.mode,
             "model": state.model,
@@ -241,37 +242,38 @@ class Watching:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._watched: dict[str, WatchedSession] = {}
+        self._watched: dict[tuple[str, str], WatchedSession] = {}
+        """By session and by the language of those who look at it."""
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
         self._lists = 0
         self._closed = asyncio.Event()
 
-    async def get(self, session_id: str) -> WatchedSession:
+    async def get(self, session_id: str, language: str) -> WatchedSession:
         """Joined, where a process holds it."""
         if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
         async with self._joining.setdefault(session_id, asyncio.Lock()):
-            watched = self._watched.get(session_id)
+            watched = self._watched.get((session_id, language))
             running = session_id in self._shelf.running()
             if watched is None or watched.is_over or (watched.joined is None and running):
                 if watched:
                     await watched.aclose()
                 joined = await self._shelf.join(session_id) if running else None
-                words = Words(await asyncio.to_thread(self._language, session_id))
+                words = Words(await asyncio.to_thread(self._language, session_id, language))
                 watched = WatchedSession(session_id, self._shelf, joined, words)
-                self._watched[session_id] = watched
+                self._watched[session_id, language] = watched
         watched.used = time.monotonic()
         return watched
 
-    def _language(self, session_id: str) -> str:
-        """The one that was spoken last."""
+    def _language(self, session_id: str, language: str) -> str:
+        """The language that was chosen in the session, else that of whoever looks at it."""
         view = View()
         for number, event in self._shelf.of_kinds(session_id, LANGUAGE):
             if event:
                 view.hear(number, event)
-        return language_of(view.chosen.language)
+        return view.chosen.language if is_language(view.chosen.language) else language
 
     def require_room(self) -> None:
         """For one more stream."""
@@ -295,7 +297,7 @@ class Watching:
 
     def held(self, session_id: str) -> WatchedSession | None:
         """Only what is looked at already."""
-        return self._watched.get(session_id)
+        return next((one for (held, _), one in self._watched.items() if held == session_id), None)
 
     async def aclose(self) -> None:
         self._closed.set()
@@ -307,8 +309,7 @@ class Watching:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(IDLE_SECONDS / 4)
-            for session_id, watched in list(self._watched.items()):
+            for key, watched in list(self._watched.items()):
                 if watched.is_idle:
-                    del self._watched[session_id]
-                    self._joining.pop(session_id, None)
+                    del self._watched[key]
                     await watched.aclose()

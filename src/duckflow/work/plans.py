@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from duckflow.agent.connection import ModelConnection
+from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
@@ -14,42 +15,57 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
 from duckflow.events.work import StepChanged
-from duckflow.i18n.answers import read_answer, read_whole
-from duckflow.i18n.template import note
+from duckflow.i18n.answers import WholeAnswer, read_answer, read_whole
+from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import wish_in
 from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.message import Message
-from duckflow.state.noun import same_words
+from duckflow.state.noun import same_words, shorten
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
-from duckflow.state.question import Choice, Question
+from duckflow.state.question import Answer, Choice, Question
 from duckflow.tools.plan.ports import Folder, Jobs
 from duckflow.tools.plan.steering import tell_changed_steps
 from duckflow.work.jobs import JobRunner
+
+LONGEST_ACTION = 3000
+PLAIN_YES = WholeAnswer("yes")
 
 
 class PlanApproval:
     """Approves or drops a plan by events, whoever said yes or no."""
 
-    def __init__(self, session: Session, phases: Phases, jobs: Jobs, connection: ModelConnection, ask: Ask) -> None:
+    def __init__(
+        self,
+        session: Session,
+        phases: Phases,
+        jobs: Jobs,
+        connection: ModelConnection,
+        ask: Ask,
+        gatekeeper: Gatekeeper,
+    ) -> None:
         self._session = session
         self._phases = phases
         self._jobs = jobs
         self._connection = connection
         self._ask = ask
+        self._gatekeeper = gatekeeper
         self._heard_before = self._newest_id()
         """The newest message of the user when the draft was shown: it cannot have been about the draft."""
         session.subscribe(self._hear, PlanChanged)
 
-    async def approve(self, plan: Plan, background: bool = False) -> str | Ending:
-        """Gives what the model is told to begin with, or how the turn ends at once."""
+    async def approve(self, plan: Plan, said: WholeAnswer = PLAIN_YES) -> str | Ending:
+        """Gives what the model is told to begin with, or how the turn ends at once. A yes that goes further sets up
+        the rule for the plan's files."""
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
+        if said.scope in ("session", "always"):
+            self._gatekeeper.allow_plan(plan, said.about)
         profile = await self._connection.ready_profile()
-        if profile.local or background:
+        if profile.local or said.background:
             # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))
@@ -71,19 +87,25 @@ class PlanApproval:
         if not same_words(words, newest.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
         answer = read_whole(newest.text, state.language)
-        if not answer.may_be_yes or (not answer.plain_yes and not await self._confirmed(plan)):
-            raise ToolError(note(state.language, "approve_no_yes"), "plan.not_approved", name=plan.name)
-        begun = await self.approve(plan, background or answer.background)
+        confirmed = Answer(choice="yes" if answer.plain_yes else "no")
+        if answer.may_be_yes and not answer.plain_yes:
+            confirmed = await self._confirmed(plan)
+        if confirmed.choice != "yes":
+            why = note(state.language, "approve_no_yes")
+            why += "\n" + note(state.language, "user_says", text=confirmed.text) if confirmed.text else ""
+            raise ToolError(why, "plan.not_approved", name=plan.name)
+        begun = await self.approve(plan, answer._replace(background=background or answer.background))
         return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
 
     def drop(self, plan: Plan) -> None:
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))
         self._phases.plan_refused()
 
-    async def _confirmed(self, plan: Plan) -> bool:
-        choices = (Choice(key="yes", label=say("plan.start_yes")), Choice(key="no", label=say("plan.start_no")))
+    async def _confirmed(self, plan: Plan) -> Answer:
+        no = Choice(key="no", label=say("plan.start_no"), takes_text=True)
+        choices = (Choice(key="yes", label=say("plan.start_yes")), no)
         title = say("plan.start", name=plan.name)
-        return (await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))).choice == "yes"
+        return await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, PlanChanged) and event.plan.status == "draft":
@@ -108,16 +130,27 @@ class PlanAnswer(Policy):
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
         plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
-            return turn.note("job_listens") if turn.request and turn.state.live_jobs() else None
+            return _told_of_jobs(turn) if turn.request and turn.state.live_jobs() else None
         said, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
         if said.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
         if answer and answer.choice == "yes":
-            return await self._approval.approve(plan, said.background)
+            return await self._approval.approve(plan, said)
         if answer and answer.choice == "no" and not answer.text:
             self._approval.drop(plan)
             return Ending("pending_user", say("plan.dropped", name=plan.name))
         return turn.note("plan_waits", plan=plan.name)
+
+
+def _told_of_jobs(turn: TurnSoFar) -> str:
+    """How a message reaches a job; and what the user sees at its open Gate, which the message may be about."""
+    lines = [turn.note("job_listens")]
+    for question in (job.question for job in turn.state.live_jobs() if job.question):
+        if gate := question.gate:
+            action = shorten(gate.diff or ", ".join(gate.operations), LONGEST_ACTION)
+            lines.append(turn.note("job_at_gate", job=question.job_name, intent="; ".join(gate.intent) or "-"))
+            lines.append(quoted(turn.state.language, ", ".join(gate.operations), action))
+    return "\n".join(lines)
 
 
 class StepChecks:

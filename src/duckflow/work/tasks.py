@@ -28,6 +28,7 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.schedule import next_task
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
+from duckflow.tools.plan.steering import tell_step
 from duckflow.tools.plan.step_context import files_of, left_behind
 from duckflow.tools.shell.causes import telling_part
 from duckflow.work.file_locks import FileLocks
@@ -254,11 +255,15 @@ class StepTasks:
             await self._actor.wait_until_clear()
 
     async def _may_run(self, task: Task) -> bool:
-        """A task that was cut off may have been done already: it runs again only when the user says so."""
+        """A task that was cut off may have been done already: it runs again only when the user says so. What they want
+        instead, the step hears."""
         if task.status == "pending" or not self._runner.changes(task):
             return True
         question = Question(kind="gate", title=say("job.again", task=task.line), choices=AGAIN)
-        return (await self._actor.ask(question)).choice == "yes"
+        answer, step = await self._actor.ask(question), self.step()
+        if step and answer.text and answer.choice != "yes":
+            tell_step(self._actor.emit, self.plan, step, answer.said or answer.text)
+        return answer.choice == "yes"
 
     def _tell(self, task: Task, status: TaskStatus, result: str | None) -> None:
         self._actor.emit(

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.llm.local.catalogue import CATALOGUE, known_model
-from duckflow.llm.local.gguf import model_of_file
+from duckflow.llm.local.catalogue import known_model, known_models, model_of_file
 from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed, recommended, this_machine, why_not
 
 
@@ -27,7 +26,7 @@ from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed
 )
 def test_what_is_recommended(gigabytes: int, card: int, name: str, context: int) -> None:
     machine = ThisMachine(gigabytes * GIB, 8, "card" if card else "", card * GIB)
-    best = recommended(machine, CATALOGUE)
+    best = recommended(machine, known_models())
     assert (best.name, fitting_context(best, machine)) == (name, context)
     if gigabytes > 2:
         assert needed(best, context) <= max(machine.usable, machine.card_memory)

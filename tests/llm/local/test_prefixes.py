@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.llm.choice import ModelChoice
 from duckflow.llm.connect import Places, connect
-from duckflow.llm.local.settings import LocalSettings
-from duckflow.llm.provider import Delta, Finished, PromptMessage, Provider, Request
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.discover import ModelChoice
+from duckflow.llm.provider import Delta, Finished, Provider, Request
+from duckflow.llm.settings import LlmSettings, LocalSettings
+from duckflow.state.message import PromptMessage
 from duckflow.state.phrase import say
 
 LONG = "The duck swims on the pond and looks at the reeds. " * 60

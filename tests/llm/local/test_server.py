@@ -16,7 +16,7 @@ import pytest
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.server import LocalServer
-from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.settings import LocalSettings
 
 SETTINGS = LocalSettings(model="smollm2-135m", context=1024, threads=1)
 STORY = [{"role": "user", "content": "Tell me a very long story about a duck."}]
@@ -173,7 +173,7 @@ PARENT = """
 import asyncio, sys
 from pathlib import Path
 from duckflow.llm.local.server import LocalServer
-from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.settings import LocalSettings
 
 async def main():
     server = LocalServer(Path(sys.argv[1]), LocalSettings(context=512))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import DuckflowError, ModelError, UsageError
-from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
+from duckflow.llm.local.catalogue import LocalModel, known_model, known_models
 from duckflow.llm.local.hub import Stage
-from duckflow.llm.local.settings import DEFAULT_MODEL, LocalSettings
 from duckflow.llm.local.weights import Weights
+from duckflow.llm.settings import DEFAULT_MODEL, LocalSettings
 from tests.llm.local.tiny import tiny_model
 
 CONTENT = b"weights" * 100_000
@@ -24,7 +24,7 @@ def own_file(tmp_path: Path, content: bytes = CONTENT) -> Path:
     return file
 
 
-@pytest.mark.parametrize("model", [one for one in CATALOGUE if one.parts], ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [one for one in known_models() if one.parts], ids=lambda model: model.name)
 def test_the_parts_of_a_known_model_add_up(model: LocalModel) -> None:
     assert sum(part.size for part in model.parts) == model.size
     assert len({part.member for part in model.parts}) == len(model.parts)

@@ -10,7 +10,7 @@ import pytest
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import Stage
-from duckflow.llm.local.runtime import pip_command
+from duckflow.llm.local.runtime import installer, pip_command
 from duckflow.llm.local.weights import Weights
 from tests.llm.local.tiny import tiny_model
 
@@ -120,3 +120,6 @@ def test_pip_is_found_in_the_interpreter_or_through_uv_or_on_the_path(tmp_path: 
     (tmp_path / "uv").chmod(0o755)
     assert pip_command(own_pip=False, search_path=str(tmp_path)) == [str(tmp_path / "uv"), "tool", "run", "pip"]
     assert pip_command(own_pip=False, search_path=str(tmp_path / "nowhere")) is None
+    by_uv = installer(own_pip=False, search_path=str(tmp_path))
+    assert by_uv[:3] == [str(tmp_path / "uv"), "pip", "install"] and sys.executable in by_uv
+    assert installer(own_pip=False, search_path=str(tmp_path / "nowhere")) == []

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from duckflow.llm.local.catalogue import HubFile, LocalModel, Part
+from duckflow.llm.local.catalogue import LocalModel, Part
 
 
 def tiny_model(content: bytes, parts: tuple[Part, ...] = ()) -> LocalModel:
@@ -11,8 +11,7 @@ def tiny_model(content: bytes, parts: tuple[Part, ...] = ()) -> LocalModel:
         file="tiny.gguf",
         size=len(content),
         sha256=hashlib.sha256(content).hexdigest(),
-        licence="MIT",
         context=512,
         parts=parts,
-        hub=HubFile("someone/tiny", "tiny.gguf"),
+        hub="someone/tiny",
     )

@@ -12,7 +12,7 @@ PLAIN = [
     ("python3.12 -B -m pytest tests/test_a.py::test_b -x -vv --tb=short", "tests", "pytest"),
     ("cd /work/pond && .venv/bin/python -m pytest -q 2>&1 | tail -20", "tests", "pytest"),
     ("/work/pond/.venv/bin/pytest -rA -n 4 --cov=src", "tests", "pytest"),
-    ("PYTHONPATH=src:lib CI=1 uv run pytest -k 'swim and not dive'", "tests", "pytest"),
+    ("PYTHONPATH=src:lib CI=1 uv run pytest -k 'swim and not dive'", "tests", "PYTHONPATH=src:lib pytest"),
     ("timeout 60 poetry run py.test --lf", "tests", "pytest"),
     ("pytest --doctest-modules", "tests", "pytest"),
     ("pytest -p no:cacheprovider -W error::DeprecationWarning", "tests", "pytest"),
@@ -175,3 +175,48 @@ def test_each_of_several_runs_counts_and_many_hide_nothing() -> None:
     assert [tool.name for tool in both.tools] == ["ruff check", "pytest"]
     many = "pytest && make && tox && nox && jest && mypy && ruff check && black --check . && swim"
     assert not judge_command(many, HERE).tools, "more than are told as reasons"
+
+
+OTHER_RUNS = {
+    "pytest": [
+        "evil/venv/bin/pytest", "evil/.venv/bin/pytest -q", "./a/b/venv/bin/pytest", "/work/pond/evil/.venv/bin/pytest",
+        "PYTHONPATH=evil pytest", "PYTHONPATH=evil:src pytest -q", "env PYTHONPATH=evil pytest",
+        "timeout 5 env PYTHONPATH=evil pytest", "evil/venv/bin/python -m pytest", "cd evil && pytest",
+        "cd evil && .venv/bin/pytest", "cd evil && python -m pytest", "PYTHONPATH=. pytest",
+        "evil/node_modules/.bin/pytest", "cd /work/pond/evil && pytest",
+    ],
+    "make test": [
+        "make test -- deploy", "make test 7", "make 7", "make -- test deploy", "make -j 2 test 9",
+        "make test test-deploy",
+        "cd evil && make test", "make test -- 7", "make -- deploy", "make check", "make test -- -x",
+        "make -s test -- evil",
+    ],
+    "npm test": ["cd evil && npm test", "npm run test", "npm test deploy", "npm run test:evil", "pnpm test"],
+    "gradlew test": ["cd evil && ./gradlew test", "./gradlew test -- deploy", "./gradlew test 5", "gradle test"],
+    "rake test": ["rake test -- deploy", "rake test 5", "rake -- deploy", "cd evil; rake test", "rake test test:evil"],
+    "jest": ["evil/node_modules/.bin/jest", "cd evil && jest", "cd evil && npx jest", "cd a; cd b; jest"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "command"), [(name, run) for name, runs in OTHER_RUNS.items() for run in runs])
+def test_a_rule_for_a_tool_is_none_for_another_place_environment_or_target(name: str, command: str) -> None:
+    judged = judge_command(command, HERE)
+    assert judged.verdict != "safe"
+    assert name not in [tool.name for tool in judged.tools]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("cd pond && pytest -q", "cd pond && pytest"),
+        ("cd ./pond/ && cd deep && make test", "cd pond/deep && make test"),
+        ("PYTHONPATH=src pytest", "PYTHONPATH=src pytest"),
+        ("make -j 4 test", "make test"),
+        ("make -sj 4 -- test", "make test"),
+        ("npm test -- src/pond.test.js", "npm test"),
+        ("backend/.venv/bin/pytest", "backend/.venv/bin/pytest"),
+        ("backend/.venv/bin/python -m pytest", "backend/.venv/bin/pytest"),
+    ],
+)
+def test_the_name_of_a_run_says_where_its_code_comes_from(command: str, name: str) -> None:
+    assert [tool.name for tool in judge_command(command, HERE).tools] == [name]

@@ -70,7 +70,9 @@ ATTACKS = [
     Attack("control groups", "for d in /sys/fs/cgroup /sys/fs/cgroup/unified; do mkdir $d/duck-$$ && echo GOT; done"),
     # other processes
     Attack("slow another process down", "renice -n 5 -p $VICTIM && echo GOT"),
-    Attack("slow everything of the user down", "renice -n 5 -u $(id -u); ps -o ni= -p $VICTIM | grep -q 5 && echo GOT"),
+    Attack(
+        "slow everything of the user down", "renice -n 13 -u $(id -u); ps -o ni= -p $VICTIM | grep -q 13 && echo GOT"
+    ),
     Attack("push another process to one core", "taskset -cp 0 $VICTIM && echo GOT"),
     Attack("schedule another process", "chrt -b -p 0 $VICTIM && echo GOT"),
     Attack("another process's disk priority", "ionice -c 3 -p $VICTIM && echo GOT"),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -123,6 +124,13 @@ def test_a_work_folder_inside_a_hidden_folder_is_there(place: Yard) -> None:
     place.folder = place.home / ".ssh/project"
     place.folder.mkdir()
     ran = place.run(place.sandbox(SandboxSettings()), "echo x > new; cat ../id_ed25519")
+    assert (place.folder / "new").exists() and SECRET not in ran.output
+
+
+def test_a_repository_that_holds_a_home_beside_the_work_folder_works(place: Yard) -> None:
+    subprocess.run(["git", "init", "-q", place.top], check=True)
+    (place.top / ".env").write_text(SECRET)
+    ran = place.run(place.sandbox(SandboxSettings()), "echo x > new; cat ~/.netrc ../.env")
     assert (place.folder / "new").exists() and SECRET not in ran.output
 
 

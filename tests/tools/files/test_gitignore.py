@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from duckflow.safety.ignored import Ignored, ignored_in
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.ignored import Ignored, ignored_in
 
 FILES = """
 .gitignore app.py app.pyc build/out.o src/build/out.o src/app.log src/keep.log docs/a.html docs/deep/a.html

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from duckflow.errors import ToolError
-from duckflow.tools.files.ignored import glob_matcher
+from duckflow.safety.ignored import glob_matcher
 
 
 @pytest.mark.parametrize(

@@ -117,3 +117,18 @@ async def test_a_name_that_would_disturb_the_screen_is_shown_escaped(hands: Hand
     done = await hands.do("read_file", path=name)
     assert done.for_model.startswith("a\\nb\\u202egpj.txt (lines 1-1 of 1)\n")
     assert done.for_user.values["path"] == "a\\nb\\u202egpj.txt"
+
+
+async def test_a_long_source_file_answers_with_its_outline(hands: Hands) -> None:
+    filler = "".join(f"        x = {number}\n" for number in range(2900))
+    text = f"import os\n\nclass Till:\n    def add(self, price):\n{filler}\ndef last(): ...\n"
+    hands.put("till.py", text)
+    told = await hands.told("read_file", path="till.py")
+    assert told.startswith("till.py (lines 1-200 of 2906)\nimport os\n") and len(told) < 6000
+    assert told.endswith("3-2904: class Till:\n4-2904:   def add(self, price):\n2906-2906: def last(): ...")
+    assert "start_line and end_line" in told
+    assert (await hands.told("read_file", path="till.py", start_line=2900)).endswith("\ndef last(): ...")
+    hands.put("short.py", text[:20_000])
+    assert "cut here" not in await hands.told("read_file", path="short.py")
+    hands.put("till.ex", text)
+    assert "lines 1-2000 of 2906" in await hands.told("read_file", path="till.ex")

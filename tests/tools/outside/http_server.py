@@ -69,6 +69,8 @@ class HttpServer:
             return reply(401, "")
         if self.habit == "rights" and "tools/call" in str(message):
             return reply(403, "", 'www-authenticate: Bearer error="insufficient_scope", scope="files:write"\r\n')
+        if self.habit == "older":
+            return events("event: endpoint\ndata: /messages?id=1\n\n") if verb == "GET" else reply(405, "")
         if verb == "GET":
             return self._stream(headers) if self.habit == "broken" else reply(405, "")
         if verb == "DELETE" or "id" not in message:

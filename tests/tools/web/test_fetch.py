@@ -3,10 +3,13 @@
 import datetime
 import gzip
 import ipaddress
+import socket
 import ssl
+import threading
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -306,3 +309,121 @@ async def test_the_name_stays_in_the_certificate_and_in_the_request(tmp_path: Pa
         with pytest.raises(ToolError) as problem:
             await tool.run(FetchArgs(url="https://other.test/"))
         assert problem.value.key == "web.failed" and server.asked == ["/"]
+
+
+@contextmanager
+def proxy(seen: list[str], leads_to: int) -> Generator[int]:
+    """A proxy that makes tunnels, all of them to one server of this machine."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=tunnel, args=(connection,), daemon=True).start()
+
+    def tunnel(connection: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        seen.append(head.decode().split("\r\n")[0])
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", leads_to)) as server, connection, suppress(OSError):
+            threading.Thread(target=copy, args=(connection, server), daemon=True).start()
+            copy(server, connection)
+
+    def copy(source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                to.sendall(data)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.close()
+
+
+async def resolve_publicly(host: str, port: int) -> Sequence[str]:
+    return {"inside.test": ["10.0.0.7"], "docs.test": [PUBLIC]}.get(host, [])
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_of_the_environment_is_asked_for_the_number_that_was_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    of_server, trust = certificates(tmp_path, "docs.test")
+    seen: list[str] = []
+    with (
+        WebServer({"/": page("<p>fine")}, of_server if scheme == "https" else None) as server,
+        proxy(seen, server.port) as port,
+    ):
+        monkeypatch.setenv(f"{scheme.upper()}_PROXY", f"http://127.0.0.1:{port}")
+        tool = FetchPage(SMALL, False, Network(resolve_publicly, trust=trust))
+        assert (await tool.run(FetchArgs(url=f"{scheme}://docs.test/"))).for_model.endswith("fine")
+        assert server.hosts == ["docs.test"], "and the server is asked by its name"
+        with pytest.raises(ToolError) as problem:
+            await tool.run(FetchArgs(url=f"{scheme}://inside.test/"))
+        assert problem.value.key == "web.private"
+        with pytest.raises(ToolError) as problem:
+            await tool.run(FetchArgs(url=f"{scheme}://unknown.test/"))
+        assert problem.value.key == "web.not_found"
+    assert seen == [f"CONNECT {PUBLIC}:{443 if scheme == 'https' else 80} HTTP/1.1"]
+
+
+async def test_a_proxy_looks_names_up_only_where_the_user_says_so_and_none_that_are_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_server, trust = certificates(tmp_path, "unknown.test")
+    seen: list[str] = []
+    with WebServer({"/": page("<p>fine")}, of_server) as server, proxy(seen, server.port) as port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        tool = FetchPage(SMALL, False, Network(resolve_publicly, trust=trust, by_name=True))
+        assert (await tool.run(FetchArgs(url="https://unknown.test/"))).for_model.endswith("fine")
+        for host in ("inside.test", "router.local", "metadata.google.internal", "intranet"):
+            with pytest.raises(ToolError):
+                await tool.run(FetchArgs(url=f"https://{host}/"))
+        numbers = FetchPage(SMALL, False, Network(trust=trust, by_name=True))
+        for host in ("127.0.0.1", "2130706433", "10.0.0.7", "[::1]"):
+            with pytest.raises(ToolError) as problem:
+                await numbers.run(FetchArgs(url=f"https://{host}/"))
+            assert problem.value.key == "web.private"
+    assert seen == ["CONNECT unknown.test:443 HTTP/1.1"]
+
+
+def pdf_of(*pages: str, title: str = "") -> bytes:
+    """A PDF written by hand, with a line of text on each page."""
+    kids = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(pages)))
+    font = 3 + 2 * len(pages)
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"]
+    for number, text in enumerate(pages):
+        drawn = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        about = f"/MediaBox [0 0 612 792] /Resources << /Font << /F1 {font} 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {about} /Contents {4 + 2 * number} 0 R >>")
+        objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
+    objects += ["<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>", f"<< /Title ({title}) >>"]
+    data, places = b"%PDF-1.4\n", list[int]()
+    for number, body in enumerate(objects, 1):
+        places.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    last = (
+        f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R /Info {len(objects)} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    )
+    return data + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{last}".encode()
+
+
+async def test_a_pdf_is_read_page_by_page() -> None:
+    pytest.importorskip("pypdf")
+    with WebServer(
+        {"/": page(pdf_of("The first page", "And the second", title="Two pages"), "application/pdf")}
+    ) as server:
+        text = await fetch(server)
+    assert text.startswith('http://docs.test/ "Two pages"\n')
+    assert "[page 1 of 2]\nThe first page" in text and "[page 2 of 2]\nAnd the second" in text
+
+
+async def test_what_is_only_called_a_pdf_is_told() -> None:
+    pytest.importorskip("pypdf")
+    with WebServer({"/": page(b"%PDF-1.4 nothing else", "application/pdf")}) as server:
+        assert await refused(server) == "web.bad_pdf"

@@ -43,7 +43,7 @@ def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[T
     terminal = start(opened, tmp_path, writing(0), EDITOR=editor, VISUAL="")
     terminal.enter("go")
     terminal.wait_for("+text 0")
-    terminal.answer("3")
+    terminal.answer("5")
     terminal.wait_for("Nothing was edited, and nothing is done yet")
     assert not (terminal.work / "f0.txt").exists()
     terminal.answer("1")

@@ -14,9 +14,9 @@ from duckflow.events.types import MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import render
-from duckflow.prompts.compact import MATERIAL_LENGTH, fenced
+from duckflow.prompts.compact import MATERIAL_LENGTH, fenced, plain_request
 from duckflow.state.action import LIST_FILES, READ_FILE, RESPOND, Action
-from duckflow.state.message import Message, PromptMessage
+from duckflow.state.message import Message
 
 TOKENS = 400
 NAMES = 20
@@ -44,7 +44,7 @@ class PlainAnswer:
             words=words,
             language_name=facts_of(state.language).name,
         )
-        reply = await self._bodies.call((PromptMessage("user", prompt.strip()),), ANSWER, TOKENS)
+        reply = await self._bodies.call(plain_request(state.language, prompt), ANSWER, TOKENS)
         text = reply.text.strip()
         if reply.finish == "refusal" or not text or _repeats(text, words, turn.request):
             return None

@@ -79,7 +79,7 @@ class TryOut(Policy):
         self._trial = trial
 
     async def after(self, turn: TurnSoFar) -> None:
-        loop, owed = turn.last, parts(turn.request, turn.state.language).owed
+        loop, owed = turn.last, parts(turn.wish, turn.state.language).owed
         written = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
         if len(written) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return

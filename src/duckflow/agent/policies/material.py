@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duckflow.agent.pictures import LARGEST, ConversationPictures
+from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.preparation import in_words
 from duckflow.agent.session import Session
@@ -17,7 +17,7 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
-from duckflow.state.picture import Picture, looks_like_picture
+from duckflow.state.picture import Picture, describe_picture, looks_like_picture, read_header
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
 from duckflow.tools.web.settings import FETCH
@@ -86,6 +86,9 @@ class BringMaterial(Policy):
             self._toolbox.tell(FETCH)
 
     async def _bring_file(self, mention: "Mention") -> None:
+        if place := next((place for path in mention.paths if (place := self._definition(path))), None):
+            await self._bring_lines(*place)
+            return
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
         if not path or looks_like_picture(path):
             self._bring_picture(mention, path)
@@ -94,14 +97,29 @@ class BringMaterial(Policy):
             told = note(self._session.state.language, "mention_secret", path=path)
             self._tell(told, say("mention.secret", path=path))
             return
+        await self._bring_lines(path, path, {})
+
+    def _definition(self, mentioned: str) -> "tuple[str, str, dict[str, int]] | None":
+        """`file:Class.method` is just that: the file, how it was mentioned, and its lines."""
+        path, colon, name = mentioned.rpartition(":")
+        if not colon or not name or not self._exists(path) or secret_name(path) or secret_name(self._real(path)):
+            return None
+        from duckflow.code.sources import source_text
+        from duckflow.code.syntax import available, symbols_in
+
+        found = symbols_in(source_text(self._workspace, path), path) if available() else []
+        place = next((one for one in found if one.qualified == name), None)
+        return (path, mentioned, {"start_line": place.start, "end_line": place.end}) if place else None
+
+    async def _bring_lines(self, path: str, mentioned: str, lines: dict[str, int]) -> None:
         try:
-            text, hidden = mask(await self._read(path))
+            text, hidden = mask(await self._read(path, lines))
             if hidden:
                 text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
-                self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{path}", count=hidden)))
-            self._quote(f"@{path}", text)
+                self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{mentioned}", count=hidden)))
+            self._quote(f"@{mentioned}", text)
             # The first line of a result is about the others.
-            self._session.emit(Noticed(what=say("mention.attached", path=path, lines=text.rstrip().count("\n"))))
+            self._session.emit(Noticed(what=say("mention.attached", path=mentioned, lines=text.rstrip().count("\n"))))
         except ToolError as problem:
             self._fail(path, problem)
 
@@ -110,16 +128,27 @@ class BringMaterial(Policy):
         if inside and self._exists(inside):
             try:
                 with self._workspace.open(inside) as file:
-                    self._show(file.read(LARGEST + 1), inside)
+                    self._show(self._pictures.read(file, inside), inside)
             except (ToolError, OSError) as problem:
                 self._fail(inside, in_words(problem))
             return None
         named = [path for path in mention.paths if looks_like_picture(path)]
         for path in (path for path in named if Path(path).expanduser().is_file()):
-            return self._show(self._pictures.read(Path(path).expanduser()), path)
+            return self._show_from(Path(path).expanduser(), path)
         if named:
             self._fail(named[0], ToolError(f"{named[0]} is not there.", "file.missing", path=named[0]))
         return None
+
+    def _show_from(self, path: Path, name: str) -> None:
+        """What the user points at, wherever it lies; only pictures are read so."""
+        try:
+            with path.open("rb") as file:
+                self._show(self._pictures.read(file, name), name)
+        except OSError as problem:
+            told = f"{path} cannot be read: {problem.strerror}"
+            self._fail(name, ToolError(told, "picture.unreadable", name=name, reason=problem.strerror or ""))
+        except ToolError as problem:
+            self._fail(name, problem)
 
     def _show(self, data: bytes, name: str) -> None:
         try:
@@ -128,15 +157,20 @@ class BringMaterial(Policy):
             self._fail(name, problem)
             return
         self._came = True
-        self._quote(f"@{name}", f"picture {name}: {picture.describe()}", picture)
-        self._session.emit(Noticed(what=say("picture.attached", name=name, what=picture.describe())))
+        what, header = picture.describe(), read_header(data)
+        self._quote(f"@{name}", f"picture {name}: {what}", picture)
+        if header and picture.size != len(data):
+            before = describe_picture(*header, len(data))
+            self._session.emit(Noticed(what=say("picture.made_smaller", name=name, what=what, before=before)))
+        else:
+            self._session.emit(Noticed(what=say("picture.attached", name=name, what=what)))
 
-    async def _read(self, path: str) -> str:
-        """By the tool itself, so that the model counts as having seen the file."""
+    async def _read(self, path: str, part: dict[str, int]) -> str:
+        """By the tool itself, so that the model counts as having seen the file, or the part of it."""
         folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
         lines = 0 if folder else self._lines(path)
         tool = self._toolbox.find(LIST_FILES if folder else READ_FILE)
-        given = {"path": path} if folder or not lines else {"path": path, "end_line": lines}
+        given = {"path": path, **part} if folder or part or not lines else {"path": path, "end_line": lines}
         return (await tool.run(self._toolbox.arguments(tool, given))).for_model
 
     def _lines(self, path: str) -> int:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
 from duckflow.events.views import Attachment
+from duckflow.i18n.language import languages_in
+from duckflow.i18n.patterns import in_language, search
 from duckflow.i18n.template import note
 from duckflow.outcome import Outcome
 from duckflow.state.action import Decision, evidence_of
@@ -68,6 +70,8 @@ class TurnSoFar:
     """What the model is like; it is connected if need be."""
     meanwhile: Callable[[], str] = lambda: ""
     """What the user has said since it was last asked."""
+    wish: str = ""
+    """The user's own words in the request. What a custom command has written beside them is owed by nobody."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """How the last Decision wants the turn to end."""
@@ -86,7 +90,7 @@ class TurnSoFar:
         """A check whose last run failed speaks against the changes of the turn until it passes, unless it failed like
         this before them. Any other command that tries something out does so until something else is changed or tried;
         so does an action that failed and has not worked since. Where nothing was changed a failure is only what the
-        user wanted to know."""
+        user wanted to know, unless a change was asked for or is claimed."""
         changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -108,11 +112,22 @@ class TurnSoFar:
                     broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
             failed = loop.fault or failed
         blamed = [run.report.line() for run in self.state.check_runs if run.failing and not run.as_before]
-        if blamed and self.state.changed_in_turn:
+        if blamed and (self.state.changed_in_turn or self._owes_a_change()):
             failed = ", ".join(blamed)
         if failed:
             return Checks(failed, by_command=True)
         return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
+
+    def _owes_a_change(self) -> bool:
+        """Says whether a check failed in this turn though the user wants something made or mended, or the model says
+        that it is."""
+        language, number = self.state.language, self.state.turn
+        if not any(run.failing and run.turn == number for run in self.state.check_runs):
+            return False
+        claims = any(search("checks.claims", text, language) for text in self.said())
+        orders = (in_language(spoken, "requests.part") for spoken in languages_in(self.wish, language))
+        wanted = {match.lastgroup for order in orders for match in order.finditer(self.wish)}
+        return claims or not wanted.isdisjoint(("write", "deed"))
 
     def only_looked(self) -> bool:
         """Says whether nothing was changed, run or started in this turn."""

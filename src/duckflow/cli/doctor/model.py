@@ -10,12 +10,12 @@ from duckflow.agent.connection import closable
 from duckflow.cli.doctor.finding import DoctorFinding, broken, good
 from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, ProviderUnreachable
-from duckflow.llm.choice import ModelChoice
 from duckflow.llm.connect import Places, connect
-from duckflow.llm.discover import discover
+from duckflow.llm.discover import ModelChoice, discover
 from duckflow.llm.endpoints import KNOWN
-from duckflow.llm.provider import Finished, PromptMessage, Request
+from duckflow.llm.provider import Finished, Request
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.message import PromptMessage
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 

@@ -10,7 +10,7 @@ from duckflow.events.ports import Ask
 from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import KEYED, KNOWN
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
@@ -66,7 +66,7 @@ def _languages(codes: list[str]) -> list[Choice]:
 
 
 def _modes() -> list[Choice]:
-    return [Choice(key=mode, label=say(f"init.choice.mode.{mode}")) for mode in map(str, Mode)]
+    return [Choice(key=mode, label=say(f"init.choice.mode.{mode}")) for mode in map(str, OFFERED)]
 
 
 async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:

@@ -9,8 +9,7 @@ from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Ask
-from duckflow.llm.choice import ModelChoice
-from duckflow.llm.discover import fetch_models
+from duckflow.llm.discover import ModelChoice, fetch_models
 from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
 from duckflow.llm.facts import facts_of
 from duckflow.llm.keys import Key, may_be_stored, usable_key, write_keyring

@@ -1,5 +1,8 @@
 """An exported session: its format, its file."""
 
+import os
+import secrets
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -44,7 +47,14 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
 
 
 def save(path: Path, text: str) -> None:
+    """Puts a new file in the place of whatever stands there. A link or a pipe is replaced, never written through."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        path.write_text(text, encoding="utf-8")
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.replace(path)
     except OSError as problem:
+        with suppress(OSError):
+            new.unlink()
         raise UsageError("export.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None

@@ -16,7 +16,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Question
 from duckflow.state.vitals import Vitals
-from duckflow.store.journal import Headline
+from duckflow.store.headline import Headline
 from duckflow.view.items import (
     ActionItem,
     ChosenItem,

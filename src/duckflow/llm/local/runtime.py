@@ -144,11 +144,20 @@ def runtime_missing() -> bool:
     return find_spec(EMBEDDED_PACKAGE) is None
 
 
+def installer(own_pip: bool, search_path: str | None) -> list[str]:
+    """What installs into this very environment: its own pip, else uv; nothing where neither is here."""
+    if own_pip:
+        return [*OWN_PIP, "install", "--quiet", "--disable-pip-version-check"]
+    uv = find_program("uv", search_path=search_path)
+    return [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else []
+
+
 async def install_runtime() -> None:
-    """With the pip of this very environment; where there is none, the user is told what to type."""
-    if find_spec("pip") is None:
-        raise ProviderUnreachable("local.no_pip", reason="pip?")
-    argv = (*OWN_PIP, "install", "--quiet", "--disable-pip-version-check", *_requirements())
+    """Where nothing can install it, the user is told what to type."""
+    install = installer(find_spec("pip") is not None, os.environ.get("PATH"))
+    if not install:
+        raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
+    argv = (*install, *_requirements())
     complaint = bytearray()
     try:
         code = await run(Launch(argv, Path.cwd(), os.environ), ignore, complaint.extend, seconds=INSTALL_SECONDS)

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.local.serve import Order
-from duckflow.llm.local.settings import LocalSettings
+from duckflow.llm.settings import LocalSettings
 from duckflow.programs.launch import Launch
 
 SYSTEM = Path("/sys")

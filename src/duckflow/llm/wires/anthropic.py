@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, cast
 
-from duckflow.llm.json_fields import as_count, as_table
 from duckflow.llm.keys import Key
-from duckflow.llm.tool_calls import DETAILS
+from duckflow.llm.thoughts import DETAILS
 from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
+from duckflow.state.json_fields import as_count, as_table
 from duckflow.state.message import PromptMessage
 
 VERSION = "2026-10-21"
@@ -51,15 +51,17 @@ class AnthropicWire(Wire):
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
         request = asked.request
-        system = [message.text for message in request.messages if message.role == "system" and message.text]
         body: dict[str, Any] = {
             "model": asked.model,
             "max_tokens": asked.limit or min(asked.facts.longest_reply or REPLY_TOKENS, LONGEST_REPLY),
-            "messages": _turns(asked),
+            "messages": [
+                {"role": "assistant" if by_model else "user", "content": blocks}
+                for by_model, blocks in asked.turns(lambda message: _blocks(message, asked))
+            ],
             "stream": True,
         }
-        if system:
-            body["system"] = [{"type": "text", "text": "\n\n".join(system)}]
+        if asked.system:
+            body["system"] = [{"type": "text", "text": asked.system}]
         if request.tools:
             body["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -106,22 +108,10 @@ def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
     return body | {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
-def _turns(asked: WireRequest) -> list[dict[str, Any]]:
-    """User and assistant take turns: what the user and the tools say in a row is one message."""
-    turns: list[dict[str, Any]] = []
-    for message in asked.request.messages:
-        if message.role == "system":
-            continue
-        role = "assistant" if message.role == "assistant" else "user"
-        blocks = list(_reply(message, asked) if role == "assistant" else _said(message, asked))
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
-        elif blocks:
-            turns.append({"role": role, "content": blocks})
-    return turns
-
-
-def _said(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
+def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.role == "assistant":
+        yield from _reply(message, asked)
+        return
     if message.answers:
         yield {"type": "tool_result", "tool_use_id": _wire_id(message.answers), "content": message.text}
         return

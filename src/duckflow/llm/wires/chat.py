@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.json_fields import first_table
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, reasons
+from duckflow.state.json_fields import first_table
 from duckflow.state.message import PromptMessage, ToolSpec
 
 SCHEMA_NAME = "reply"
@@ -51,7 +51,7 @@ class ChatWire(Wire):
             "messages": [_message(message, asked) for message in _in_order(request.messages, asked)],
             "stream": True,
             **asked.temperature,
-            **dict(asked.endpoint.extra),
+            **asked.endpoint.extra,
         }
         if asked.takes("stream_usage"):
             body["stream_options"] = {"include_usage": True}

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from duckflow.llm.json_fields import as_count, as_table, first_table, tables
 from duckflow.llm.keys import Key
 from duckflow.llm.wires.anthropic import arguments
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, ended, reasons
+from duckflow.state.json_fields import as_count, as_table, first_table, tables
 from duckflow.state.message import PromptMessage
 
 SIGNATURE = "thoughtSignature"
@@ -46,7 +46,6 @@ class GoogleWire(Wire):
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
         request, form = asked.request, asked.abilities.format
-        system = [message.text for message in request.messages if message.role == "system" and message.text]
         config: dict[str, Any] = {**asked.temperature}
         if asked.limit:
             config["maxOutputTokens"] = asked.limit
@@ -55,9 +54,15 @@ class GoogleWire(Wire):
         if request.schema is not None and form != "text":
             config["responseMimeType"] = "application/json"
             config |= {"responseJsonSchema": request.schema} if form == "strict" else {}
-        body: dict[str, Any] = {"contents": _contents(asked)}
-        if system:
-            body["systemInstruction"] = {"parts": [{"text": "\n\n".join(system)}]}
+        names = {call.call_id: call.name for message in request.messages for call in message.calls}
+        body: dict[str, Any] = {
+            "contents": [
+                {"role": "model" if by_model else "user", "parts": parts}
+                for by_model, parts in asked.turns(lambda message: _parts(message, names, asked))
+            ]
+        }
+        if asked.system:
+            body["systemInstruction"] = {"parts": [{"text": asked.system}]}
         if request.tools:
             body["tools"] = [
                 {
@@ -84,23 +89,10 @@ def _thinking(asked: WireRequest) -> dict[str, Any]:
     return shown | {"thinkingLevel": LEVELS.get(effort, effort)}
 
 
-def _contents(asked: WireRequest) -> list[dict[str, Any]]:
-    """User and model take turns: what the user and the tools say in a row is one content."""
-    names = {call.call_id: call.name for message in asked.request.messages for call in message.calls}
-    contents: list[dict[str, Any]] = []
-    for message in asked.request.messages:
-        if message.role == "system":
-            continue
-        role = "model" if message.role == "assistant" else "user"
-        parts = list(_reply(message, asked) if role == "model" else _said(message, names, asked))
-        if contents and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        elif parts:
-            contents.append({"role": role, "parts": parts})
-    return contents
-
-
-def _said(message: PromptMessage, names: dict[str, str], asked: WireRequest) -> Iterator[dict[str, Any]]:
+def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) -> Iterator[dict[str, Any]]:
+    if message.role == "assistant":
+        yield from _reply(message, asked)
+        return
     if message.answers:
         name = names.get(message.answers, "tool")
         yield {"functionResponse": {"id": message.answers, "name": name, "response": {"result": message.text}}}

@@ -4,11 +4,11 @@ with its reply and goes back with it."""
 from types import MappingProxyType
 from typing import Any
 
-from duckflow.llm.json_fields import as_table, as_text
 from duckflow.llm.provider import Finish
-from duckflow.llm.tool_calls import DETAILS, PHASE
+from duckflow.llm.thoughts import DETAILS, PHASE
 from duckflow.llm.wires.chat import cache_key, response_format
 from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, thoughts_for
+from duckflow.state.json_fields import as_table, as_text
 from duckflow.state.message import PromptMessage
 
 INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}

@@ -1,5 +1,6 @@
-"""A wire: how a request is written for an endpoint, and how its stream is read."""
+"""A wire: how a request is written for an endpoint, how its stream is read, and what is left out after a refusal."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -13,6 +14,16 @@ from duckflow.llm.provider import Finish, Request
 from duckflow.llm.settings import EFFORTS, LlmSettings
 from duckflow.state.message import PromptMessage
 
+FORMAT_NAMED = (
+    r"response.?(?:format|mime|json|schema)|json.?schema|json.?object|json mode|structured.output"
+    r"|output_(?:config|format)|grammar|guided"
+)
+SCHEMA_NAMED = r"schema"
+LIMIT_NAMED = r"max_?(completion_|output_?)?tokens"
+TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?(call|declaration)|\bfunctions\b"
+REQUEST_REFUSED = (400, 404, 405, 415, 422, 500, 501)
+VALUES_LISTED = 2
+"""A refusal that names so many other efforts tells which there are."""
 FOR = "for"
 """Names the call that a kept thought belongs to; empty: the text."""
 
@@ -26,6 +37,25 @@ class WireRequest(NamedTuple):
     facts: Facts
     abilities: Abilities
     settings: LlmSettings
+
+    @property
+    def system(self) -> str:
+        """All that the system says, for wires that have one place for it."""
+        return "\n\n".join(
+            message.text for message in self.request.messages if message.role == "system" and message.text
+        )
+
+    def turns(self, write: Callable[[PromptMessage], Iterator[Any]]) -> list[tuple[bool, list[Any]]]:
+        """What is said in turns, as `write` puts it, and whether the model says it. What the user and the tools say in
+        a row is one turn."""
+        turns: list[tuple[bool, list[Any]]] = []
+        for message in self.request.messages:
+            by_model, parts = message.role == "assistant", list(write(message)) if message.role != "system" else []
+            if turns and turns[-1][0] == by_model:
+                turns[-1][1].extend(parts)
+            elif parts:
+                turns.append((by_model, parts))
+        return turns
 
     def takes(self, part: str) -> bool:
         return part not in self.abilities.lacks
@@ -121,3 +151,47 @@ def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, A
     """The kept thoughts that go back before this call, or before the text."""
     mine = [thought for thought in thoughts if thought.get(FOR) == owner]
     return [{name: value for name, value in thought.items() if name != FOR} for thought in mine]
+
+
+class Refusal(NamedTuple):
+    """What an endpoint answered, in small letters; `unclear` where nothing that is known was meant by it."""
+
+    status: int
+    answer: str
+    unclear: bool
+
+
+def smaller(wire: Wire, asked: WireRequest, refusal: Refusal) -> Abilities | None:
+    """What to try next; None when no smaller request would help. Tools go last of all."""
+    if refusal.status not in REQUEST_REFUSED:
+        return None
+    abilities, answer = asked.abilities, refusal.answer
+    if other := wire.elsewhere(refusal.status, answer):
+        return abilities._replace(wire=other)
+    for part, pattern in wire.parts.items():
+        if re.search(pattern, answer) and (lower := _without(part, wire, asked, answer)):
+            return lower
+    if asked.limit and re.search(LIMIT_NAMED, answer):
+        return abilities.with_other_limit(answer, wire.limits)
+    simpler = abilities.with_simpler_format(wire.formats) if asked.request.schema is not None else None
+    if simpler and (re.search(FORMAT_NAMED, answer) or (refusal.status != 500 and re.search(SCHEMA_NAMED, answer))):
+        return simpler
+    if asked.request.tools and re.search(TOOLS_NAMED, answer):
+        return abilities._replace(tools="json")
+    if not refusal.unclear:
+        return None
+    if sent := [part for part in wire.parts if _changes(abilities.without(part), wire, asked)]:
+        return abilities.without(*sent)
+    return simpler or (abilities._replace(tools="json") if asked.request.tools and not abilities.tools else None)
+
+
+def _without(part: str, wire: Wire, asked: WireRequest, answer: str) -> Abilities | None:
+    effort = asked.effort if part == "effort" else ""
+    listed = [name for name in EFFORTS if name != effort and re.search(rf"\b{name}\b", answer)]
+    lower = asked.abilities.without(f"effort {effort}" if effort and len(listed) >= VALUES_LISTED else part)
+    return lower if _changes(lower, wire, asked) else None
+
+
+def _changes(lower: Abilities, wire: Wire, asked: WireRequest) -> bool:
+    """Whether the request would be another one at all."""
+    return wire.body(asked._replace(abilities=lower)) != wire.body(asked)

@@ -13,7 +13,8 @@ from pathlib import Path
 from duckflow.programs.launch import Launch
 from duckflow.safety.brought.agreements import Right
 from duckflow.safety.brought.copies import LARGEST_FILE
-from duckflow.safety.repository import find_repository, read_plain
+from duckflow.safety.files import read_plain
+from duckflow.safety.repository import find_repository
 from duckflow.safety.sandbox.sandbox import Sandbox
 
 FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", "DUCKFLOW_PROJECT_DIR")

@@ -35,6 +35,8 @@ class Scene:
 
     facts: CommandFacts
     place: Literal["here", "below", "elsewhere"] = "here"
+    where: str = ""
+    """The folder below, as far as it is known."""
     downloaded: set[str] = field(default_factory=set[str])
     """Names that were given to a program that fetches files."""
 
@@ -44,8 +46,11 @@ class Scene:
             self.place = "elsewhere"
         elif target_of(target, self) is not Target.HERE:
             self.place = "below"
+            here = "" if target.text.startswith("/") else self.where
+            top = self.facts.folder if target.text.startswith("/") else "."
+            self.where = posixpath.relpath(posixpath.join(here, target.text), top or "/")
         elif target.text.startswith("/"):
-            self.place = "here"
+            self.place, self.where = "here", ""
 
 
 BROAD = frozenset((Target.HERE, Target.REPOSITORY, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))

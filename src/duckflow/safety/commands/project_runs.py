@@ -6,7 +6,7 @@ or place that is not known here makes it a command like others."""
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -36,18 +36,18 @@ LANGUAGES = frozenset(("python", "pypy", "node", "nodejs", "ruby", "perl", "php"
 VERSION = re.compile(r"-[vV]|--version|--help|-h")
 SEARCHED = "PYTHONPATH"
 """This variable may name folders of the project."""
+USUAL = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 INSTALLED = re.compile(r"(?:^|/)(?:\.venv/bin|venv/bin|node_modules/\.bin|vendor/bin)$")
 OWN_SCRIPTS = ("./gradlew", "./mvnw")
 
 
 def project_run(call: Call, scene: Scene) -> CommandFinding | None:
     """The one finding that stands for the whole call; nothing when it is a call like others."""
-    words = call.words
-    if scene.place == "elsewhere" or not words or not all(word.literal and word.known for word in words):
+    if scene.place == "elsewhere" or not call.words or not all(word.literal and word.known for word in call.words):
         return None
     if not all(_harmless(name, value, scene) for name, value in call.assignments):
         return None
-    words = _unwrapped(words, scene)
+    words = _unwrapped(call.words, scene)
     if not words or not _in_place(words[0], scene):
         return None
     texts = [_name(words[0]), *(word.text for word in words[1:])]
@@ -56,9 +56,26 @@ def project_run(call: Call, scene: Scene) -> CommandFinding | None:
         kind = program.kind or target_kind(program.name, arguments)
         if kind and _is_plain(words[program.arguments :], program.reader, scene):
             # A rule knows a task runner by what it is told to do, too.
-            tool = [program.name.removesuffix(" discover"), *([] if program.kind else targets_in(arguments))]
-            return ask(FINDINGS[kind], program=" ".join(tool))
+            targets = [] if program.kind else targets_in(program.name, arguments)
+            name = " ".join([program.name.removesuffix(" discover"), *targets])
+            return ask(FINDINGS[kind], program="".join(_origins(call, words, scene)) + name)
     return None
+
+
+def _origins(call: Call, words: tuple[Word, ...], scene: Scene) -> Iterator[str]:
+    """Where a run takes its code from, as far as that is not the usual place of the project: a rule for a tool is none
+    for the tool of the same name from elsewhere, or for another folder's settings and targets."""
+    if scene.where:
+        yield f"cd {scene.where} && "
+    before = call.words[: len(call.words) - len(words)]
+    assigned = [f"{name}={value.text}" for name, value in call.assignments] + [word.text for word in before]
+    yield from (f"{text} " for text in assigned if text.startswith(f"{SEARCHED}="))
+    for word in (*before, words[0]):
+        folder = posixpath.dirname(word.text)
+        top = scene.facts.folder
+        inner = posixpath.relpath(folder, top) if top and posixpath.isabs(folder) else posixpath.normpath(folder)
+        if INSTALLED.search(folder) and inner not in USUAL:
+            yield f"{inner}/"
 
 
 def undressed(call: Call, scene: Scene) -> Call:

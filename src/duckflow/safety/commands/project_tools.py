@@ -151,6 +151,10 @@ TARGET = re.compile(
     r"|(?P<build>build|all|compile|package|assemble)"
 )
 TARGET_PART = re.compile(r"[:_-]")
+PASSES_ON = ("npm", "pnpm", "yarn", "bun", "task")
+"""What comes after `--` is for the script that they run; to other task runners it is more to do."""
+COUNTED = re.compile(r"-\w*[jl]|--(?:jobs|load-average)")
+"""A number after these says how much is done at once."""
 SCRIPTED = ("npm", "pnpm", "yarn")
 """Their short forms take only `test` and `t`; any other name would be a command of their own."""
 MAKES = ("make", "gmake")
@@ -206,7 +210,7 @@ def check_kind(words: Sequence[str]) -> CheckKind | None:
 
 def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
     """Says what a task runner is told to do."""
-    targets = targets_in(arguments)
+    targets = targets_in(program, arguments)
     if program in SCRIPTED and targets[:1] not in (["test"], ["t"]):
         return None
     # Without a target make builds; other runners then do something that is not said.
@@ -217,6 +221,13 @@ def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
     return next((known for known in CHECK_KINDS if known == kind), None)
 
 
-def targets_in(arguments: Sequence[str]) -> list[str]:
-    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return [text for text in before if not text.startswith("-") and not text.isdigit()]
+def targets_in(program: str, arguments: Sequence[str]) -> list[str]:
+    """Everything that it is told to do."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    counts = {at + 1 for at, text in enumerate(arguments[:end]) if COUNTED.fullmatch(text)}
+    named = [
+        text
+        for at, text in enumerate(arguments[:end])
+        if not text.startswith("-") and not (text.isdecimal() and at in counts)
+    ]
+    return named if program.split()[0] in PASSES_ON else [*named, *arguments[end + 1 :]]

@@ -10,14 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from duckflow.errors import ToolError
 from duckflow.programs.launch import Launch, close_all
+from duckflow.safety.path_names import shown
 from duckflow.safety.sandbox.packs import Packs
 from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import bytecode
 from duckflow.safety.sandbox.syscalls import Machine
-from duckflow.safety.secret_index import CoveredSecret
+from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
 from duckflow.state.phrase import say
 
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
@@ -25,6 +27,11 @@ TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 SHARED = Path("/dev/shm")
 NO_REPOSITORIES = Repositories((), ())
 SHARED_MEMORY = 256 * 1024 * 1024
+
+
+class TooManySecrets(ToolError, OSError):
+    """There are more secret files than can be covered. For those who start programs of their own it is a program that
+    cannot be started."""
 
 
 class Bubblewrap(Sandbox):
@@ -58,6 +65,10 @@ class Bubblewrap(Sandbox):
             info, tell = os.pipe()
             os.set_blocking(info, False)
             mounts.fds += [tell, rules := self._rules(network)]
+        except NotADirectoryError as problem:
+            close_all(mounts.fds)
+            name = shown(str(problem))
+            raise ToolError(f"Not run: {name} was replaced meanwhile. Try again.", "file.changed", path=name) from None
         except BaseException:
             close_all(mounts.fds)
             raise
@@ -82,7 +93,7 @@ class Bubblewrap(Sandbox):
         super().close()
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
-        paths = packs.forged(lambda launch: self.confine(launch, writes=False), self.paths.scratch.folder)
+        paths = packs.forged(lambda launch: self.confine(launch, writes=False, secrets=True), self.paths.scratch.folder)
         return tuple(str(path.relative_to(self.paths.folder)) for path in paths)
 
     def _rules(self, network: bool) -> int:
@@ -105,7 +116,10 @@ class Mounts:
         self._pinned: set[Path] = set()
         """Folders of which all that lies above is a mount."""
         self._hidden = frozenset[Path]()
-        self._closed: tuple[Path, ...] = ()
+        self._away = frozenset[Path]()
+        """Places that are not there for commands: the homes of people, and the machine's own temporary files."""
+        self._seen = frozenset[Path]()
+        """Places that are there all the same, though they lie in one of those."""
 
     def lay(self, shared_memory: int) -> None:
         """The file system of every command. `shared_memory`: the size of /dev/shm, 0 where it cannot be limited."""
@@ -119,31 +133,45 @@ class Mounts:
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
-        self._closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
-        away, inside = frozenset((*TEMPORARY, *self._closed)), frozenset((folder,))
-        opened = [path for path in self._paths.opened() if _lies_in(away, path) and not _lies_in(inside, path)]
-        for path in self._closed:
+        closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
+        self._away, inside = frozenset((*TEMPORARY, *closed)), frozenset((folder,))
+        opened = [path for path in self._paths.opened() if _lies_in(self._away, path) and not _lies_in(inside, path)]
+        for path in closed:
             self._hide(path, opened)
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in away}
-        seen = frozenset((folder, *opened))
-        hidden = [path for path in self._paths.hidden() if not _lies_in(away, path) or _lies_in(seen, path)]
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in self._away}
+        self._seen = frozenset((folder, *opened))
+        hidden = [path for path in self._paths.hidden() if self._is_there(path)]
         self._hidden = frozenset(hidden)
         for path in hidden:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
+        self._at |= {place: ("--bind", str(own), str(place)) for own, place in self._paths.stand_ins}
         self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
         self._at |= {path: ("--ro-bind", str(path), str(path)) for path in self._paths.readable}
         for path in hidden:
             self._pin_above(path)
 
-    def cover(self, secrets: Sequence[CoveredSecret]) -> None:
+    def cover(self, covered: CoveredSecrets) -> None:
         """An empty file stands in the place of each secret one. Where git would add that, nobody can read it."""
+        if not covered.whole:
+            raise TooManySecrets(
+                f"Not run: the folder has more than {MOST_FILES} secret files that git does not track, or too many "
+                "folders to look for them, so they cannot be kept from a command. Remove those that are not needed, "
+                "or run it with secrets=true; the user is asked.",
+                "shell.too_many_secrets",
+                count=MOST_FILES,
+            )
         scratch = self._paths.scratch
-        for secret in secrets:
-            path = self._paths.folder / secret.path
-            cover = scratch.locked if secret.addable else scratch.empty
-            if self._hidden.isdisjoint((path, *path.parents)):
+        for path, addable, held in covered.secrets:
+            if not self._is_there(path) or not self._hidden.isdisjoint((path, *path.parents)):
+                continue
+            try:
+                if held:
+                    self._pin_above(path)
+                cover = scratch.empty_folder if path.is_dir() else scratch.locked if addable else scratch.empty
                 self._at[path] = ("--ro-bind", str(cover), str(path))
+            except FileNotFoundError:
+                continue
 
     def guard(self, paths: Sequence[Path]) -> None:
         """What nobody may change though it lies in a writable folder. A link cannot be guarded: `meddled` tells."""
@@ -161,6 +189,9 @@ class Mounts:
         # At last, since mounting in them makes folders there. What lies in memory takes it from everybody.
         in_memory = [path for path in places if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         return mounts + [word for path in in_memory for word in ("--remount-ro", str(path))]
+
+    def _is_there(self, path: Path) -> bool:
+        return not _lies_in(self._away, path) or _lies_in(self._seen, path)
 
     def _hide(self, path: Path, shown: Sequence[Path] = (), folder: bool = False) -> None:
         scratch = self._paths.scratch

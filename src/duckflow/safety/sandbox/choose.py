@@ -8,8 +8,8 @@ from pathlib import Path
 
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
-from duckflow.safety.sandbox.paths import SandboxPaths
-from duckflow.safety.sandbox.sandbox import Sandbox, Unconfined
+from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths
+from duckflow.safety.sandbox.sandbox import Contained, Sandbox, Unconfined
 from duckflow.safety.sandbox.scratch import sweep_scratch
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import machine
@@ -22,9 +22,18 @@ ATTEMPT = ("/bin/sh", "-c", "exit 0")
 NOT_INSTALLED = ""
 
 
-def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = (), home: Path | None = None) -> Sandbox:
-    """The best that works here. `private`: folders that no command may see, such as Duckflow's own."""
-    paths = SandboxPaths(folder.resolve(), (home or Path.home()).resolve(), settings, tuple(private))
+def choose(
+    settings: SandboxSettings,
+    folder: Path,
+    private: Sequence[Path] = (),
+    home: Path | None = None,
+    record: Path | None = None,
+) -> Sandbox:
+    """The best that works here. `private`: folders that no command may see, such as Duckflow's own. `record`: where it
+    is kept which secret files git tracked."""
+    home = (home or Path.home()).resolve()
+    folder = folder.resolve()
+    paths = SandboxPaths(folder, home, settings, tuple(private), record=record, git=GitPlaces.of(folder))
     sweep_scratch()
     if settings.kind == "none":
         return Unconfined(paths, say("sandbox.off"))
@@ -38,10 +47,16 @@ def choose(settings: SandboxSettings, folder: Path, private: Sequence[Path] = ()
     return _on_linux(paths, known)
 
 
+def contained_machine(folder: Path, settings: SandboxSettings) -> Sandbox:
+    """No sandbox, since the machine itself is one: commands have the network and may leave something running."""
+    settings = settings.model_copy(update={"kind": "none", "network": True})
+    return Contained(SandboxPaths(folder.resolve(), Path.home().resolve(), settings), say("sandbox.contained"))
+
+
 def failure(sandbox: Sandbox) -> str:
     """Why the sandbox does not work; nothing when it does."""
     try:
-        launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}))
+        launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}), secrets=True)
     except OSError as problem:
         return str(problem)
     try:

@@ -13,8 +13,10 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 
 from duckflow.programs.launch import Launch
+from duckflow.safety.files import read_plain
 from duckflow.safety.sandbox.repositories import hold
 
+LARGEST_LIST = 2 * 1024 * 1024 * 1024
 KEPT = b"kept by duckflow while commands run\n"
 MOST_PACKS = 80
 """With more packs all of their folder is read-only: each mount takes time."""
@@ -137,7 +139,7 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
         return None
     made = scratch / name
     try:
-        return made.read_bytes()
+        return read_plain(made, LARGEST_LIST, follow=False)
     finally:
         made.unlink(missing_ok=True)
 

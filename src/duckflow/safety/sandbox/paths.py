@@ -5,17 +5,46 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME
-from duckflow.safety.repository import find_repository
+from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.sandbox.scratch import Scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.secret_index import CoveredSecret, secret_index
+from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
 
 HOMES = ("/home", "/root", "/Users")
 SYSTEM_FOLDERS = frozenset(["bin", "sbin", "usr", "lib", "lib64", "etc", "opt", "nix", "dev", "proc", "sys", "run"])
 INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links to where their libraries lie."""
+GIT_PARTS = (
+    *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
+    *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
+    *("MERGE_MODE", "AUTO_MERGE", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_LOG"),
+    *("BISECT_START", "BISECT_TERMS", "COMMIT_EDITMSG", "rebase-merge", "rebase-apply", "sequencer"),
+)
+
+
+class GitPlaces(NamedTuple):
+    """The repository around the work folder as it was before any command ran: what a command makes of it later, such as
+    a `.git` that leads elsewhere or one moved away, shows it nothing more."""
+
+    top: Path | None = None
+    folders: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path) -> "GitPlaces":
+        repository = find_repository(folder)
+        return cls(around(folder), own_folders(repository) if repository else ())
+
+    def parts(self) -> list[Path]:
+        """Git's own files. A link among them leads to what is not git's."""
+        paths = [folder / name for folder in self.folders for name in GIT_PARTS]
+        paths += [path for folder in self.folders for path in folder.glob("sharedindex.*")]
+        return [path for path in paths if os.path.realpath(path) == str(path)]
+
+
+NO_GIT = GitPlaces()
 
 
 @dataclass(frozen=True)
@@ -31,6 +60,12 @@ class SandboxPaths:
     readable: tuple[Path, ...] = ()
     """What a command may read though it lies in a hidden place."""
     folder_writable: bool = True
+    record: Path | None = None
+    """Where it is kept which secret files git tracked."""
+    git: GitPlaces = NO_GIT
+    stand_ins: tuple[tuple[Path, Path], ...] = ()
+    """Folders of Duckflow's that a command sees in the place of others, and may write to: the one, and where it is
+    seen. Only namespaces can do that."""
 
     def writable(self) -> tuple[Path, ...]:
         """The work folder and what the settings add to it, as far as it is there."""
@@ -56,19 +91,23 @@ class SandboxPaths:
 
     def opened(self) -> tuple[Path, ...]:
         """What commands see all the same: tools in the home folder, where programs are found, the repository around
-        the work folder, and what the settings name. A repository that holds a whole home opens nothing of it."""
+        the work folder, and what the settings name. A repository that holds a whole home shows only git's files."""
         shown = [self._place(name) for name in (*self.settings.shown, *self.settings.writable)]
-        repository, homes = find_repository(self.folder), self.closed()
-        around = [repository.top, repository.folder, repository.common] if repository else []
-        around = [path for path in around if not any(home.is_relative_to(path) for home in homes)]
-        wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, around)]
+        writable = self.writable()
+        repository = [path for path in self.git.parts() if not any(path.is_relative_to(place) for place in writable)]
+        top = around(self.folder)
+        if top == self.git.top and not any(home.is_relative_to(top) for home in self.closed()):
+            repository.append(top)
+        wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, repository)]
         wanted += _program_places(os.environ.get("PATH", os.defpath))
         return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
 
-    def covered(self) -> tuple[CoveredSecret, ...]:
-        """The secret files of the work folder that no command gets to see unless the user says so."""
-        shown = {str(self._place(name)) for name in self.settings.shown}
-        return tuple(one for one in secret_index(self.folder).covered() if str(self.folder / one.path) not in shown)
+    def covered(self) -> CoveredSecrets:
+        """The secret files of the work folder, and of the repository around it, that no command gets to see unless the
+        user says so."""
+        shown = {self._place(name) for name in self.settings.shown}
+        found = secret_index(around(self.folder)).covered(self.record)
+        return found._replace(secrets=tuple(secret for secret in found.secrets if secret.path not in shown))
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name

@@ -58,3 +58,12 @@ class Unconfined(Sandbox):
             environment=self.environment(launch, str(self.paths.scratch.folder)),
             meddled=lambda: found.meddled(before, self.paths.folder),
         )
+
+
+class Contained(Sandbox):
+    """The machine is the sandbox: a command runs as it is, and the services that it starts outlive it."""
+
+    kind = "none"
+
+    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+        return replace(launch, leaves_rest=True)

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
 from duckflow.safety.commands.parse import named_targets
@@ -27,6 +27,22 @@ from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
+
+
+class FileVersions(NamedTuple):
+    """A file before some work and after it; nothing where there was or is none."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def old(self) -> str:
+        return (self.before or b"").decode("utf-8", "replace")
+
+    @property
+    def new(self) -> str:
+        return (self.after or b"").decode("utf-8", "replace")
 
 
 class UndoDesk:
@@ -56,6 +72,17 @@ class UndoDesk:
                 too_old = scope.turn <= self._ledger.forgotten(session)
                 raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=scope.turn)
             return self._preview(works, _in_all(_changes(works, scope)), UndoPlan())
+
+    def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
+        """The files that some work has changed, as far as their contents are kept. What was taken back is left out."""
+        with self.recorder.transaction():
+            works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
+            changes = _in_all([change for change in _changes(works, scope) if not change.undone])
+            kept = [one for one in changes if all(not fact or fact.blob for fact in (one.before, one.after))]
+            return [FileVersions(one.path, self._content(one.before), self._content(one.after)) for one in kept]
+
+    def _content(self, fact: Fact | None) -> bytes | None:
+        return self.recorder.contents.get(fact.blob) if fact else None
 
     def preview(self, session: str, back: bool, scope: UndoScope) -> UndoPreview:
         with self.recorder.transaction():
@@ -291,6 +318,10 @@ class Undo:
     async def diff(self, scope: UndoScope = LATEST) -> UndoPreview:
         """What some work did; where none is named, the latest that is not undone."""
         return await self._do(lambda desk: desk.diff(self._session, scope))
+
+    async def versions(self, scope: UndoScope) -> list[FileVersions]:
+        """The files that some work has changed, before it and after it."""
+        return await self._do(lambda desk: desk.versions(self._session, scope))
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
         """What `restore` would do."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Kind
+from duckflow.safety.ignored import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import Deed
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import Document, load
-from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.tool import A, Tool
 

@@ -3,10 +3,10 @@
 import asyncio
 
 from duckflow.safety.files import FolderEntry
+from duckflow.safety.ignored import glob_matcher, ignored_in
 from duckflow.safety.path_names import shown
 from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.ignored import glob_matcher, ignored_in
 from duckflow.tools.tool import Args, Done
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program
+from duckflow.safety.ignored import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secret_index import secret_index
 from duckflow.safety.secrets import secret_name
@@ -20,7 +21,6 @@ from duckflow.state.action import GREP
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.ignored import ALWAYS_IGNORED
 from duckflow.tools.files.search import Match, Search, TextMatch, find_matches
 from duckflow.tools.tool import Args, Done
 
@@ -171,4 +171,5 @@ def _left_out(secret: list[str]) -> list[str]:
 def _secret_files(root: Path, folder: str) -> list[str]:
     """The secret files beneath a folder of the work folder, relative to that."""
     above = "" if folder == "." else f"{folder}/"
-    return [path.removeprefix(above) for path in secret_index(root).files() if path.startswith(above)]
+    inner = [path.removeprefix(above) for path in secret_index(root).look().paths if path.startswith(above)]
+    return [path for path in inner if ALWAYS_IGNORED.isdisjoint(path.split("/"))]

@@ -4,10 +4,10 @@ import asyncio
 from itertools import islice
 
 from duckflow.safety.files import FolderEntry
+from duckflow.safety.ignored import ignored_in
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.file_tool import FileTool, told
-from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.tool import Args, Done
 
 

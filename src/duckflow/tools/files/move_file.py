@@ -3,11 +3,15 @@
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown
+from duckflow.safety.secret_index import secret_index
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, told
 from duckflow.tools.tool import Args, Done
+
+NAMED = 10
+"""Secret files in a moved folder that a preview names: under another name they may be secret no longer."""
 
 
 class MoveArgs(Args):
@@ -31,7 +35,10 @@ class MoveFile(FileTool[MoveArgs]):
         fingerprint = self._fingerprint(source)
         self.seen.previewed(source.path, fingerprint)
         old, new = shown(source.path), shown(target)
-        impacts = (FileImpact(path=old, change="move"), FileImpact(path=new, change="create"))
+        inside = secret_index(self.workspace.root).look().paths if source.kind == "folder" else ()
+        secrets = [path for path in inside if path.startswith(f"{source.path}/")]
+        moved = [FileImpact(path=shown(path), change="move") for path in (source.path, *secrets[:NAMED])]
+        impacts = (*moved, FileImpact(path=new, change="create"))
         return Preview(impacts=impacts, diff=f"rename from {old}\nrename to {new}", fingerprint=fingerprint)
 
     async def run(self, args: MoveArgs) -> Done:

@@ -44,12 +44,18 @@ class ReadFile(FileTool[ReadArgs]):
         lines = document.lines
         wanted = _wanted(args, len(lines), name)
         given, text, complete = self._cut(lines, wanted)
+        outline = ""
+        if given.stop < wanted.stop and (args.start_line, args.end_line) == (1, 0):
+            outline = await asyncio.to_thread(_outline, document, self.settings.outline_characters)
+        if outline:
+            given, text, complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
         known = range(given.start + 1, given.stop + 1) if complete else range(0)
         self.seen.saw(document.path, document.digest, known, len(lines))
         phrase = say("file.read", path=name, lines=len(given))
         if not lines:
             return Done(f"{name} (empty file)", phrase)
-        return Done(f"{_header(document, given, len(lines))}\n{text}{_rest(given, wanted, len(lines))}", phrase)
+        rest = _outlined(outline, given) if outline else _rest(given, wanted, len(lines))
+        return Done(f"{_header(document, given, len(lines))}\n{text}{rest}", phrase)
 
     def _excerpt(self, path: str, args: ReadArgs) -> Done:
         """Lines of a file too large to be read whole; it does not count as seen."""
@@ -102,6 +108,24 @@ def _wanted(args: ReadArgs, total: int, name: str) -> range:
 def _header(document: Document, given: range, total: int) -> str:
     form = document.form.describe()
     return f"{shown(document.path)} (lines {given.start + 1}-{given.stop} of {total}{', ' + form if form else ''})"
+
+
+def _outline(document: Document, room: int) -> str:
+    """What a long source file defines; nothing where its language is not known, or the extra is not installed."""
+    from duckflow.code.outline import file_outline
+    from duckflow.code.syntax import LARGEST, available, symbols_in
+
+    text = "\n".join(document.lines)
+    if len(text) > LARGEST or not available():
+        return ""
+    return file_outline(symbols_in(text, document.path), document.lines, room)
+
+
+def _outlined(outline: str, given: range) -> str:
+    return (
+        f"\n[cut here after line {given.stop}: the file is too long to be shown whole. Read the lines you need with "
+        f"start_line and end_line. It defines, with first and last lines:]\n{outline}"
+    )
 
 
 def _rest(given: range, wanted: range, total: int) -> str:

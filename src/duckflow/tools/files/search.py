@@ -14,9 +14,9 @@ from duckflow.errors import ToolError
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.safety.files import FolderEntry
+from duckflow.safety.ignored import glob_matcher, ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
-from duckflow.tools.files.ignored import glob_matcher, ignored_in
 
 LONGEST = 1024 * 1024
 OUTPUT_LINE = re.compile(rb"([^\0]*)\0([^\n]*\n)")

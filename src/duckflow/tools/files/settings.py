@@ -13,6 +13,9 @@ class FileSettings(BaseModel):
 
     read_bytes: int = 256 * KB
     read_lines: int = 2000
+    outlined_lines: int = 200
+    """Of a source file that is too long to be shown whole: so many lines follow its outline."""
+    outline_characters: int = 12_000
     max_file_bytes: int = 16 * MB
     """Larger files are never read whole into memory: they are refused."""
     list_entries: int = 400

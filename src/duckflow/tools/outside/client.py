@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from duckflow import __version__
-from duckflow.llm.json_fields import as_table, tables
 from duckflow.programs.launch import Launch
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Peer, RpcError
+from duckflow.state.json_fields import as_table, tables
 from duckflow.tools.outside.http import LOGIN_NEEDED, Headers, HttpTransport
 from duckflow.tools.outside.stdio import StdioTransport
 

@@ -6,8 +6,8 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from duckflow.events.ports import Ask
-from duckflow.llm.json_fields import as_table, tables
 from duckflow.safety.path_names import shown, shown_line
+from duckflow.state.json_fields import as_table, tables
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import NOBODY, Choice, Question
 

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import httpx
 
-from duckflow.llm.json_fields import as_table
 from duckflow.rpc import GONE, INTERNAL, Message, RpcError
+from duckflow.state.json_fields import as_table
 
 log = logging.getLogger(__name__)
 LONGEST_EVENT = 16 * 1024 * 1024
@@ -19,8 +19,14 @@ CONNECT_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 LONGEST_RETRY = 60.0
 RECONNECTS = 5
+PROBE_SECONDS = 3.0
+OLDER = (
+    "this is an address of the older transport (HTTP with SSE), which is not spoken here: give its address for "
+    "streamable HTTP, often /mcp in place of /sse"
+)
 SHOWN_BODY = 300
 REDIRECTED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 300, 401, 403, 404
+NO_POST = (400, 404, 405, 415)
 LOGIN_NEEDED = -32098
 """An error code of ours: the server wants to know who we are."""
 SCOPE = re.compile(r'scope="([^"]*)"')
@@ -176,10 +182,24 @@ class HttpTransport:
             self._session = ""
             self._ended("its session is over")
         body = await _limited(response)
+        if status in NO_POST and not self.version and await self._is_older():
+            raise RpcError(INTERNAL, OLDER)
         if given := as_table(as_table(_loaded(body)).get("error")):
             code = given.get("code")
             raise RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message")), given.get("data"))
         raise RpcError(INTERNAL, f"HTTP {status} {' '.join(body.decode('utf-8', 'replace').split())[:SHOWN_BODY]}")
+
+    async def _is_older(self) -> bool:
+        """Whether it streams the address to post to, as servers did before 2025."""
+        headers = {"accept": "text/event-stream", **await self._headers(False)}
+        with contextlib.suppress(httpx.HTTPError, TimeoutError):
+            async with (
+                asyncio.timeout(PROBE_SECONDS),
+                self._client.stream("GET", self._url, headers=headers) as response,
+            ):
+                async for line in response.aiter_lines():
+                    return line.partition(":")[2].strip() == "endpoint"
+        return False
 
     async def _read_stream(self, response: httpx.Response, message: Message) -> None:
         """A stream may break off before the answer has come: then it is gone on with where it stopped."""

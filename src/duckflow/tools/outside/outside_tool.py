@@ -11,10 +11,10 @@ from pydantic import ConfigDict
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.errors import ToolError
-from duckflow.llm.json_fields import as_table, text_of
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
+from duckflow.state.json_fields import as_table, text_of
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview

@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from duckflow.llm.endpoints import KNOWN as ENDPOINTS
-from duckflow.llm.json_fields import as_table
 from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.safety.brought.launch import FOLDER_NAMES
+from duckflow.safety.files import read_plain
+from duckflow.state.json_fields import as_table
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import VARIABLE
 
@@ -26,7 +27,10 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
         text = _read(folder)
     except OSError:
         return {}
-    given: Any = json.loads(text)
+    try:
+        given: Any = json.loads(text)
+    except RecursionError as problem:
+        raise ValueError(str(problem)) from None
     found: dict[str, ServerSettings] = {}
     for name, entry in as_table(as_table(given).get("mcpServers")).items():
         kept = {key: value for key, value in as_table(entry).items() if key in KNOWN}
@@ -46,8 +50,7 @@ def brought_server(name: str, entry: ServerSettings) -> BroughtProgram:
 
 def variables_of(entry: ServerSettings) -> list[str]:
     """The user's variables that an entry asks for."""
-    texts = [entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values()]
-    return list(dict.fromkeys(found[1] for text in texts for found in VARIABLE.finditer(text)))
+    return list(dict.fromkeys(found[1] for text in entry.texts for found in VARIABLE.finditer(text)))
 
 
 def variables_for(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -58,5 +61,4 @@ def variables_for(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(folder: Path) -> str:
-    with (folder / FILE).open(encoding="utf-8-sig", errors="surrogateescape") as file:
-        return file.read(LONGEST)
+    return read_plain(folder / FILE, LONGEST).decode("utf-8-sig", "surrogateescape")

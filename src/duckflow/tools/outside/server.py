@@ -17,7 +17,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table
 from duckflow.tools.outside.http import LOGIN_NEEDED
 from duckflow.tools.outside.settings import ServerSettings
-from duckflow.tools.outside.stdio import child_environment, filled_in
+from duckflow.tools.outside.stdio import child_environment, filled_in, unset_in
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,8 @@ class OutsideServer:
         self._over = asyncio.Event()
         self._up = asyncio.Event()
         self._wants_login = False
+        self._unset: list[str] = []
+        """Variables of the user's that its entry wants and that have no value."""
         self._changed: set[str] = set()
         self._reading: asyncio.Task[None] | None = None
         self._living: asyncio.Task[None] | None = None
@@ -139,7 +141,7 @@ class OutsideServer:
                 self.state = "login"
                 self._notice(say("mcp.login_needed", name=self.name))
                 return
-            if failures >= TRIES:
+            if failures >= TRIES or self._unset:
                 self.state = "failed"
                 self._notice(say("mcp.failed", name=self.name, reason=self.why))
                 return
@@ -182,6 +184,11 @@ class OutsideServer:
 
     async def _open(self, client: Client) -> None:
         settings, variables = self.settings, self._variables
+        # A variable that is kept from the server stands for nothing, and the user was told so.
+        self._unset = unset_in(settings.texts, os.environ)
+        if self._unset:
+            names = ", ".join(f"${{{name}}}" for name in self._unset)
+            raise ValueError(f"{names}: not set here; ${{NAME:-}} in its entry would stand for nothing")
         if settings.url:
             client.over_http(filled_in(settings.url, variables), self._headers)
             return

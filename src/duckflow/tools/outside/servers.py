@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from duckflow.events.ports import Ask
-from duckflow.llm.json_fields import tables, text_of
 from duckflow.rpc import RpcError
+from duckflow.state.json_fields import tables, text_of
 from duckflow.state.phrase import Phrase
 from duckflow.tools.outside.content import Content, KeptOutputs, TakePicture, join, read_block, read_resource
 from duckflow.tools.outside.elicitation import elicit

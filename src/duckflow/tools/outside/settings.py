@@ -11,7 +11,8 @@ class ServerSettings(BaseModel):
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
-    """It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these; `${NAME}` stands for a variable of yours."""
+    """It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these; `${NAME}` stands for a variable of yours, which must be
+    set, `${NAME:-text}` for the text where it is not."""
     cwd: str = ""
     """Where it is started: your home; `.` is the work folder."""
     url: str = ""
@@ -24,6 +25,11 @@ class ServerSettings(BaseModel):
     enabled: bool = True
     start_seconds: float = Field(default=30.0, gt=0)
     call_seconds: float = Field(default=300.0, gt=0)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything in which `${NAME}` may stand."""
+        return (self.command, *self.args, *self.env.values(), self.cwd, self.url, *self.headers.values())
 
 
 def describe_entry(entry: ServerSettings) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from duckflow.programs.launch import AT_ONCE, Launch
 from duckflow.programs.tree import ProcessTree
@@ -21,6 +21,12 @@ PATIENCE_SECONDS = 3.0
 def filled_in(text: str, variables: Mapping[str, str]) -> str:
     """`${NAME}` and `${NAME:-otherwise}` stand for variables of the user's."""
     return VARIABLE.sub(lambda found: variables.get(found[1]) or found[2] or "", text)
+
+
+def unset_in(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
+    """The variables that these texts want, that have no value, and that nothing stands in for."""
+    wanted = (found for text in texts for found in VARIABLE.finditer(text))
+    return list(dict.fromkeys(found[1] for found in wanted if not variables.get(found[1]) and found[2] is None))
 
 
 def child_environment(given: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:

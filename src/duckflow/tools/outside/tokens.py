@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from duckflow.llm.json_fields import as_table
 from duckflow.llm.keys import read_keyring, write_keyring
+from duckflow.state.json_fields import as_table
 from duckflow.store.paths import private_folder
 
 Table = dict[str, Any]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duckflow.tools.plan.step_files import FilePiece
 
 T = TypeVar("T")
-MAKES_FOLDER = re.compile(r"\bmkdir\s+(?!-)")
+MAKES_FOLDER = r"\bmkdir\s+(?!-)"
 SENT_BACK = 2
 CONVERSATION = 1500
 RECENT = 6
@@ -244,7 +244,7 @@ class Drafter:
                     operation, args = look, {}
             if isinstance(command := args.get("command"), str):
                 # A list may be run again: a folder that is there already is no failure.
-                args["command"] = MAKES_FOLDER.sub("mkdir -p ", command)
+                args["command"] = re.sub(MAKES_FOLDER, "mkdir -p ", command)
             tasks.append(Task.of(operation, args, one.reasoning))
         if problems := task_problems(tasks, operations, self.folder.exists):
             raise ReplyUnusable("; ".join(problems))

@@ -3,9 +3,9 @@
 import json
 
 from duckflow.errors import ToolError
+from duckflow.safety.ignored import ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
-from duckflow.tools.files.ignored import ignored_in
 from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 200_000
@@ -88,7 +88,7 @@ def listing(folder: Folder) -> str:
 def _npm_test(package: str) -> bool:
     try:
         script = json.loads(package)["scripts"]["test"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False
     return isinstance(script, str) and "no test specified" not in script
 

@@ -51,7 +51,7 @@ def refuted(step: Step, found: Evidence | None, changed: Sequence[str], folder: 
     if found and not found.ok and f"{found.text.rpartition(': exit code')[0]}: exit code" in step.evidence:
         return found.text
     for one in named_in(step.success):
-        if one.kind == "command" and found and speaks(found, one) is False:
+        if one.kind == "command" and found and speaks(found, one) is False and (found.check or _just(found, one)):
             return found.text
         touched = any(path == one.name or path.endswith(f"/{one.name}") for path in changed)
         if one.kind != "command" and touched and not show(one, (), folder, changed):
@@ -156,6 +156,11 @@ def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> 
     if step.tasks:
         return one.command in [str(task.args.get("command", "")).strip() for task in step.tasks]
     return bool({*files, *names, *modules} & set(call))
+
+
+def _just(one: Evidence, wanted: NamedThing) -> bool:
+    """Says whether just this was run. With other arguments, or somewhere else, a failure may be of those."""
+    return [called(words) for _, words in parts_of(one.command)] == [called(w) for _, w in parts_of(wanted.name)]
 
 
 def _is_called(named: str, words: Sequence[str]) -> bool:

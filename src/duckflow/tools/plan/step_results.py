@@ -15,6 +15,8 @@ from duckflow.tools.plan.ports import Folder
 from duckflow.tools.plan.step_context import FILE_NAME, files_of
 
 LONGEST_RESULT = 6000
+CUT = 300
+"""A search cuts lines that are longer."""
 NUMBERED = re.compile(r"(\d+)[:-](.*)")
 
 
@@ -64,13 +66,20 @@ def _is_about(names: set[str], text: str) -> bool:
 
 
 def _still_there(text: str, folder: Folder) -> Iterator[str]:
-    """Gives the lines that a search brought, below the names of their files, without those that are no longer so."""
-    heading, lines = "", list[str]()
+    """Gives the lines that a search brought, below the names of their files, without those that are no longer so. A
+    name stands at the beginning and after each empty line; of a file that is gone nothing is left."""
+    heading, lines, named = "", list[str](), True
     for line in text.split("\n"):
-        numbered = NUMBERED.fullmatch(line)
-        if numbered and 0 < int(numbered[1]) <= len(lines):
-            if numbered[2] and shown_line(lines[int(numbered[1]) - 1]).startswith(numbered[2]):
-                yield from filter(None, (heading, line))
-                heading = ""
-        elif folder.exists(line):
+        numbered = None if named else NUMBERED.fullmatch(line)
+        if named:
             heading, lines = line, folder.text(line).replace("\r\n", "\n").split("\n")
+        elif numbered and 0 < int(numbered[1]) <= len(lines) and _same(numbered[2], lines[int(numbered[1]) - 1]):
+            yield from filter(None, (heading, line))
+            heading = ""
+        named = not line
+
+
+def _same(quoted: str, line: str) -> bool:
+    """Whether a quoted line is the file's own: the whole of it, or the beginning where a search had cut it."""
+    now = shown_line(line)
+    return quoted == now or (len(quoted) >= CUT and now.startswith(quoted))

@@ -21,7 +21,7 @@ ONLY_SHOWS = ("tail", "tee", "cat")
 """Programs that take all of the output and leave the exit code as it is. `head` ends the program before it."""
 AFTERWARDS = ("ls", "cat", "pwd", "echo", "wc")
 """Programs that may follow a success: they change nothing by themselves."""
-WRITES = re.compile(r"(?<!2)>(?!&)")
+WRITES = r"(?<!2)>(?!&)"
 CHANGES_THE_SHELL = frozenset(
     (
         *("trap", "alias", "unalias", "eval", "source", ".", "exec", "function", "unset", "shopt", "enable", "hash"),
@@ -30,15 +30,15 @@ CHANGES_THE_SHELL = frozenset(
     )
 )
 """Words after which a name may mean another program, or the exit code another thing."""
-STRICT = re.compile(r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?")
-HARMLESS_NAME = re.compile(rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL")
+STRICT = r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?"
+HARMLESS_NAME = rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL"
 """Variables that leave it to the program what it does."""
-NOT_PLAIN = re.compile(r"[`{}]|\$\(|<\(|<<|[()]")
-AFTER_CALL = re.compile(r"[#<>|;&\n\\]")
-TARGETS = re.compile(r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)")
-KEEPS_OUTPUT = re.compile(r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?")
+NOT_PLAIN = r"[`{}]|\$\(|<\(|<<|[()]"
+AFTER_CALL = r"[#<>|;&\n\\]"
+TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
+KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
 """A file for the output. To write it over anything else changes what the checks look at after they have looked."""
-SETS_NAME = re.compile(r"(\w+)=")
+SETS_NAME = r"(\w+)="
 
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
@@ -75,17 +75,17 @@ def deciding_call(command: str) -> list[str]:
 
     Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
     only what shows its output, or looks at something."""
-    if NOT_PLAIN.search(command) or not all(KEEPS_OUTPUT.fullmatch(path) for path in written_to(command)):
+    if re.search(NOT_PLAIN, command) or not all(re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(command)):
         return []
     parts = parts_of(command)
     while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
         parts.pop()
-    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not WRITES.search(command):
+    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not re.search(WRITES, command):
         parts.pop()
     if not parts:
         return []
     *earlier, (sign, words) = parts
-    strict = bool(earlier) and earlier[0][1][0] == "set" and bool(STRICT.fullmatch(" ".join(earlier[0][1][1:])))
+    strict = bool(earlier) and earlier[0][1][0] == "set" and bool(re.fullmatch(STRICT, " ".join(earlier[0][1][1:])))
     signs = [sign, *(before for before, _ in earlier)]
     if not all(one in ("", "&&") or (strict and one == ";") for one in signs):
         return []
@@ -103,8 +103,8 @@ def runs_alone(command: str) -> bool:
 
 def written_to(command: str) -> list[str]:
     """Gives the files that the output of a command goes to."""
-    redirected = [path for path, _ in TARGETS.findall(command) if path]
-    copied = [word for _, words in TARGETS.findall(command) for word in words.split() if not word.startswith("-")]
+    redirected = [path for path, _ in re.findall(TARGETS, command) if path]
+    copied = [word for _, words in re.findall(TARGETS, command) for word in words.split() if not word.startswith("-")]
     return [path.strip("'\"") for path in (*redirected, *copied)]
 
 
@@ -116,7 +116,7 @@ def folder_of(command: str) -> str:
 
 def ends_with_call(command: str) -> bool:
     """Says whether options that are put after the command reach the call that decides."""
-    return not AFTER_CALL.search(command.strip().rpartition("&&")[2])
+    return not re.search(AFTER_CALL, command.strip().rpartition("&&")[2])
 
 
 def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
@@ -125,12 +125,12 @@ def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
         return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
     if first == "export":
         return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
-    return first not in CHANGES_THE_SHELL and not SETS_NAME.match(first)
+    return first not in CHANGES_THE_SHELL and not re.match(SETS_NAME, first)
 
 
 def _sets_only_harmless(words: Sequence[str]) -> bool:
-    names = [match[1] for word in words[:-1] if (match := SETS_NAME.match(word))]
-    return all(map(HARMLESS_NAME.fullmatch, names))
+    names = [match[1] for word in words[:-1] if (match := re.match(SETS_NAME, word))]
+    return all(re.fullmatch(HARMLESS_NAME, name) for name in names)
 
 
 def tries_out(command: str) -> bool:

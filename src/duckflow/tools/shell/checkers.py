@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from duckflow.safety.files import read_plain
 from duckflow.state.checks import NOT_STARTED, CheckKind, CheckReport
 from duckflow.tools.shell.calls import deciding_call, ends_with_call, folder_of, runs_alone
 
 NAMES_KEPT = 20
 LONGEST_REPORT = 20_000_000
+MOST_MARKS = 500_000
+"""Elements and values of a report: while they are read nothing else goes on."""
+LONGEST_SETTINGS = 2_000_000
 RUNS_NOTHING = re.compile(
     r"--version|-V|--help|-h|--collect-only|--co|--list\S*|--no-run|--dry-run|--just-print|--exit-zero|--passWithNoTests"
     r"|--fixtures\S*|--markers|--setup-plan|--setup-only|--cache-\S+|--showConfig|--init|--if-present|--keep-going"
@@ -123,13 +127,14 @@ class ReportFile:
         return re.sub(rf"(?m)^.*{self._name}.*\n?".encode(), b"", output)
 
     def read(self) -> "RunResults | None":
+        """Nothing where there is no report, or none that makes sense: any command can put something in its place."""
         try:
-            if self._path.is_symlink() or self._path.stat().st_size > LONGEST_REPORT:
-                return None
-            text = self._path.read_text("utf-8", "replace")
+            text = read_plain(self._path, LONGEST_REPORT, follow=False).decode("utf-8", "replace")
             self._path.unlink()
+            if sum(map(text.count, "<[{")) > MOST_MARKS:
+                return None
             return _from_json(text) if text.startswith("{") else _from_junit(text)
-        except (OSError, ElementTree.ParseError, ValueError, KeyError, TypeError):
+        except (OSError, ElementTree.ParseError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
 
 
@@ -160,7 +165,7 @@ def _from_json(text: str) -> RunResults:
 def text_in(folder: Path, name: str) -> str:
     """Reads a file of the folder; nothing where it cannot be read."""
     try:
-        return (folder / name).read_text("utf-8", "replace")
+        return read_plain(folder / name, LONGEST_SETTINGS, cut=True).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -29,9 +29,8 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
-from duckflow.tools.shell.causes import hint, telling_part
+from duckflow.tools.shell.causes import hint, other_ways, telling_part
 from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, report_for, text_in
-from duckflow.tools.shell.missing import other_ways
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
@@ -217,7 +216,7 @@ class ShellRun(Tool[ShellArgs]):
             # A command that is free means the programs of the system, not what the folder has under their names.
             outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, "PATH": outside}
-        confined = self._sandbox.confine(launch, args.network, writes, secrets=self._sees_secrets(args))
+        confined = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
         if report:
             confined.environment = report.environment(confined.environment)
             take = partial(_take_without, output, report)
@@ -291,7 +290,7 @@ class ShellRun(Tool[ShellArgs]):
         parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
-            parts.append(await asyncio.to_thread(self._kept_from, running.args))
+            parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
         if code:
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
@@ -299,17 +298,8 @@ class ShellRun(Tool[ShellArgs]):
         parts += [job.report() for job in self._background.ended()]
         parts.append(self._background.better_way(running.args.command, output))
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
-        check = judged(running.check, code, output, running.report) if running.check else None
+        check = running.check and await asyncio.to_thread(judged, running.check, code, output, running.report)
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
-
-    def _kept_from(self, args: ShellArgs) -> str:
-        """The secret files that the command did not get to see, for the case that it failed for want of them."""
-        if self._sandbox.kind != "bubblewrap" or self._sees_secrets(args):
-            return ""
-        names = [secret.path for secret in self._sandbox.paths.covered()]
-        kept = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
-        asking = "If it failed for want of them, run it again with secrets=true; the user is asked."
-        return f"Commands see these secret files as empty or locked: {kept}. {asking}" if kept else ""
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
@@ -335,6 +325,26 @@ class ShellRun(Tool[ShellArgs]):
             "shell.too_many",
             count=self._settings.background_jobs,
         )
+
+
+async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
+    """In a thread: it looks through the folder, which may be large, or made to be slow to look through."""
+    making = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        making.add_done_callback(lambda made: made.exception() or made.result().close())
+        raise
+
+
+def _kept_from(sandbox: Sandbox) -> str:
+    """The secret files that the command did not get to see, for the case that it failed for want of them."""
+    if sandbox.kind != "bubblewrap":
+        return ""
+    names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
+    kept = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
+    asking = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
+    return f"Commands see these secret files as empty or locked: {kept}. {asking}the user is asked." if kept else ""
 
 
 def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, network: bool) -> Launch:

@@ -66,7 +66,7 @@ def _plain_package(text: str, words: list[str]) -> bool:
     try:
         package: dict[str, Any] = json.loads(text)
         scripts: dict[str, str] = {name: package.get("scripts", {})[name] for name in _scripts(package, words)}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
     return JAVASCRIPT_KEYS.isdisjoint(package) and all(recognised(script) for script in scripts.values())
 
@@ -86,7 +86,7 @@ def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
         return True
     try:
         settings = _ini_settings(text_of(path)) if name in INI else _toml_settings(text_of(path))
-    except ValueError:
+    except (ValueError, AttributeError, RecursionError):
         return False
     return all(_is_harmless(key, value) for key, value in settings.items())
 
@@ -129,7 +129,7 @@ def _only_fixtures(text: str) -> bool:
     """Says whether a conftest.py has nothing but imports, plain values, functions and fixtures that tests ask for."""
     try:
         lines = ast.parse(text).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return all(map(_is_plain, lines))
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from duckflow.errors import ToolError
+from duckflow.http import PORTS, proxy_for
 
 if TYPE_CHECKING:
     import ssl
 
-PORTS = {"http": 80, "https": 443}
+INNER_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home", ".corp", ".arpa")
+"""Ends of names that are not on the public internet."""
 LONGEST = 4000
 URL_SIGNS = "%/:?#[]@!$&'()*+,;=~-._"
 
@@ -125,13 +127,19 @@ class Network(NamedTuple):
     """Where a connection to a checked address really goes."""
     trust: "ssl.SSLContext | None" = None
     """Whose certificates count; not said: those of the usual authorities."""
+    by_name: bool = False
+    """A proxy is given names and looks them up itself."""
 
 
-async def pinned(address: WebAddress, network: Network) -> str:
-    """The one address to connect to. A name that leads anywhere private is refused, whatever else it leads to."""
+async def pinned(address: WebAddress, network: Network) -> tuple[str, int] | None:
+    """The one place to connect to; nothing where a proxy is given the name. A name that leads anywhere private is
+    refused, whatever else it leads to."""
     found = list(dict.fromkeys(await network.resolve(address.host, address.port)))
+    proxied = network.by_name and proxy_for(urlsplit(address.url)) is not None
+    if not found and proxied and "." in address.host and not address.host.endswith(INNER_NAMES):
+        return None
     if not found:
-        told = f"{address.host} was not found. Check the name; there may be no network."
+        told = f"{address.host} was not found. Check the name; there may be no network, or only a proxy knows names."
         raise ToolError(told, "web.not_found", host=address.host)
     if strange := next((one for one in found if not is_public(one)), None):
         told = (
@@ -139,4 +147,4 @@ async def pinned(address: WebAddress, network: Network) -> str:
             "Do not try to get around it; the user can open it themselves."
         )
         raise ToolError(told, "web.private", host=address.host, address=strange)
-    return found[0]
+    return None if proxied else network.dial(found[0], address.port)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -14,6 +15,9 @@ from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
 from duckflow.tools.web.settings import FETCH, WebSettings
 from duckflow.tools.web.web_tool import MATERIAL, WebTool, cut_pages, read_text
+
+if TYPE_CHECKING:
+    from duckflow.tools.web.download import Downloaded
 
 KEPT = 8
 HTML = ("text/html", "application/xhtml+xml")
@@ -70,9 +74,12 @@ class FetchPage(WebTool[FetchArgs]):
         return args.page > 1 and self.address(args).url in self._kept
 
     async def _fetch(self, address: WebAddress) -> tuple[str, list[str]]:
-        from duckflow.tools.web.download import download
+        from duckflow.tools.web.download import PDF, download
 
-        found = await download(address, self._settings, self._network or Network())
+        network = self._network or Network(by_name=self._settings.proxy_looks_up)
+        found = await download(address, self._settings, network)
+        if found.kind == PDF:
+            return await self._read_pdf(found)
         html = found.kind in HTML or (not found.kind and found.body[:512].lstrip()[:1] == b"<")
         text = read_text(found.body, found.charset, html)
         if text is None:
@@ -82,6 +89,15 @@ class FetchPage(WebTool[FetchArgs]):
             from duckflow.tools.web.markdown import to_markdown
 
             title, text = await asyncio.to_thread(to_markdown, text, found.address.url)
+        return self._told(found.address, title, text)
+
+    async def _read_pdf(self, found: "Downloaded") -> tuple[str, list[str]]:
+        from duckflow.tools.web.pdf import read_pdf
+
+        title, _, text = (await read_pdf(found.body, self._settings.seconds)).partition("\n")
+        return self._told(found.address, title, text)
+
+    def _told(self, address: WebAddress, title: str, text: str) -> tuple[str, list[str]]:
         text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
-        head = found.address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
+        head = address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
         return head, cut_pages(text.strip() or "(no text)", self._settings.page_characters)

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote_plus
 
 from pydantic import Field
 
 from duckflow.errors import ToolError
+from duckflow.state.json_fields import as_table, tables
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
@@ -56,13 +57,13 @@ class SearchWeb(WebTool[SearchArgs]):
         return say("web.searching", query=args.query)
 
     async def run(self, args: SearchArgs) -> Done:
-        import httpx
+        from duckflow.http import HttpError
 
         try:
             async with asyncio.timeout(self._settings.seconds):
                 answer = await self._ask(args)
                 found = _results(json.loads(answer))[: self._settings.results]
-        except (httpx.HTTPError, TimeoutError, ValueError) as problem:
+        except (HttpError, TimeoutError, ValueError) as problem:
             why = str(problem)[:200] or type(problem).__name__
             told = f"The search could not be made: {why}"
             raise ToolError(told, "web.failed", host=self.address(args).site, reason=why) from None
@@ -74,7 +75,11 @@ class SearchWeb(WebTool[SearchArgs]):
     async def _ask(self, args: SearchArgs) -> bytes:
         from duckflow.tools.web.download import asked, read_body
 
-        engine, address, network = self._set_up(), self.address(args), self._network or Network()
+        engine, address, network = (
+            self._set_up(),
+            self.address(args),
+            self._network or Network(by_name=self._settings.proxy_looks_up),
+        )
         headers, body = {"accept": "application/json"}, None
         match engine.kind:
             case "brave":
@@ -86,8 +91,8 @@ class SearchWeb(WebTool[SearchArgs]):
                 pass
         async with asked(address, network, headers, body, own=engine.kind == "searxng") as answer:
             if not answer.is_success:
-                told = f"{address.host} answered with HTTP {answer.status_code}. Is its key right, and not used up?"
-                raise ToolError(told, "web.status", host=address.host, status=answer.status_code)
+                told = f"{address.host} answered with HTTP {answer.status}. Is its key right, and not used up?"
+                raise ToolError(told, "web.status", host=address.host, status=answer.status)
             return await read_body(answer, self._settings.max_bytes)
 
     def _set_up(self) -> SearchEngine:
@@ -98,18 +103,13 @@ class SearchWeb(WebTool[SearchArgs]):
 
 def _results(answer: Any) -> list[tuple[str, str, str]]:
     """Title, address and text of each; the three engines differ only in where they stand."""
-    table = _table(answer)
-    given: Any = table.get("results") or _table(table.get("web")).get("results") or []
-    rows = [_table(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
+    table = as_table(answer)
+    rows = tables(table.get("results") or as_table(table.get("web")).get("results"))
     return [
         (_line(row.get("title")), _line(row.get("url")), _line(row.get("content") or row.get("description")))
         for row in rows
         if row.get("url")
     ]
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _line(value: Any) -> str:

@@ -31,6 +31,9 @@ class WebSettings(BaseModel):
     """For all of a page, redirects included."""
     max_bytes: int = Field(default=5 * MB, gt=0)
     """Unpacked. What is larger is not fetched."""
+    proxy_looks_up: bool = False
+    """A proxy of the environment is told names, not the numbers they were found to have here: for networks in which
+    nobody else knows names. Then it is the proxy that keeps private places private."""
     page_characters: int = Field(default=20_000, ge=1000)
     """So much of a text is shown at once; the rest is kept for the next call."""
     search: Literal["auto", "brave", "tavily", "searxng", "off"] = "auto"

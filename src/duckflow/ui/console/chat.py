@@ -13,7 +13,7 @@ from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.state.mode import Mode
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import say
 from duckflow.ui.console.asking import Asking
 from duckflow.ui.console.attention import Attention
@@ -29,9 +29,11 @@ from duckflow.view.items import (
     CommandItem,
     Item,
     NoticeItem,
+    NowItem,
     OutputItem,
     QuestionItem,
     TextItem,
+    TurnItem,
 )
 from duckflow.view.view import View
 
@@ -54,6 +56,8 @@ class Chat:
         self.screen = Screen(self._printer, words)
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[str, Wait] = {}
+        self._echoed = ""
+        """The line that was shown last as the user typed it, as long as nothing stands below it."""
         self._asking = Asking(conversation, self.screen, line, words)
         self._attention = Attention(settings, words, line.signal)
         self._running: set[asyncio.Task[Any]] = set()
@@ -96,10 +100,14 @@ class Chat:
             case NoticeItem(about="typed"):
                 self._asking.hear_line(item.subject)
                 self.screen.user(item.subject)
+                self._echoed = item.subject
             case NoticeItem(about="left"):
                 self._leave(item.subject)
             case TextItem(by="user"):
-                self.screen.user(item.text)
+                # What was said in place of an answer stands there already.
+                if item.text != self._echoed:
+                    self.screen.user(item.text)
+                self._echoed = ""
                 if item.meanwhile:
                     self.screen.note(self._words("chat.meanwhile"))
             case QuestionItem():
@@ -115,6 +123,7 @@ class Chat:
             case ChosenItem(language=language) if language:
                 self._words.language = language
             case _:
+                self._echoed = self._echoed if isinstance(item, NowItem | TurnItem) else ""
                 self.screen.draw(item)
 
     def take(self, text: str, begun: float) -> None:
@@ -147,8 +156,9 @@ class Chat:
         return self._conversation.interrupt()
 
     def change_mode(self) -> None:
-        choices, modes = self._conversation.choices, list(Mode)
-        choices.change_mode(modes[(modes.index(Mode(choices.mode)) + 1) % len(modes)])
+        choices = self._conversation.choices
+        place = OFFERED.index(choices.mode) + 1 if choices.mode in OFFERED else 0
+        choices.change_mode(OFFERED[place % len(OFFERED)])
 
     def pause_or_resume(self) -> None:
         self._conversation.work.control("pause" if self._conversation.state.at_work else "resume")

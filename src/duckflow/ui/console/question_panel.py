@@ -88,7 +88,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     numbered = question.kind != "text"
     choices = [
         f"{number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
-        for number, choice in enumerate(question.choices, 1)
+        for number, choice in question.numbered.items()
     ]
     for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
         panel.text(folded(choice, words), style="bold", hanging=3)

@@ -28,7 +28,7 @@ from duckflow.view.items import (
     TextItem,
     TurnItem,
 )
-from duckflow.view.wording import PASSING, notice_line
+from duckflow.view.wording import LOUD, PASSING, notice_line
 
 LONGEST_LINE = 400
 
@@ -153,7 +153,8 @@ class Screen:
                 (self.say if ended_well(outcome) else self.warn)(self._words.phrase(why))
             case NoticeItem():
                 if item.about in TOLD and (line := notice_line(item, self._words)):
-                    self.note(line)
+                    loud = item.what is not None and item.what.key in LOUD
+                    (self.alarm if loud else self.note)(line)
             case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(plan, self._words), self._printer)
             case ReportItem():
@@ -207,6 +208,9 @@ class Screen:
         self._printer.text("\n".join(lines[:ECHOED_LINES]), "bold", "› ", "  ")
         if len(lines) > ECHOED_LINES:
             self._printer.text(self._words("gate.more", lines=len(lines) - ECHOED_LINES), "dim", "  ")
+
+    def alarm(self, text: str) -> None:
+        self._printer.text(text, "bold red", "⚠ ", "  ")
 
     def warn(self, text: str) -> None:
         self._printer.text(text, "yellow")

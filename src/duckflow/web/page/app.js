@@ -19,6 +19,8 @@ function place() {
 
 function App({ me }) {
 	const [where, setWhere] = useState(place());
+	// Beside a terminal the page is for that chat.
+	if (me.alone && where.view !== "s") location.replace(`#/s/${encodeURIComponent(me.alone)}`);
 	const [told, setTold] = useState(null);
 	const [locked, setLocked] = useState(false);
 	const timer = useRef(0);
@@ -38,7 +40,7 @@ function App({ me }) {
 	const go = (hash) => {
 		location.hash = hash;
 	};
-	const common = { go, tell, lock: () => setLocked(true) };
+	const common = { go, tell, lock: () => setLocked(true), alone: Boolean(me.alone) };
 	const skip = (event) => {
 		event.preventDefault();
 		document.getElementById("main")?.focus();

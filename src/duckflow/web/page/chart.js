@@ -83,11 +83,10 @@ function Sign({ kind, x, y }) {
 	return html`<path d=${`M${cx - 4.5} ${cy - 4}h9l-4.5 8z`} />`;
 }
 
-/** The three as a small line. */
+const LOW = 0.35;
+
+/** The three vitals, each with its name. */
 export function Vitals({ vitals }) {
 	if (!vitals) return null;
-	const told = LINES.map((name) => `${t(`vital.${name}`)} ${percent(vitals[name])}`).join(", ");
-	return html`<svg class="vitals" viewBox="0 0 62 14" role="img" aria-label=${told}><title>${told}</title>
-		${LINES.map((name, place) => html`<rect class="back" x=${place * 21} y="4.500" width="19" height="5" rx="2.5" /><rect class=${`v-${name}${vitals[name] < 0.35 ? " low" : ""}`} x=${place * 21} y="4.500" width=${Math.max(2, 19 * vitals[name])} height="5" rx="2.5" />`)}
-	</svg>`;
+	return html`<span class="vitals">${LINES.map((name) => html`<span class=${vitals[name] < LOW ? "low" : ""}>${t(`vital.${name}`)} ${percent(vitals[name])}</span>`)}</span>`;
 }

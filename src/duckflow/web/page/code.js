@@ -1,6 +1,8 @@
 // Code in its colours: a few rules that hold in most languages. Everything stays text.
 
 import { html } from "./vendor/htm-preact.js";
+import { copyText } from "./copy.js";
+import { t } from "./words.js";
 
 const WORDS = new Set(
 	("abstract and as assert async await bool break case catch class const continue def default del do elif else enum except " +
@@ -44,6 +46,19 @@ export const languageOf = (path) => (/\.(\w+)$/.exec(path) ?? ["", ""])[1].toLow
 export const Code = ({ text, language }) =>
 	colours(text, language).map(([kind, piece]) => (kind ? html`<span class=${`x-${kind}`}>${piece}</span>` : piece));
 
+/** A button that copies the code before it. */
+function copyButton(code) {
+	const button = document.createElement("button");
+	button.className = "tool copy";
+	button.textContent = t("page.copy");
+	button.onclick = async () => {
+		await copyText(code.textContent);
+		button.textContent = t("page.copied");
+		setTimeout(() => (button.textContent = t("page.copy")), 1500);
+	};
+	return button;
+}
+
 /** What the server made of Markdown: its code gets colours, its links open outside of the page. */
 export function dress(element) {
 	for (const pre of element.querySelectorAll("pre")) {
@@ -51,6 +66,7 @@ export function dress(element) {
 		const code = pre.querySelector("code");
 		if (!code || code.dataset.dressed) continue;
 		code.dataset.dressed = "yes";
+		pre.append(copyButton(code));
 		const language = (/language-([\w+#-]+)/.exec(code.className) ?? ["", ""])[1];
 		const pieces = colours(code.textContent, language).map(([kind, piece]) => {
 			if (!kind) return document.createTextNode(piece);

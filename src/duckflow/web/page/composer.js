@@ -2,12 +2,15 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
+import { inSight } from "./question.js";
 import { t, visible } from "./words.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST = 8 * 1024 * 1024;
+const LONGEST_FILE = 2 * 1024 * 1024;
 const MOST_OFFERED = 12;
 const LOOK_MS = 120;
+const LONGEST_NAME = 80;
 
 /** What is being completed at the cursor: [where it begins, kind, the word], or nothing. */
 function wanted(text, cursor) {
@@ -18,6 +21,12 @@ function wanted(text, cursor) {
 	if (word) return [cursor - word[2].length, "word", word[2], word[1]];
 	const file = /(?:^|\s)@"?([^\s"]*)$/.exec(before);
 	return file ? [cursor - file[0].trimStart().length, "file", file[1]] : null;
+}
+
+/** A file as text; nothing where it is none. */
+async function readFile(file) {
+	const text = file.size <= LONGEST_FILE ? await file.text() : "\0";
+	return text.includes("\0") || text.includes("\ufffd") ? null : { name: file.name, text };
 }
 
 const read = (file) =>
@@ -32,6 +41,7 @@ export function Composer({ session, tell }) {
 	const kept = `duckflow-draft-${session.id}`;
 	const [text, setTextOnly] = useState(() => sessionStorage.getItem(kept) ?? "");
 	const [pictures, setPictures] = useState([]);
+	const [files, setFiles] = useState([]);
 	const [offers, setOffers] = useState({ list: [], at: 0, from: 0 });
 	const [over, setOver] = useState(false);
 	const field = useRef(null);
@@ -97,21 +107,29 @@ export function Composer({ session, tell }) {
 
 	const send = async (later = false) => {
 		const said = text.trim();
-		if (!said && !pictures.length) return;
-		const more = { pictures: pictures.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
+		if (!said && !pictures.length && !files.length) return;
+		const { target } = session;
+		if (target && !inSight(target)) {
+			tell(t("page.look_first"), "warn");
+			return;
+		}
+		const more = { pictures: pictures.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })), files };
 		if (later) more.later = true;
-		const [open] = session.questions;
-		if (open) more.question_id = open.question_id;
+		if (target) more.question_id = target.question_id;
+		if (target && session.questions.length > 1) more.aimed = true;
 		setText("");
 		setPictures([]);
+		setFiles([]);
 		recalled.current = -1;
 		session.follows = true;
 		try {
 			const { taken, told } = await session.say(said, more);
+			if (taken === "unclear" && !target) setText(said);
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {
 			setText(said);
 			setPictures(pictures);
+			setFiles(files);
 			tell(error.message, "warn");
 		}
 	};
@@ -145,11 +163,14 @@ export function Composer({ session, tell }) {
 		event.preventDefault();
 	};
 
-	const take = async (files) => {
-		const usable = [...files].filter((file) => PICTURES.includes(file.type) && file.size <= LARGEST);
-		if (usable.length < files.length) tell(t("page.bad_picture"), "warn");
+	const take = async (given) => {
+		const shown = [...given].filter((file) => PICTURES.includes(file.type));
+		const usable = shown.filter((file) => file.size <= LARGEST);
+		const texts = await Promise.all([...given].filter((file) => !PICTURES.includes(file.type)).map(readFile));
+		if (usable.length < shown.length || texts.includes(null)) tell(t("page.bad_file"), "warn");
 		const taken = await Promise.all(usable.map(read));
 		setPictures((had) => [...had, ...taken]);
+		setFiles((had) => [...had, ...texts.filter(Boolean)]);
 	};
 	const paste = (event) => {
 		if (!event.clipboardData.files.length) return;
@@ -170,9 +191,15 @@ export function Composer({ session, tell }) {
 		onDragLeave=${() => setOver(false)}
 		onDrop=${drop}
 	>
+		<${Target} session=${session} />
 		${session.waiting?.length
 			? html`<ul class="queued" aria-label=${t("page.unheard")}>${session.waiting.map(
 					(one) => html`<li><${Icon} name=${one.later ? "later" : "send"} label=${t(one.later ? "page.later" : "page.steer")} /> ${visible(one.text)}</li>`,
+				)}</ul>`
+			: null}
+		${files.length
+			? html`<ul class="attached">${files.map(
+					(one, number) => html`<li class="chip">${visible(one.name)} <button type="button" class="link" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setFiles(files.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></li>`,
 				)}</ul>`
 			: null}
 		${pictures.length
@@ -186,9 +213,9 @@ export function Composer({ session, tell }) {
 				)}</ul>`
 			: null}
 		<div class="line">
-			<label class="tool" title=${t("page.add_picture")}>
-				<${Icon} name="picture" /><span class="unseen">${t("page.add_picture")}</span>
-				<input class="unseen" type="file" accept=${PICTURES.join(",")} multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
+			<label class="tool" title=${t("page.add_file")}>
+				<${Icon} name="picture" /><span class="unseen">${t("page.add_file")}</span>
+				<input class="unseen" type="file" multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
 			</label>
 			<textarea
 				ref=${field}
@@ -207,8 +234,23 @@ export function Composer({ session, tell }) {
 			/>
 			${session.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
 			${session.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
-			<button class="tool send" title=${t(session.in_turn ? "page.steer" : "page.send")} aria-label=${t(session.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length)}><${Icon} name="send" /></button>
+			<button class="tool send" title=${t(session.in_turn ? "page.steer" : "page.send")} aria-label=${t(session.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length && !files.length)}><${Icon} name="send" /></button>
 		</div>
 		<p class="hint keys" aria-hidden="true">${t(session.in_turn ? "page.keys_busy" : "page.keys")}</p>
 	</form>`;
+}
+
+/** The open question that a line answers. Where there are several, the person chooses. */
+function Target({ session }) {
+	const { questions, target } = session;
+	const about = ({ gate, title }) => gate?.commands[0] ?? gate?.impacts.map((impact) => impact.path).join(", ") ?? title;
+	const name = (question) => visible([question.job_name, about(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);
+	if (!questions.length) return null;
+	if (questions.length === 1) return html`<p class="target">${t("page.answers", { question: name(target) })}</p>`;
+	return html`<div class="target" role="radiogroup" aria-label=${t("page.answers_which")}>
+		<span>${t("page.answers_which")}</span>
+		${questions.map(
+			(question) => html`<button type="button" role="radio" aria-checked=${String(question === target)} onClick=${() => (session.aim(question.question_id), inSight(question))}>${name(question)}</button>`,
+		)}
+	</div>`;
 }

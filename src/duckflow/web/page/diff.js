@@ -2,6 +2,7 @@
 
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { Code, languageOf } from "./code.js";
+import { Copy } from "./copy.js";
 import { t, visible } from "./words.js";
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
@@ -136,8 +137,10 @@ function beside(rows, language) {
 	});
 }
 
-function FileDiff({ file, split }) {
+/** `beside`: old and new side by side, unless everything in it is new or gone. */
+function FileDiff({ file, split: wanted }) {
 	const [all, setAll] = useState(false);
+	const split = wanted && file.added > 0 && file.removed > 0;
 	const language = languageOf(file.name);
 	const rows = all ? file.rows : file.rows.slice(0, SHOWN_ROWS);
 	return html`<div class="file">
@@ -170,7 +173,7 @@ export function Diff({ text }) {
 	};
 	const button = (how, on) => html`<button aria-pressed=${String(on)} onClick=${() => choose(how)}>${t(`page.diff_${how}`)}</button>`;
 	return html`<div class="diffs" ref=${box}>
-		<div class="switch" role="group" aria-label=${t("page.diff_how")}>${button("unified", !split)}${button("split", split)}</div>
+		<div class="switch" role="group" aria-label=${t("page.diff_how")}>${button("unified", !split)}${button("split", split)}<${Copy} read=${() => text} label=${t("page.copy_diff")} /></div>
 		${files.map((file) => html`<${FileDiff} file=${file} split=${split} />`)}
 	</div>`;
 }

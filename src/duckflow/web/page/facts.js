@@ -14,7 +14,7 @@ export function useFacts(address, lock) {
 			setFacts((known) => messages.reduce((before, { facts: changed, now }) => ({ ...before, ...changed, now, at: performance.now() }), known));
 		const tell = (how, error) => {
 			if (how === "refused" && error.status === 401) lock();
-			setProblem({ open: "", refused: error?.message }[how] ?? t("page.lost"));
+			setProblem({ open: "", refused: error?.message, gone: t("page.gone") }[how] ?? t("page.lost"));
 		};
 		stream.current = new Stream(() => address, 0, hear, tell);
 		stream.current.start();

@@ -5,6 +5,7 @@ import { html } from "./vendor/htm-preact.js";
 const PATHS = {
 	check: "M3 8.5l3.2 3.2L13 5",
 	cross: "M4 4l8 8M12 4l-8 8",
+	copy: "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3",
 	dot: "M8 8h.01",
 	user: "M5.5 3.5L10 8l-4.5 4.5",
 	gate: "M8 1.8l5 2v3.7c0 3.2-2.1 5.5-5 6.7-2.9-1.2-5-3.5-5-6.7V3.8z",

@@ -29,6 +29,10 @@ export class Items {
 		this.byId.set(item.id, item);
 	}
 
+	get latestPlan() {
+		return this.list.findLast((item) => item.kind === "plan");
+	}
+
 	/** Older ones go before these; one that was begun there and ended here is one. */
 	prepend(older) {
 		const later = this.list.filter((item) => !older.byId.has(item.id));

@@ -54,6 +54,16 @@ export function PlanTree({ plan, heading = "h3" }) {
 	</div>`;
 }
 
+/** The yes to a draft, for as long as it is the plan that waits for one. */
+export function Approve({ session, plan }) {
+	const [problem, setProblem] = useState("");
+	const waits = session.writable && plan.status === "draft" && session.plan?.plan_id === plan.plan_id && session.plan.status === "draft";
+	if (!waits) return null;
+	const approve = () => session.approve().catch((error) => setProblem(error.message));
+	return html`<div class="choices"><button class="primary" onClick=${approve}>${t("page.approve")}</button><span class="hint">${t("page.approve_words")}</span></div>
+		${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}`;
+}
+
 export const Progress = ({ done, total, label }) => html`<div class="progress">
 	<progress max=${total || 1} value=${done} aria-label=${label}>${percent(done / (total || 1))}</progress><span>${done}/${total}</span>
 </div>`;
@@ -112,6 +122,12 @@ function Agent({ agent, session }) {
 		${told.length ? html`<dl class="five">${told.map(([name, text]) => html`<dt>${t(name)}</dt><dd>${visible(text)}</dd>`)}</dl>` : html`<p class="what now">${visible(doing)}</p>`}</details></li>`;
 }
 
+const hasFive = ({ state }) => Object.values(state.five ?? {}).some((value) => value?.length);
+
+/** Whether there is anything to see of plans, jobs and agents. */
+export const hasWork = (session) =>
+	Boolean(session.plan || hasFive(session) || Object.keys(session.state.jobs ?? {}).length || Object.keys(session.state.agents ?? {}).length);
+
 export function Work({ session, tell }) {
 	const { plan } = session;
 	const jobs = Object.values(session.state.jobs ?? {}).reverse();
@@ -124,9 +140,7 @@ export function Work({ session, tell }) {
 			: null}
 		<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
 			${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
-			${plan?.status === "draft" && session.writable
-				? html`<div class="choices"><button class="primary" onClick=${() => session.approve().catch((error) => tell(error.message, "warn"))}>${t("page.approve")}</button></div>`
-				: null}
+			${plan ? html`<${Approve} session=${session} plan=${plan} />` : null}
 		</section>
 		${agents.length
 			? html`<section aria-labelledby="agents-title"><h2 id="agents-title">${t("page.agents")}</h2>

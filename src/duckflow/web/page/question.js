@@ -2,11 +2,15 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Code } from "./code.js";
+import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
 import { Duck, Icon } from "./icons.js";
+import { Notices } from "./notices.js";
 import { t, visible } from "./words.js";
 
 const READING_MS = 300;
+/** A trend as terminals draw it; the page has a chart. */
+const TREND = /\s*[▁▂▃▄▅▆▇█]+$/;
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 
 /** The diff without the commands, which stand before it. */
@@ -20,7 +24,7 @@ function Gate({ gate }) {
 		...gate.alternatives.map((text) => ["gate.alternative", text]),
 	].filter(([, text]) => text?.trim());
 	return html`<div class="gate">
-		${gate.commands.map((command) => html`<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>`)}
+		${gate.commands.map((command) => html`<div class="copied"><pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre><${Copy} read=${() => command.replace(/^\$ /, "")} label=${t("page.copy_command")} /></div>`)}
 		${gate.impacts.length
 			? html`<ul class="impacts">${gate.impacts.map(
 					(one) => html`<li><span class=${`change c-${one.change}`}>${t(`gate.${one.change}`)}</span> <code>${visible(one.path)}</code>
@@ -39,6 +43,20 @@ function Gate({ gate }) {
 			: null}
 		${diff.trim() ? html`<${Diff} text=${diff} />` : null}
 	</div>`;
+}
+
+const LEAST_SEEN = 60;
+
+/** Whether the person has the card of a question before them; if not, it is brought there. */
+export function inSight(question) {
+	const card = document.querySelector(`[data-question="${CSS.escape(question.question_id)}"]`);
+	const frame = card?.closest(".talk")?.getBoundingClientRect();
+	if (!frame) return true;
+	const { top, bottom } = card.getBoundingClientRect();
+	const seen = Math.min(bottom, frame.bottom) - Math.max(top, frame.top);
+	if (seen >= Math.min(LEAST_SEEN, bottom - top)) return true;
+	card.scrollIntoView({ block: "start" });
+	return false;
 }
 
 /** One open question. `first`: the one that numbers answer; `alone`: there is no line below to answer in words. */
@@ -92,11 +110,13 @@ export function Card({ question, session, first, alone, tell }) {
 	useEffect(() => {
 		if (!first) return undefined;
 		const key = (event) => {
-			const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
-			const choice = choices[Number(event.key) - 1];
+			const empty = event.target.matches(".composer textarea") && !event.target.value;
+			const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !empty;
+			const choice = choices.find((one, place) => (one.number || place + 1) === Number(event.key));
 			if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
 			event.preventDefault();
-			choose(choice);
+			if (inSight(question)) choose(choice);
+			else tell(t("page.look_first"), "warn");
 		};
 		document.addEventListener("keydown", key);
 		return () => document.removeEventListener("keydown", key);
@@ -107,7 +127,7 @@ export function Card({ question, session, first, alone, tell }) {
 	};
 	const label = mode === "edit" ? t("page.edit") : t("duck.free");
 	const id = `q-${question.question_id}`;
-	return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id}>
+	return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id} onFocusIn=${() => session.aim?.(question.question_id)} onClick=${() => session.aim?.(question.question_id)}>
 		<header>
 			${question.kind === "duck_call" ? html`<${Duck} />` : html`<${Icon} name="gate" />`}
 			<h2 id=${id}>${question.job ? html`<span class="chip">${visible(question.job_name)}</span> ` : null}${visible(question.title)}</h2>
@@ -115,20 +135,21 @@ export function Card({ question, session, first, alone, tell }) {
 		</header>
 		<div class="inside">
 			${gate ? html`<${Gate} gate=${gate} />` : null}
-			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p>${visible(line)}</p>`)}</div>` : null}
+			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p>${visible(line.replace(TREND, ""))}</p>`)}</div>` : null}
 		</div>
 		<footer>
 			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
 			<div class="choices">
 				${choices.map(
-					(choice, number) => html`<button
+					(choice, place) => html`<button
 						class=${choice.key === "yes" && !grave ? "primary" : ""}
 						disabled=${busy || !session.writable}
 						aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
 						onClick=${() => choose(choice)}
-					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${number + 1}</kbd>`}${visible(choice.label)}</button>`,
+					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${choice.number || place + 1}</kbd>`}${visible(choice.label)}</button>`,
 				)}
 			</div>
+			${first && !alone ? html`<${Notices} />` : null}
 			${first && !alone && !mode && !typed && !question.secret ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
 				<label class="unseen" for=${`${id}-words`}>${label}</label>
 				${mode === "edit"

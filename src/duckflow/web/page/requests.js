@@ -1,5 +1,7 @@
 // Requests to the page's server: JSON for what a person does, and a stream of what happens with the journal's numbers.
 
+import { t } from "./words.js";
+
 export class Refused extends Error {
 	constructor(status, message) {
 		super(message);
@@ -8,7 +10,9 @@ export class Refused extends Error {
 }
 
 async function call(path, options) {
-	const answer = await fetch(path, { credentials: "same-origin", ...options });
+	const answer = await fetch(path, { credentials: "same-origin", ...options }).catch(() => {
+		throw new Refused(0, t("page.no_answer"));
+	});
 	const data = await answer.json().catch(() => ({}));
 	if (!answer.ok) throw new Refused(answer.status, data.error || `${answer.status} ${answer.statusText}`);
 	return data;
@@ -23,6 +27,7 @@ const SILENT_MS = 40000;
 const LONGEST_PAUSE_MS = 10000;
 const STEADY_MS = 5000;
 const MOST_HIDDEN = 3;
+const MOST_TRIES = 12;
 
 /** What happens after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
 export class Stream {
@@ -85,11 +90,18 @@ export class Stream {
 			this.tell("refused", problem);
 			return;
 		}
-		this.tell("lost", problem);
 		// A stream that is cut as soon as it was opened counts as a try: only one that has lasted begins anew.
 		this.tries = this.since && performance.now() - this.since > STEADY_MS ? 1 : this.tries + 1;
 		this.since = 0;
 		clearTimeout(this.timer);
+		if (this.tries > MOST_TRIES) {
+			// Nobody is there any more. It is tried again when the page is looked at anew, or on the person's wish.
+			this.closed = this.resting = true;
+			this.tries = 0;
+			this.tell("gone", problem);
+			return;
+		}
+		this.tell("lost", problem);
 		this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, 200 * 2 ** Math.min(this.tries, 6)));
 	}
 

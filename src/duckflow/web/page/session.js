@@ -25,6 +25,7 @@ export class Session {
 		this.link = "opening";
 		this.follows = true;
 		this.offered = "";
+		this.aimed = "";
 	}
 
 	async open() {
@@ -60,7 +61,7 @@ export class Session {
 	linked(how, problem) {
 		this.link = how;
 		this.problem = problem;
-		if (how === "lost") this.items.live.clear();
+		if (how !== "open") this.items.live.clear();
 		this.draw();
 	}
 
@@ -112,6 +113,25 @@ export class Session {
 
 	get plan() {
 		return this.state.plans?.[this.state.active_plan];
+	}
+
+	/** How many answers of the person are waited for: to questions, to a draft of a plan, to what the model asked. */
+	get waitsFor() {
+		const idle = this.writable && !this.in_turn;
+		const draft = idle && this.plan?.status === "draft";
+		return this.questions.length + (draft || (idle && this.state.asked) ? 1 : 0);
+	}
+
+	/** The question that words and number keys answer: the only one, or the one that the person has chosen. */
+	get target() {
+		if (this.questions.length === 1) return this.questions[0];
+		return this.questions.find((question) => question.question_id === this.aimed);
+	}
+
+	aim(question) {
+		if (this.aimed === question) return;
+		this.aimed = question;
+		this.draw();
 	}
 
 	say = (text, more = {}) => post(`${this.path}/say`, { text, ...more });

@@ -2,10 +2,11 @@
 
 import { Component, html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { dress } from "./code.js";
+import { Copy } from "./copy.js";
 import { Diff, looksLikeDiff } from "./diff.js";
 import { Guard } from "./guard.js";
 import { Duck, Icon, Spinner } from "./icons.js";
-import { PlanTree, subject } from "./plan.js";
+import { Approve, PlanTree, subject } from "./plan.js";
 import { Answered } from "./question.js";
 import { Long, Tail } from "./tail.js";
 import { clock, percent, printed, t, visible } from "./words.js";
@@ -16,6 +17,13 @@ export function Markdown({ source }) {
 	useLayoutEffect(() => dress(box.current), [source]);
 	return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
 }
+
+/** An answer as it would stand in a letter. */
+const asText = (source) => {
+	const box = new DOMParser().parseFromString(source, "text/html").body;
+	for (const part of box.querySelectorAll("p,li,pre,h1,h2,h3,h4,tr")) part.append("\n");
+	return box.textContent.trim();
+};
 
 const LONG_MESSAGE = 2000;
 
@@ -81,7 +89,8 @@ const Text = ({ item, session }) => html`
 	${item.by === "model" ? html`<${item.duck ? DuckCall : Said} item=${item} />` : null}
 	${item.pictures?.length ? html`<${Pictures} item=${item} session=${session} />` : null}`;
 
-const Said = ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind=${item.state === "streaming" ? "said live" : "said"} label="Duckflow"><${Markdown} source=${item.html} /><//>`;
+const Said = ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind=${item.state === "streaming" ? "said live" : "said"} label="Duckflow"><${Markdown} source=${item.html} />
+	${item.state === "streaming" ? null : html`<${Copy} read=${() => asText(item.html)} label=${t("page.copy_answer")} />`}<//>`;
 
 const DuckCall = ({ item }) => html`<${Row} icon=${html`<${Duck} />`} kind="duck" label=${t("duck.asks")}>
 	<h2>${t("duck.asks")}</h2><${Markdown} source=${item.html} /><p class="hint">${t("duck.own")}</p>
@@ -117,7 +126,7 @@ function Report({ item }) {
 	if (report.next_action || status !== "completed") lines.push(["", t("job.next", { next: report.next_action || t(`job.next_${status}`) })]);
 	return html`<${Row} icon=${html`<${Icon} name="job" />`} kind=${`report ${status}`}>
 		<p class="text"><b>${visible(told)}</b></p>
-		${report.summary ? html`<p class="text">${visible(report.summary)}</p>` : null}
+		${item.html ? html`<${Markdown} source=${item.html} />` : null}
 		${lines.length ? html`<ul class="plain">${lines.map(([kind, line]) => html`<li class=${kind}>${visible(line)}</li>`)}</ul>` : null}
 	<//>`;
 }
@@ -131,7 +140,8 @@ const SHOWN = {
 		!item.answer && session.questions.some((one) => one.question_id === item.id)
 			? null
 			: html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
-	plan: ({ item }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" /><//>`,
+	plan: ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" />
+		${session.items.latestPlan === item ? html`<${Approve} session=${session} plan=${item.plan} />` : null}<//>`,
 	report: Report,
 	notice: Note,
 	command: Lines,
@@ -140,7 +150,7 @@ const SHOWN = {
 /** Drawn again only when it has changed, or while it runs. */
 class Item extends Component {
 	shouldComponentUpdate(next) {
-		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "question" && !next.item.answer);
+		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "question" && !next.item.answer) || (next.item.kind === "plan" && next.item.plan.status === "draft");
 	}
 
 	render({ item, session }) {
@@ -212,9 +222,10 @@ export function Talk({ session, children }) {
 		if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
 	};
 	const scrolled = ({ target }) => {
-		// Only who scrolls up stays behind.
-		const up = target.scrollTop < seen.current.top;
-		seen.current.top = target.scrollTop;
+		// Only who scrolls up stays behind. Where the size has changed, nobody has scrolled.
+		const size = `${target.scrollHeight} ${target.clientHeight}`;
+		const up = size === seen.current.size && target.scrollTop < seen.current.top;
+		Object.assign(seen.current, { top: target.scrollTop, size });
 		if (seen.current.settling) return;
 		session.follows = target.scrollHeight - target.scrollTop - target.clientHeight < NEAR || (session.follows && !up);
 		if (session.follows) setBelow(false);

@@ -6,19 +6,25 @@ import { Composer } from "./composer.js";
 import { Guard } from "./guard.js";
 import { Duck, Icon } from "./icons.js";
 import { Audit, Changes, Health, Layers } from "./panels.js";
-import { Work } from "./plan.js";
+import { Work, hasWork } from "./plan.js";
 import { Card } from "./question.js";
+import { mark, notify } from "./notices.js";
 import { Session } from "./session.js";
 import { Talk } from "./talk.js";
 import { Theme } from "./theme-switch.js";
-import { post } from "./requests.js";
-import { money, t, thousands, visible } from "./words.js";
+import { get, post } from "./requests.js";
+import { money, setWords, spoken, t, thousands, visible } from "./words.js";
 
 const PANELS = { work: Work, changes: Changes, health: Health, audit: Audit, layers: Layers };
 const READ = { changes: "changes", health: "chart", audit: "audit", layers: "context" };
 const MODES = ["ask", "auto-edit", "auto", "plan", "full-auto"];
 const NAMES = ["talk", ...Object.keys(PANELS)];
 const WIDE = matchMedia("(min-width: 1000px)");
+
+async function speak(language) {
+	const me = await get(`api/me?language=${language}`);
+	setWords(me.words, me.language);
+}
 
 /** The session, and a new look at it whenever it has changed. */
 function useSession(id, lock) {
@@ -36,12 +42,14 @@ function useSession(id, lock) {
 	return [kept.current, problem];
 }
 
-export function SessionPage({ id, panel, go, tell, lock }) {
+export function SessionPage({ id, panel, go, tell, lock, alone }) {
 	const [session, problem] = useSession(id, lock);
 	const [wide, setWide] = useState(WIDE.matches);
 	const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
 	const told = useAnnouncements(session);
 	const shown = wide && panel === "talk" ? "work" : panel;
+	// A column with nothing in it takes no room, unless the person asks for it.
+	const beside = wide && side && (panel !== "talk" || hasWork(session));
 	useEffect(() => session.show(READ[shown] ?? ""), [session, shown]);
 	useEffect(() => {
 		const change = () => setWide(WIDE.matches);
@@ -51,35 +59,42 @@ export function SessionPage({ id, panel, go, tell, lock }) {
 	useEffect(() => {
 		if (session.link === "refused" && session.problem?.status === 401) lock();
 	}, [session.link]);
-	const title = session.state.named || session.state.title || t("page.untitled");
+	const title = session.title || t("page.untitled");
 	useEffect(() => {
-		document.title = `${session.questions.length ? "● " : ""}${title} · Duckflow`;
-	}, [title, session.questions.length]);
+		document.title = `${session.waitsFor ? "● " : ""}${title} · Duckflow`;
+		mark(session.waitsFor > 0);
+		if (session.waitsFor) notify(title, session.questions[0]?.title ?? t("page.state.waiting"));
+	}, [title, session.waitsFor]);
+	useEffect(() => {
+		// A language that was chosen in the conversation is the page's, too.
+		if (session.language && session.language !== spoken()) speak(session.language).then(() => session.draw());
+	}, [session.language]);
 	if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
 	if (!session.known) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
 	const Panel = PANELS[shown];
 	const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
 	const toggle = () => {
+		if (side && !beside) return show("work");
 		localStorage.setItem("duckflow-side", side ? "closed" : "open");
-		setSide(!side);
+		return setSide(!side);
 	};
 	const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
-	const beside = Panel
+	const content = Panel
 		? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>`
 		: null;
-	return html`<div class=${`session-page${wide && side ? " with-side" : ""}`}>
-		<${Head} session=${session} title=${title} wide=${wide} side=${side} toggle=${toggle} tell=${tell} />
+	return html`<div class=${`session-page${beside ? " with-side" : ""}`}>
+		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone} />
 		<main class="main" id="main" tabindex="-1">
 			${wide ? null : tabs(NAMES)}
 			<div class="talking" hidden=${!wide && panel !== "talk"}>
 				<${Talk} session=${session}>
-					${session.questions.map((question, number) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${number === 0} tell=${tell} />`)}
+					${session.questions.map((question) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${question === session.target} tell=${tell} />`)}
 				<//>
 				<${Foot} session=${session} tell=${tell} />
 			</div>
-			${wide ? null : beside}
+			${wide ? null : content}
 		</main>
-		${wide && side ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${beside}</aside>` : null}
+		${beside ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${content}</aside>` : null}
 		<div class="unseen" role="status" aria-live="polite">${told}</div>
 	</div>`;
 }
@@ -107,20 +122,20 @@ function Tabs({ names, shown, show, session }) {
 		show(name);
 		setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
 	};
-	const count = { talk: session.questions.length, changes: session.state.files_changed?.length, work: atWork(session) };
+	const count = { talk: session.waitsFor, changes: session.state.files_changed?.length, work: atWork(session) };
 	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
 		(name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
 	)}</div>`;
 }
 
-function Head({ session, title, wide, side, toggle, tell }) {
+function Head({ session, title, wide, side, toggle, tell, alone }) {
 	const { state, mode, model, writable } = session;
 	const usage = state.usage ?? {};
 	const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
 	const name = (model ?? "").split(":").at(-1).split("/").at(-1);
 	const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
 	return html`<header class="head">
-		<a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>
+		${alone ? html`<span class="back"><${Duck} /></span>` : html`<a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>`}
 		<div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
 		<div class="facts-line">
 			<${Vitals} vitals=${state.vitals} />
@@ -148,6 +163,7 @@ function Foot({ session, tell }) {
 	};
 	return html`<div class="foot">
 		${session.link === "lost" || session.link === "refused" ? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>` : null}
+		${session.link === "gone" ? html`<p class="link-lost" role="status">${t("page.gone")} <button class="link" onClick=${() => session.stream.open()}>${t("page.try_again")}</button></p>` : null}
 		${session.writable
 			? html`<${Composer} session=${session} tell=${tell} />`
 			: html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}

@@ -9,6 +9,8 @@ export function setWords(words, chosen) {
 	document.documentElement.lang = chosen;
 }
 
+export const spoken = () => language;
+
 export function t(key, values = {}) {
 	const text = catalogue[key] ?? key;
 	return text.replace(/\{(\w+)(?::(?:([^|}]*)\|)?([^}]*))?\}/g, (whole, name, one = "", more) => {

@@ -1,0 +1,139 @@
+"""A claim is tried, not believed: before a turn ends, the tests that it has changed are run on the code before it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.session import StateOwner
+from duckflow.agent.undo import UndoKeeper
+from duckflow.errors import DuckflowError
+from duckflow.events.types import ProofTried, Waiting
+from duckflow.outcome import ended_well
+from duckflow.proof.settings import ProofSettings
+from duckflow.state.action import evidence_of
+from duckflow.state.phrase import say
+from duckflow.state.proof import Proof
+from duckflow.state.undo_scope import UndoScope
+
+if TYPE_CHECKING:
+    from duckflow.proof.trial import TestsInQuestion
+    from duckflow.proof.trial_folder import MakeLaunch
+    from duckflow.safety.sandbox.sandbox import Sandbox
+    from duckflow.safety.undo.undo import FileVersions
+
+NAMED = 10
+
+
+class ProofRunner:
+    """Tries changes where their tests ran: in the sandbox. The same for the conversation and for jobs."""
+
+    def __init__(
+        self,
+        settings: ProofSettings,
+        undo: UndoKeeper,
+        find_sandbox: "Callable[[], Awaitable[Sandbox]]",
+        make_launch: "MakeLaunch",
+    ) -> None:
+        self.settings = settings
+        self._undo = undo
+        self._find_sandbox = find_sandbox
+        self._make_launch = make_launch
+
+    async def changes(self, scope: UndoScope) -> "list[FileVersions]":
+        try:
+            return await self._undo.versions(scope)
+        except DuckflowError:
+            # Without an undo there is no before.
+            return []
+
+    def of_turn(self, owner: StateOwner, actor: Actor) -> "ProveByTrial":
+        """The policy for the conversation."""
+        return ProveByTrial(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
+
+    async def unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
+        """The new public names of a change that nothing else speaks of."""
+        from duckflow.proof.reach import new_names, texts_of, unreached
+
+        names = new_names(changes)
+        if not names:
+            return ()
+        try:
+            texts = await asyncio.to_thread(texts_of, folder, self.settings.reach_seconds)
+        except OSError:
+            return ()
+        return unreached(names, texts) if texts is not None else ()
+
+    async def tests(self, questions: "TestsInQuestion", command: str) -> Proof:
+        from duckflow.proof.trial import RedGreenTrial
+
+        return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
+
+
+class ProveByTrial(Policy):
+    """Tries what the turn shows for itself, once it is called done."""
+
+    def __init__(self, owner: StateOwner, actor: Actor, runner: ProofRunner, scope: Callable[[], UndoScope]) -> None:
+        self._owner = owner
+        self._actor = actor
+        self._runner = runner
+        self._scope = scope
+        self._told = False
+        self._tried: tuple[list[FileVersions], Proof] | None = None
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._told, self._tried = False, None
+
+    async def after(self, turn: TurnSoFar) -> str | None:
+        """Before the work is closed: the model may still mend its tests."""
+        if not turn.ending or turn.ending.outcome != "done":
+            return None
+        proof = await self._proof(turn)
+        if proof is None or not proof.hollow or self._told:
+            return None
+        self._told = True
+        self._owner.emit(ProofTried(proof=proof))
+        return turn.note("proof_hollow", tests=", ".join(proof.hollow[:NAMED]))
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
+        """The last word of a turn, after all others."""
+        if ended_well(ending.outcome) and (proof := await self._proof(turn)):
+            self._owner.emit(ProofTried(proof=proof))
+
+    async def _proof(self, turn: TurnSoFar) -> Proof | None:
+        if not self._runner.settings.enabled or not turn.state.changed_in_turn or turn.checks().failed:
+            return None
+        from duckflow.proof.trial import questions_of
+
+        changes = await self._runner.changes(self._scope())
+        if self._tried is None or self._tried[0] != changes:
+            questions = questions_of(changes)
+            proof = await self._try(turn, questions) if questions else Proof()
+            unreached = await self._runner.unreached(Path(turn.state.folder), changes)
+            self._tried = changes, proof.model_copy(update={"unreached": unreached})
+        proof = self._tried[1]
+        return proof if proof.parts() else None
+
+    async def _try(self, turn: TurnSoFar, questions: "TestsInQuestion") -> Proof:
+        command = _passing_command(turn)
+        if not command:
+            return Proof(untold=questions.names("tried"), why=say("proof.not_passed"))
+        self._owner.emit(Waiting(why=say("wait.proof", seconds=round(self._runner.settings.seconds))))
+        try:
+            return await self._runner.tests(questions, command)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._actor.inner or task is None:
+                raise
+            # The user does not want to wait for it: the work itself is over.
+            task.uncancel()
+            return Proof(untold=questions.names("tried"), why=say("proof.skipped"))
+
+
+def _passing_command(turn: TurnSoFar) -> str:
+    """The last command of the turn that ran tests which passed, also where an agent has run it."""
+    evidence = [evidence_of(result) for loop in turn.loops for result in loop.done.results]
+    ran = [one for one in (*turn.state.evidence, *evidence) if one and one.check and one.check.kind == "tests"]
+    return next((one.command for one in reversed(ran) if one.check and one.check.ok), "")

@@ -1,0 +1,1 @@
+"""Duckflow as others measure it: trajectories, adapters for benchmarks."""

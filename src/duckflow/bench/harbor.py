@@ -1,0 +1,160 @@
+"""Duckflow for Harbor: `harbor run --agent-import-path duckflow.bench.harbor:Duckflow` (extra `bench`, Python 3.12)."""
+
+import asyncio
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, override
+
+from harbor.agents.capabilities import AgentCapabilities
+from harbor.agents.installed.base import (
+    AgentAuthenticationError,
+    AgentSafetyRefusalError,
+    ApiConnectionClosedError,
+    ApiInternalServerError,
+    ApiRateLimitError,
+    ApiUsageLimitError,
+    BaseInstalledAgent,
+    ContextWindowExceededError,
+    ErrorPattern,
+    ModelNotFoundError,
+    NetworkConnectionError,
+    with_prompt_template,
+)
+from harbor.agents.model_connection import ModelConnectionSpec
+from harbor.environments.base import BaseEnvironment
+from harbor.models.agent.context import AgentContext
+from harbor.models.trajectories import Trajectory
+
+from duckflow import __version__
+
+PACKAGE = "duckflow-companion"
+HOME = "/installed-agent/duckflow"
+KEYS = "/installed-agent/duckflow.env"
+TRAJECTORY = "trajectory.json"
+NEWEST_PYTHON = "3.12"
+SOURCE = Path(__file__).parents[3]
+"""The clone that this file lies in, unless it was installed from a package."""
+ENDINGS = "3|4|6|7|8"
+"""Exit codes of a run that ended by itself without being done: there is something to verify all the same."""
+INSTALL = """
+set -e
+if python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+  python3 -m venv {home} && {home}/bin/pip install --quiet --disable-pip-version-check {package}
+else
+  command -v uv > /dev/null || curl -LsSf https://astral.sh/uv/install.sh | env UV_INSTALL_DIR=/usr/local/bin sh
+  uv venv --quiet --python {python} {home} && uv pip install --quiet --python {home}/bin/python {package}
+fi
+{home}/bin/duckflow --version
+"""
+RUN = """
+set -a; . {keys}; rm -f {keys}; set +a
+{home}/bin/duckflow {flags} < /dev/null
+code=$?
+case $code in {endings}) exit 0;; *) exit $code;; esac
+"""
+
+
+class HarborAgent(BaseInstalledAgent):
+    """Installs Duckflow in the task's environment and has it solve the task there, in the mode `contained`."""
+
+    capabilities = AgentCapabilities(atif=True, resume=True)
+    MODEL_CONNECTION = ModelConnectionSpec(passthrough=True)
+    ERROR_PATTERNS: ClassVar[list[ErrorPattern]] = [
+        *BaseInstalledAgent.ERROR_PATTERNS,
+        ErrorPattern(r"is busy and (?:stayed so|asks to wait)", ApiRateLimitError),
+        ErrorPattern(r"says the credit is used up", ApiUsageLimitError),
+        ErrorPattern(r"wants a key|refused the key", AgentAuthenticationError),
+        ErrorPattern(r"has no model |There is no endpoint called|Where is \S+ served\?", ModelNotFoundError),
+        ErrorPattern(r"No (?:safe )?connection to|Nothing listens at|said nothing for \d", NetworkConnectionError),
+        ErrorPattern(r"The request does not fit|does not fit the model any more", ContextWindowExceededError),
+        ErrorPattern(r"failed \(status 5\d\d\)", ApiInternalServerError),
+        ErrorPattern(r"broke off again and again", ApiConnectionClosedError),
+        ErrorPattern(r"refused the content|refused to answer", AgentSafetyRefusalError),
+    ]
+
+    def __init__(
+        self,
+        logs_dir: Path,
+        *args: Any,
+        max_budget_usd: float | None = None,
+        max_loops: int | None = None,
+        yes_really: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """`yes_really`: for environments that do not look like a container to Duckflow."""
+        super().__init__(logs_dir, *args, **kwargs)
+        self._limits = {"--max-budget-usd": max_budget_usd, "--max-loops": max_loops}
+        self._yes_really = bool(yes_really)
+
+    @staticmethod
+    @override
+    def name() -> str:
+        return "duckflow"
+
+    @override
+    def get_version_command(self) -> str | None:
+        return f"{HOME}/bin/duckflow --version"
+
+    @override
+    def parse_version(self, stdout: str) -> str:
+        return stdout.strip().rpartition(" ")[2]
+
+    @override
+    async def install(self, environment: BaseEnvironment) -> None:
+        """From the package of the wanted version; else from the clone that this adapter lies in."""
+        package = f"{PACKAGE}=={self.version() or __version__}"
+        if not self.version() and (SOURCE / "pyproject.toml").exists():
+            package = await self._upload_clone(environment)
+        command = INSTALL.format(home=HOME, package=shlex.quote(package), python=NEWEST_PYTHON)
+        await self.exec_as_root(environment, command=command)
+
+    async def _upload_clone(self, environment: BaseEnvironment) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(SOURCE)]
+            await asyncio.to_thread(subprocess.run, build, check=True)
+            [wheel] = Path(folder).glob("*.whl")
+            target = f"/installed-agent/{wheel.name}"
+            await environment.upload_file(wheel, target)
+        return target
+
+    @override
+    @with_prompt_template
+    async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
+        env = {"DUCKFLOW_HOME": str(self.environment_logs_dir / "duckflow")}
+        # A shell's own variables can be read by every command, those of Duckflow cannot: the keys come by a file.
+        keys = "".join(f"{name}={shlex.quote(value)}\n" for name, value in self.model_connection.env.items())
+        await self._upload_config_text(environment, content=keys, remote_path=KEYS, filename="duckflow.env")
+        command = RUN.format(keys=KEYS, home=HOME, endings=ENDINGS, flags=shlex.join(self._flags(instruction)))
+        result = await self.exec_as_agent(environment, command=command, env=env)
+        (self.logs_dir / "duckflow.txt").write_text(f"{result.stdout or ''}{result.stderr or ''}", encoding="utf-8")
+
+    def _flags(self, instruction: str) -> list[str]:
+        flags = ["--contained", "--lang", "en", "--trajectory", str(self.environment_logs_dir / TRAJECTORY)]
+        flags += ["-m", self.model_name] if self.model_name else []
+        flags += [word for flag, value in self._limits.items() if value for word in (flag, str(value))]
+        flags += ["--yes-really"] if self._yes_really else []
+        return [*flags, *(["-c"] if self._resume else []), "-p", instruction]
+
+    @override
+    def populate_context_post_run(self, context: AgentContext) -> None:
+        """What it used is in the trajectory, with all agents and jobs."""
+        try:
+            known = Trajectory.model_validate(json.loads((self.logs_dir / TRAJECTORY).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as problem:
+            self.logger.debug(f"no trajectory of Duckflow: {problem}")
+            return
+        if final := known.final_metrics:
+            context.n_input_tokens = final.total_prompt_tokens
+            context.n_cache_tokens = final.total_cached_tokens
+            context.n_output_tokens = final.total_completion_tokens
+            context.cost_usd = final.total_cost_usd
+        turns = (known.extra or {}).get("turns", [])
+        context.metadata = {"outcome": turns[-1]["outcome"] if turns else "", "session": known.session_id}
+
+
+Duckflow = HarborAgent
+"""The name under which Harbor is told to import it."""

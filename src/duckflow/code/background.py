@@ -1,0 +1,118 @@
+"""What takes processor time runs in a process of its own, at the lowest priority: making the map, and looking for
+uses. A request is one JSON object on its standard input, the answer one on its output."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from duckflow.code.store import CodeMap
+from duckflow.code.syntax import Symbol
+from duckflow.code.uses import Use, Uses, find_uses
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import ignore, run
+from duckflow.safety.workspace import Workspace
+
+PROGRAM = ("-P", "-W", "ignore", "-m", "duckflow.code.background")
+HERE = 30
+"""So many changed files are read right here: starting a process takes longer."""
+EXTRA_SECONDS = 5.0
+FRESH_SECONDS = 10.0
+MAP_SECONDS = 120.0
+
+
+class MappedFolder:
+    """The map of a work folder, brought up to date before each question."""
+
+    def __init__(self, workspace: Workspace, path: Path) -> None:
+        self.map = CodeMap(workspace, path)
+        self._path = path
+        self._making: asyncio.Task[Any] | None = None
+        self._looked = -FRESH_SECONDS
+
+    def start(self) -> None:
+        """Begins to make the map; nobody waits for it."""
+        if self._making is None or self._making.done():
+            self._making = asyncio.create_task(self._asked({"do": "map"}, None))
+
+    async def fresh(self, seconds: float) -> CodeMap | None:
+        """The map as the folder is now; nothing where that takes longer."""
+        if self._making and not self._making.done():
+            await asyncio.wait([self._making], timeout=seconds)
+            if not self._making.done():
+                return None
+        changes = await asyncio.to_thread(self.map.changes)
+        if len(changes.files) <= HERE:
+            await asyncio.to_thread(self.map.update, changes)
+            return self.map
+        self.start()
+        assert self._making
+        await asyncio.wait([self._making], timeout=seconds)
+        return self.map if self._making.done() else None
+
+    def current(self) -> CodeMap:
+        """The map as it is, for a thread that cannot wait; every few seconds it is brought up to date meanwhile."""
+        if time.monotonic() - self._looked > FRESH_SECONDS:
+            self._looked = time.monotonic()
+            threading.Thread(target=self._refreshed, daemon=True).start()
+        return self.map
+
+    def _refreshed(self) -> None:
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            data = json.dumps({"do": "map", **self._about()}).encode()
+            command = (sys.executable, *PROGRAM)
+            subprocess.run(command, input=data, capture_output=True, timeout=MAP_SECONDS, check=False)
+
+    def _about(self) -> dict[str, Any]:
+        workspace = self.map.workspace
+        private = list(map(str, workspace.private))
+        return {"folder": str(workspace.root), "private": private, "map": str(self._path)}
+
+    async def uses(self, target: Symbol, seconds: float) -> Uses:
+        """Those of one definition, in a map that is fresh."""
+        request = {"do": "uses", "target": list(target), "seconds": seconds}
+        answer = await self._asked(request, seconds + EXTRA_SECONDS)
+        if not isinstance(answer, dict):
+            return Uses([], self.map.mentioning(target.name))
+        given = cast("dict[str, list[Any]]", answer)
+        return Uses([Use(*use) for use in given["uses"]], given["not_looked_at"])
+
+    async def aclose(self) -> None:
+        if self._making:
+            self._making.cancel()
+            await asyncio.gather(self._making, return_exceptions=True)
+        self.map.close()
+
+    async def _asked(self, request: dict[str, Any], seconds: float | None) -> Any:
+        """Nothing where it failed or took too long."""
+        out = bytearray()
+        try:
+            launch = Launch((sys.executable, *PROGRAM), self.map.workspace.root, os.environ)
+            await run(launch, out.extend, ignore, json.dumps(request | self._about()).encode(), seconds)
+            return json.loads(out)
+        except (TimeoutError, ValueError, OSError):
+            return None
+
+
+def carry_out(request: dict[str, Any]) -> Any:
+    workspace = Workspace(Path(request["folder"]), private=[Path(one) for one in request["private"]])
+    code_map = CodeMap(workspace, Path(request["map"]))
+    if request["do"] == "map":
+        return code_map.refresh()
+    target: Sequence[Any] = request["target"]
+    return find_uses(code_map, Symbol(*target), request["seconds"])._asdict()
+
+
+if __name__ == "__main__":
+    os.nice(19)
+    # It makes millions of small objects and no circles of them.
+    gc.disable()
+    sys.stdout.write(json.dumps(carry_out(json.load(sys.stdin))))

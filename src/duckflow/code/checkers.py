@@ -1,0 +1,147 @@
+"""The project's own checkers: found by their configuration, asked about some files, and their words read. The rows are
+data: checkers.json."""
+
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field, TypeAdapter
+
+from duckflow.code.lsp import Diagnostic
+from duckflow.code.syntax import available, symbols_in
+from duckflow.programs.find import find_program
+from duckflow.safety.files import read_plain
+
+TABLE = Path(__file__).with_name("checkers.json")
+OWN_PLACES = (".venv/bin", "venv/bin", "node_modules/.bin")
+LONGEST_CONFIG = 200_000
+LONGEST_LINE, DIGITS = 4000, 9
+MESSAGE = 200
+
+
+class EslintMessage(BaseModel):
+    """One finding of eslint; a severity of 2 is an error."""
+
+    severity: int = 0
+    line: int | None = Field(default=None, ge=0, lt=10**DIGITS)
+    message: str = ""
+
+
+class EslintFile(BaseModel):
+    """The findings of eslint in one file."""
+
+    path: str = Field(alias="filePath")
+    messages: list[EslintMessage] = []
+
+
+class Checker(NamedTuple):
+    """One row. `scope`: which files it is asked about."""
+
+    name: str
+    configured: Mapping[str, str]
+    """Files whose presence, or a text in them, says that the project uses it."""
+    suffixes: tuple[str, ...]
+    command: str
+    scope: Literal["changed", "dependents", "all"]
+    line: str
+    """How it prints an error; nothing: as JSON."""
+
+    def is_used_in(self, text_of: Callable[[str], str | None]) -> bool:
+        texts = ((text_of(name), wanted) for name, wanted in self.configured.items())
+        return any(text is not None and wanted in text for text, wanted in texts)
+
+    def call(self, program: str, files: Iterable[str]) -> str:
+        named = " ".join(shlex.quote(f"./{path}") for path in files) if self.scope != "all" else ""
+        return " ".join(filter(None, (shlex.quote(program), self.command, named)))
+
+    def read(self, output: str, folder: Path) -> list[Diagnostic]:
+        """What it prints otherwise says nothing: the program may be anybody's."""
+        if not self.line:
+            return _from_json(output, folder)
+        lines = (line for line in output.split("\n") if len(line) <= LONGEST_LINE)
+        found = [one for line in lines if (one := re.match(self.line, line)) and len(one["line"]) <= DIGITS]
+        return [_error(one["path"], int(one["line"]), one["message"], folder) for one in found]
+
+
+@cache
+def checkers() -> tuple[Checker, ...]:
+    table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return tuple(
+        Checker(name, row["configured"], tuple(row["suffixes"]), row.get("command", ""), row["scope"], row["line"])
+        for name, row in table.items()
+    )
+
+
+def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
+    """The checkers of the project that have a word on these files, with the programs that are installed for it."""
+    suffixes = {PurePosixPath(path).suffix for path in changed}
+
+    def text_of(name: str) -> str | None:
+        try:
+            return read_plain(folder / name, LONGEST_CONFIG, cut=True).decode("utf-8", "replace")
+        except OSError:
+            return None
+
+    wanted = [one for one in checkers() if suffixes.intersection(one.suffixes) and one.is_used_in(text_of)]
+    return [(one, program) for one in wanted if (program := program_for(one.name, folder))]
+
+
+def program_for(name: str, folder: Path) -> str:
+    """The project's own, else the machine's; nothing where it is not installed."""
+    own = (f"{place}/{name}" for place in OWN_PLACES)
+    return next((path for path in own if (folder / path).is_file()), "") or find_program(name, folder) or ""
+
+
+def _from_json(output: str, folder: Path) -> list[Diagnostic]:
+    try:
+        files = TypeAdapter(list[EslintFile]).validate_json(output[output.find("[") : output.rfind("]") + 1])
+    except ValueError:
+        return []
+    return [
+        _error(file.path, one.line or 1, one.message, folder)
+        for file in files
+        for one in file.messages
+        if one.severity == 2
+    ]
+
+
+def _error(path: str, line: int, message: str, folder: Path) -> Diagnostic:
+    named = Path(path.strip())
+    inside = named.relative_to(folder) if named.is_relative_to(folder) else named
+    return Diagnostic(str(PurePosixPath(inside)).removeprefix("./"), line, message.strip()[:MESSAGE])
+
+
+def new_errors(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Those that were not there before, wherever they stood: lines move, and messages name lines."""
+    known = Counter(_key(one) for one in before if one.error)
+    new = list[Diagnostic]()
+    for one in after:
+        if not one.error:
+            continue
+        if known[_key(one)] > 0:
+            known[_key(one)] -= 1
+        else:
+            new.append(one)
+    return new
+
+
+def _key(diagnostic: Diagnostic) -> tuple[str, str]:
+    return diagnostic.path, re.sub(r"\d+", "#", diagnostic.message)
+
+
+def changed_names(path: str, before: str, after: str) -> set[str]:
+    """The names that a change may have broken elsewhere: of definitions that are gone or read otherwise now."""
+    if not available():
+        return set()
+    old, new = (_pieces(path, text) for text in (before, after))
+    return {name.rpartition(".")[2] for name, piece in old.items() if new.get(name) != piece}
+
+
+def _pieces(path: str, text: str) -> dict[str, str]:
+    lines: Sequence[str] = text.split("\n")
+    return {one.qualified: "\n".join(lines[one.start - 1 : one.end]) for one in symbols_in(text, path)}

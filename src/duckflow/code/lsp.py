@@ -1,0 +1,237 @@
+"""A language server on its standard streams: asked for definitions, references and diagnostics, and never waited for
+longer than the caller says."""
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+from urllib.parse import quote, unquote
+
+from duckflow.programs.launch import AT_ONCE, Launch
+from duckflow.programs.tree import ProcessTree
+from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError
+
+LONGEST = 64 * 1024 * 1024
+PATIENCE_SECONDS = 2.0
+ERROR = 1
+CAPABILITIES = {
+    "general": {"positionEncodings": ["utf-32", "utf-16"]},
+    "workspace": {"configuration": True, "workspaceFolders": True},
+    "textDocument": {
+        "synchronization": {"didSave": True},
+        "definition": {},
+        "references": {},
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"dynamicRegistration": True},
+    },
+}
+
+
+class CodePlace(NamedTuple):
+    """A place in a file of the folder; lines count from 1, columns from 0."""
+
+    path: str
+    line: int
+    column: int
+
+
+class Diagnostic(NamedTuple):
+    """What a checker or server says of a line."""
+
+    path: str
+    line: int
+    message: str
+    error: bool = True
+
+
+class LanguageServer:
+    """Started by `start`; an RpcError or a TimeoutError from any question means that there is no answer."""
+
+    def __init__(self, folder: Path, language: str) -> None:
+        self._folder = folder.resolve()
+        self._language = language
+        self._process: asyncio.subprocess.Process | None = None
+        self._launch: Launch | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._peer = Peer(self._send, self._answer, self._hear, cancelled="$/cancelRequest")
+        self._opened: dict[str, int] = {}
+        self._published: dict[str, tuple[int | None, list[Diagnostic]]] = {}
+        self._told = asyncio.Event()
+        self._able: dict[str, Any] = {}
+
+    async def start(self, launch: Launch, seconds: float, options: dict[str, Any] | None = None) -> None:
+        pipe = asyncio.subprocess.PIPE
+        self._process, self._launch = await launch.spawn(pipe, pipe, asyncio.subprocess.DEVNULL), launch
+        self._reading = asyncio.create_task(self._read())
+        root = _address(self._folder)
+        params = {
+            # Inside a sandbox processes have other numbers.
+            "processId": None,
+            "rootUri": root,
+            "workspaceFolders": [{"uri": root, "name": self._folder.name}],
+            "capabilities": CAPABILITIES,
+            "initializationOptions": options or {},
+        }
+        async with asyncio.timeout(seconds):
+            answer = _table(await self._peer.call("initialize", params))
+        self._able = _table(answer.get("capabilities"))
+        self._peer.notify("initialized")
+
+    def show(self, path: str, text: str) -> None:
+        """Tells the server what stands in a file now."""
+        version = self._opened[path] = self._opened.get(path, 0) + 1
+        about = {"uri": self._uri(path), "version": version}
+        if version == 1:
+            given = {**about, "languageId": self._language, "text": text}
+            self._peer.notify("textDocument/didOpen", {"textDocument": given})
+            return
+        self._peer.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
+        self._peer.notify("textDocument/didSave", {"textDocument": {"uri": self._uri(path)}})
+
+    async def definition(self, place: CodePlace, seconds: float) -> list[CodePlace]:
+        return self._places(await self._asked("definition", place, seconds))
+
+    async def references(self, place: CodePlace, seconds: float) -> list[CodePlace]:
+        more = {"context": {"includeDeclaration": False}}
+        return self._places(await self._asked("references", place, seconds, more))
+
+    async def diagnostics(self, path: str, seconds: float) -> list[Diagnostic]:
+        """Asked for where the server can be asked; else those that it publishes for this very version of the file."""
+        async with asyncio.timeout(seconds):
+            while "diagnosticProvider" not in self._able:
+                version, said = self._published.get(path, (0, list[Diagnostic]()))
+                if version == self._opened.get(path):
+                    return said
+                self._told.clear()
+                await self._told.wait()
+            document = {"textDocument": {"uri": self._uri(path)}}
+            report = _table(await self._peer.call("textDocument/diagnostic", document))
+            return _diagnostics(path, report.get("items"))
+
+    async def aclose(self) -> None:
+        """It is asked to end, then made to."""
+        process, launch = self._process, self._launch
+        if process is None or launch is None:
+            return
+        with contextlib.suppress(RpcError, TimeoutError):
+            async with asyncio.timeout(PATIENCE_SECONDS / 2):
+                await self._peer.call("shutdown")
+        self._peer.notify("exit")
+        self._peer.close("the server was ended")
+        if process.stdin:
+            process.stdin.close()
+        ProcessTree(launch, process.pid).end()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        launch.close()
+        if self._reading:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _asked(self, what: str, place: CodePlace, seconds: float, more: dict[str, Any] | None = None) -> Any:
+        position = {"line": place.line - 1, "character": place.column}
+        params = {"textDocument": {"uri": self._uri(place.path)}, "position": position, **(more or {})}
+        async with asyncio.timeout(seconds):
+            return await self._peer.call(f"textDocument/{what}", params)
+
+    def _places(self, answer: Any) -> list[CodePlace]:
+        """Those in the folder; a server may give one, several or none."""
+        given: Sequence[Any] = cast("list[Any]", answer) if isinstance(answer, list) else [answer]
+        found = list[CodePlace]()
+        for one in map(_table, given):
+            uri = str(one.get("uri") or one.get("targetUri") or "")
+            start = _table(_table(one.get("range") or one.get("targetSelectionRange")).get("start"))
+            path = Path(unquote(uri.removeprefix("file://")))
+            if uri.startswith("file://") and path.is_relative_to(self._folder):
+                line, column = int(start.get("line", 0)) + 1, int(start.get("character", 0))
+                found.append(CodePlace(str(path.relative_to(self._folder)), line, column))
+        return found
+
+    def _uri(self, path: str) -> str:
+        return _address(self._folder / path)
+
+    async def _answer(self, method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "workspace/configuration":
+                return [None] * len(cast("list[Any]", params.get("items") or []))
+            case "workspace/workspaceFolders":
+                return [{"uri": _address(self._folder), "name": self._folder.name}]
+            case "client/registerCapability":
+                registered = map(_table, cast("list[Any]", params.get("registrations") or []))
+                if any(one.get("method") == "textDocument/diagnostic" for one in registered):
+                    self._able["diagnosticProvider"] = True
+                    self._told.set()
+                return None
+            case "client/unregisterCapability" | "window/workDoneProgress/create":
+                return None
+            case "window/showMessageRequest" | "workspace/diagnostic/refresh":
+                return None
+            case _:
+                raise RpcError(METHOD_NOT_FOUND, method)
+
+    def _hear(self, method: str, params: dict[str, Any]) -> None:
+        if method != "textDocument/publishDiagnostics":
+            return
+        path = Path(unquote(str(params.get("uri", "")).removeprefix("file://")))
+        if path.is_relative_to(self._folder):
+            name = str(path.relative_to(self._folder))
+            # A server that names no version speaks of the latest that it was shown.
+            version = params.get("version", self._opened.get(name))
+            self._published[name] = version, _diagnostics(name, params.get("diagnostics"))
+            self._told.set()
+
+    def _send(self, message: Message) -> None:
+        stdin = self._process.stdin if self._process else None
+        if stdin is None or stdin.is_closing():
+            raise RpcError(GONE, "the server does not listen any more")
+        data = json.dumps(message, separators=(",", ":")).encode()
+        stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+
+    async def _read(self) -> None:
+        assert self._process and self._process.stdout
+        kept = bytearray()
+        while len(kept) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
+            kept += data
+            while message := _next_message(kept):
+                self._peer.take_line(message)
+                await asyncio.sleep(0)
+        self._peer.close("the server has ended")
+
+
+def _next_message(kept: bytearray) -> bytes:
+    """Takes the first whole message away; nothing while it is not whole."""
+    end = kept.find(b"\r\n\r\n")
+    if end < 0:
+        return b""
+    named = re.search(rb"(?i)content-length: *(\d+)", kept[:end])
+    length = int(named[1]) if named else 0
+    if len(kept) < end + 4 + length:
+        return b""
+    message = bytes(kept[end + 4 : end + 4 + length])
+    del kept[: end + 4 + length]
+    return message
+
+
+def _diagnostics(path: str, given: Any) -> list[Diagnostic]:
+    items = cast("list[Any]", given) if isinstance(given, list) else []
+    found = list[Diagnostic]()
+    for item in map(_table, items):
+        start = _table(_table(item.get("range")).get("start"))
+        message = " ".join(str(item.get("message", "")).split())
+        found.append(Diagnostic(path, int(start.get("line", 0)) + 1, message, item.get("severity", ERROR) == ERROR))
+    return found
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _address(path: Path) -> str:
+    return "file://" + quote(str(path))

@@ -1,0 +1,118 @@
+"""The Python files of a project: read when they are needed, found by the names of modules, and which definition a
+name leads to through scopes and imports."""
+
+import ast
+from collections.abc import Iterable
+from functools import cached_property
+
+from duckflow.code.python_scopes import Bound, Comprehension, Imported, PythonFile, Scope
+from duckflow.code.store import CodeMap
+
+SUFFIXES = (".py", ".pyi")
+
+
+class PythonModules:
+    """The files of a map."""
+
+    def __init__(self, code_map: CodeMap) -> None:
+        self.map = code_map
+        self._files: dict[str, PythonFile | None] = {}
+
+    @property
+    def read(self) -> int:
+        """How many files are held."""
+        return len(self._files)
+
+    def file(self, path: str) -> PythonFile | None:
+        if path not in self._files:
+            try:
+                self._files[path] = PythonFile(path, self.map.text(path))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                self._files[path] = None
+        return self._files[path]
+
+    def followed(self, bounds: Iterable[Bound], path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
+        """Imports lead to what they import."""
+        found = list[Bound]()
+        for bound in bounds:
+            if isinstance(bound.source, Imported) and bound.source not in seen:
+                found += self.imported(bound.source, bound.scope.path, seen)
+            else:
+                found.append(bound)
+        return found
+
+    def imported(self, imported: Imported, path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
+        if imported.name == "" or imported in seen:
+            return []
+        if imported.module == "" and imported.level == 0:
+            file = self.file(path)
+            return self.in_module(file, imported.name, seen | {imported}) if file else []
+        found = list[Bound]()
+        for file in self._modules(imported, path):
+            found += self.in_module(file, imported.name, seen | {imported})
+        return found
+
+    def in_module(self, file: PythonFile, name: str, seen: frozenset[Imported]) -> list[Bound]:
+        if name in file.scope.names:
+            own = [one for one in file.scope.names[name] if one.source not in seen]
+            return self.followed(own, file.path, seen)
+        found = list[Bound]()
+        for star in file.scope.stars:
+            if star not in seen:
+                for other in self._modules(star, file.path):
+                    found += self.in_module(other, name, seen | {star})
+        return found
+
+    def _modules(self, imported: Imported, path: str) -> list[PythonFile]:
+        paths = self.paths_of(imported.module, imported.level, path)
+        return [file for one in paths if (file := self.file(one))]
+
+    def paths_of(self, module: str, level: int, path: str) -> list[str]:
+        """The files that a module's name can mean. Where a search begins there is no package."""
+        parts = [*filter(None, module.split("."))]
+        if level:
+            folder = path.split("/")[:-1]
+            base = folder[: len(folder) - (level - 1)]
+            return self.stems.get("/".join([*base, *parts]), [])
+        if not parts:
+            return []
+        wanted, roots = "/".join(parts), list[tuple[int, str]]()
+        for stem in self._by_last.get(parts[-1], ()):
+            if stem == wanted or stem.endswith(f"/{wanted}"):
+                root = stem[: len(stem) - len(wanted)].rstrip("/")
+                if root == "" or root not in self._packages:
+                    near = len(root) if path.startswith(f"{root}/") or not root else -1
+                    roots.append((near, stem))
+        return self.stems[max(roots)[1]] if roots else []
+
+    @cached_property
+    def stems(self) -> dict[str, list[str]]:
+        stems = dict[str, list[str]]()
+        for path, _ in self.map.files():
+            if path.endswith(SUFFIXES):
+                stems.setdefault(path.rpartition(".")[0].removesuffix("/__init__"), []).append(path)
+        return stems
+
+    @cached_property
+    def _by_last(self) -> dict[str, list[str]]:
+        last = dict[str, list[str]]()
+        for stem in self.stems:
+            last.setdefault(stem.rpartition("/")[2], []).append(stem)
+        return last
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        return frozenset(stem for stem, paths in self.stems.items() if any("__init__.py" in path for path in paths))
+
+    def lookup(self, name: str, scope: Scope) -> list[Bound]:
+        """Inside out; a class is seen only from right within."""
+        now: Scope | None = scope
+        while now:
+            inner = now is scope or (isinstance(scope.node, Comprehension) and now is scope.above)
+            if name in now.names and (inner or not isinstance(now.node, ast.ClassDef)):
+                return now.names[name]
+            if now.above is None:
+                file = self.file(now.path)
+                return self.in_module(file, name, frozenset()) if file else []
+            now = now.above
+        return []

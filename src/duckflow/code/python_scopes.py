@@ -1,0 +1,315 @@
+"""The scopes of a Python file: which names are bound where and to what, and where each name is used."""
+
+import ast
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Imported(NamedTuple):
+    """`from module import name`; without a name the module itself, as `import module` binds it."""
+
+    module: str
+    level: int
+    name: str
+
+
+class Parameter(NamedTuple):
+    """`first`: it may stand for the object itself."""
+
+    function: Function | ast.Lambda
+    arg: ast.arg
+    default: ast.expr | None
+    first: bool
+
+
+class ElementOf(NamedTuple):
+    """One of what an expression gives when it is gone through."""
+
+    of: ast.expr
+
+
+class EnteredBy(NamedTuple):
+    """What `with` gives for an expression."""
+
+    of: ast.expr
+
+
+class Typed(NamedTuple):
+    """A name with an annotation."""
+
+    annotation: ast.expr
+
+
+Source = Definition | ast.expr | Imported | Parameter | ElementOf | EnteredBy | Typed | None
+"""What a name is bound to; nothing where that is not followed."""
+
+
+class Bound(NamedTuple):
+    line: int
+    source: Source
+    scope: "Scope"
+
+
+class Scope:
+    """A module, class or function."""
+
+    def __init__(self, node: ast.AST, above: "Scope | None", path: str) -> None:
+        self.node = node
+        self.above = above
+        self.path = path
+        self.names = defaultdict[str, list[Bound]](list)
+        self.attributes = defaultdict[str, list[Bound]](list)
+        """Of a class: what its methods set on `self`."""
+        self.stars: list[Imported] = []
+
+    def bind(self, name: str, line: int, source: Source, scope: "Scope | None" = None) -> None:
+        self.names[name].append(Bound(line, source, scope or self))
+
+    @property
+    def owner(self) -> "Scope | None":
+        """The class that a function stands in."""
+        above = self.above
+        return above if above and isinstance(above.node, ast.ClassDef) else None
+
+
+def class_around(scope: Scope) -> Scope | None:
+    now: Scope | None = scope
+    while now and not isinstance(now.node, ast.ClassDef):
+        now = now.above
+    return now
+
+
+class NamePlace(NamedTuple):
+    """Where a name is used: the node, its line and its column in bytes, and the scope around."""
+
+    node: ast.Name | ast.Attribute | ast.alias
+    line: int
+    column: int
+    scope: Scope
+    imported: Imported | None = None
+
+
+class PythonFile:
+    """A file that has been read; a SyntaxError where it is none of this Python's."""
+
+    def __init__(self, path: str, text: str) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+        self.path = path
+        self.scope = Scope(tree, None, path)
+        self.places = defaultdict[str, list[NamePlace]](list)
+        self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
+        self.narrowed: dict[ast.AST, ast.expr] = {}
+        """Names that are known to be an instance of something where they stand."""
+        self._now = self.scope
+        self._known: dict[str, ast.expr] = {}
+        self._visit_all(tree.body)
+
+    def _visit_all(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self._visit(node)
+
+    def _visit(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name():
+                self.places[node.id].append(NamePlace(node, node.lineno, node.col_offset, self._now))
+                if node.id in self._known:
+                    self.narrowed[node] = self._known[node.id]
+            case ast.Attribute():
+                line, column = node.end_lineno or node.lineno, (node.end_col_offset or 0) - len(node.attr.encode())
+                self.places[node.attr].append(NamePlace(node, line, column, self._now))
+                self._visit(node.value)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._now.bind(node.name, node.lineno, node)
+                self._visit_all((*node.decorator_list, *_defaults(node.args)))
+                self._annotated(*_annotations(node.args), node.returns)
+                in_class = isinstance(self._now.node, ast.ClassDef) and not _has(node, "staticmethod")
+                self._visit_within(node, node.body, in_class)
+            case ast.ClassDef():
+                self._now.bind(node.name, node.lineno, node)
+                self._visit_all((*node.decorator_list, *node.bases, *node.keywords))
+                self._visit_within(node, node.body)
+            case ast.Lambda():
+                self._visit_all(_defaults(node.args))
+                self._visit_within(node, [node.body])
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                self._visit_within(node, ast.iter_child_nodes(node))
+            case ast.If() | ast.IfExp():
+                self._branches(node)
+            case ast.BoolOp():
+                before = self._known
+                for value in node.values:
+                    self._visit(value)
+                    self._known = self._known | dict(_instances(value) if isinstance(node.op, ast.And) else ())
+                self._known = before
+            case ast.Import() | ast.ImportFrom():
+                self._import(node)
+            case ast.AnnAssign():
+                self._bind(node.target, Typed(node.annotation))
+                self._visit_all((node.target, *filter(None, [node.value])))
+                self._annotated(node.annotation)
+            case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[kind, value]):
+                self._visit_all((node.func, value))
+                self._annotated(kind)
+            case _:
+                self._bind_in(node)
+                self._visit_all(ast.iter_child_nodes(node))
+                if isinstance(node, ast.Assert):
+                    self._known = self._known | dict(_instances(node.test))
+
+    def _annotated(self, *annotations: ast.expr | None) -> None:
+        """Annotations may stand in quotes, wholly or in part; the names in them are used all the same."""
+        for annotation in filter(None, annotations):
+            self._visit(annotation)
+            for part in ast.walk(annotation):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    self._quoted(part, part.value)
+
+    def _quoted(self, constant: ast.Constant, text: str) -> None:
+        inner = parsed_annotation(text)
+        plain = (
+            constant.lineno == constant.end_lineno and constant.end_col_offset == constant.col_offset + len(text) + 2
+        )
+        for node in ast.walk(inner) if inner and plain and text.isascii() else ():
+            if isinstance(node, ast.Name):
+                place = NamePlace(node, constant.lineno, constant.col_offset + 1 + node.col_offset, self._now)
+                self.places[node.id].append(place)
+
+    def _visit_within(self, node: ast.AST, body: Iterable[ast.AST], in_class: bool = False) -> None:
+        """In a scope of its own. What is known of names outside does not hold in a definition."""
+        known, above = self._known, self._now
+        self._known = {} if isinstance(node, Definition) else known
+        self._now = self.scopes[node] = Scope(node, above, self.path)
+        if isinstance(node, Function | ast.Lambda):
+            self._bind_parameters(node, in_class)
+        for generator in node.generators if isinstance(node, Comprehension) else ():
+            self._bind(generator.target, ElementOf(generator.iter))
+        self._visit_all(body)
+        self._known, self._now = known, above
+
+    def _branches(self, node: ast.If | ast.IfExp) -> None:
+        self._visit(node.test)
+        before = self._known
+        self._known = before | dict(_instances(node.test))
+        body, rest = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+        self._visit_all(body)
+        self._known = before
+        self._visit_all(rest)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                top = alias.name.partition(".")[0]
+                self._now.bind(alias.asname or top, node.lineno, Imported(alias.name if alias.asname else top, 0, ""))
+                continue
+            imported = Imported(node.module or "", node.level, alias.name)
+            if alias.name == "*":
+                self._now.stars.append(imported)
+                continue
+            self._now.bind(alias.asname or alias.name, alias.lineno, imported)
+            self.places[alias.name].append(NamePlace(alias, alias.lineno, alias.col_offset, self._now, imported))
+
+    def _bind_in(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, value)
+            case ast.NamedExpr(target=target, value=value):
+                self._bind(target, value)
+            case ast.For(target=target, iter=through) | ast.AsyncFor(target=target, iter=through):
+                self._bind(target, ElementOf(through))
+            case ast.withitem(context_expr=entered, optional_vars=ast.expr() as target):
+                self._bind(target, EnteredBy(entered))
+            case ast.ExceptHandler(name=str() as name, type=kind):
+                self._now.bind(name, node.lineno, Typed(kind) if kind else None)
+            case ast.Global(names=names):
+                for name in names:
+                    self._now.bind(name, 0, Imported("", 0, name))
+            case _:
+                return
+
+    def _bind_parameters(self, node: Function | ast.Lambda, in_class: bool) -> None:
+        args = node.args
+        plain = [*args.posonlyargs, *args.args]
+        defaults = dict(zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True))
+        defaults |= {arg: value for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value}
+        for number, arg in enumerate([*plain, *args.kwonlyargs]):
+            first = in_class and number == 0 and bool(plain)
+            self._now.bind(arg.arg, arg.lineno, Parameter(node, arg, defaults.get(arg), first))
+        for arg in filter(None, (args.vararg, args.kwarg)):
+            self._now.bind(arg.arg, arg.lineno, None)
+
+    def _bind(self, target: ast.expr, source: Source) -> None:
+        match target:
+            case ast.Name():
+                scope = self._now
+                while isinstance(scope.node, Comprehension) and not isinstance(source, ElementOf) and scope.above:
+                    scope = scope.above
+                scope.bind(target.id, target.lineno, source, self._now)
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                scope = self._now
+                while scope.above and not scope.owner:
+                    scope = scope.above
+                if scope.owner:
+                    scope.owner.attributes[target.attr].append(Bound(target.lineno, source, self._now))
+            case ast.Tuple() | ast.List():
+                values = source.elts if isinstance(source, ast.Tuple | ast.List) else []
+                pairs = values if len(values) == len(target.elts) else [None] * len(target.elts)
+                for part, value in zip(target.elts, pairs, strict=True):
+                    self._bind(part, value)
+            case ast.Starred():
+                self._bind(target.value, None)
+            case _:
+                pass
+
+
+def parsed_annotation(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _annotations(args: ast.arguments) -> Iterator[ast.expr]:
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)))
+    yield from (arg.annotation for arg in every if arg.annotation)
+
+
+def _defaults(args: ast.arguments) -> Iterator[ast.expr]:
+    yield from (value for value in (*args.defaults, *args.kw_defaults) if value)
+
+
+def _instances(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are known to be an instance of something where this is true."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
+            yield name, kind
+        case ast.BoolOp(op=ast.And(), values=values):
+            for value in values:
+                yield from _instances(value)
+        case _:
+            return
+
+
+def _has(node: Function, decorator: str) -> bool:
+    return any(named(one) == decorator for one in node.decorator_list)
+
+
+def named(node: ast.expr) -> str:
+    """The last name of `a.b.c` or `a.b.c(...)`."""
+    match node:
+        case ast.Call(func=func):
+            return named(func)
+        case ast.Attribute(attr=attr):
+            return attr
+        case ast.Name(id=name):
+            return name
+        case _:
+            return ""

@@ -1,0 +1,387 @@
+"""What Python expressions are, as far as the text tells: classes, calls, annotations and imports are followed through
+the project's own files."""
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from duckflow.code.python_modules import PythonModules
+from duckflow.code.python_scopes import (
+    Bound,
+    ElementOf,
+    EnteredBy,
+    Function,
+    Imported,
+    Parameter,
+    Scope,
+    Source,
+    Typed,
+    class_around,
+    named,
+    parsed_annotation,
+)
+
+DEPTH = 12
+MANY = frozenset(
+    {"list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "Iterable", "Iterator",
+     "Collection", "Generator", "AsyncIterator", "AsyncIterable", "AsyncGenerator", "deque", "MutableSequence",
+     "dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "AbstractSet"}
+)  # fmt: skip
+FIRST = frozenset({"Generator", "AsyncGenerator"})
+SAME = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Required"})
+PROPERTIES = frozenset({"property", "cached_property", "lazyproperty", "reify"})
+ITEMS = frozenset({"values", "pop", "get", "copy", "popleft", "setdefault"})
+"""Methods of containers that give what is in them."""
+
+
+class PythonValue(NamedTuple):
+    """What an expression may be. `many`: a container of what the annotation or expression in `node` says.
+    `outside`: something that is no code of the project."""
+
+    kind: Literal["module", "class", "instance", "function", "many", "outside"]
+    scope: Scope | None = None
+    """Of the module or class; where the function or the annotation stands."""
+    node: ast.AST | None = None
+
+
+OUTSIDE = PythonValue("outside")
+
+Infer = Callable[[ast.expr, Scope], tuple[PythonValue, ...]]
+
+
+class PythonClasses:
+    """What classes and modules have, those above them included."""
+
+    def __init__(self, modules: PythonModules, infer: Infer) -> None:
+        self._modules = modules
+        self._infer = infer
+
+    def member(self, value: PythonValue, name: str) -> list[Bound]:
+        scope = value.scope
+        if value.kind == "module" and scope and (file := self._modules.file(scope.path)):
+            return self._modules.in_module(file, name, frozenset())
+        if value.kind in ("class", "instance") and scope:
+            return self._in_class(scope, name, set())
+        return []
+
+    def _in_class(self, scope: Scope, name: str, seen: set[Scope]) -> list[Bound]:
+        """Its own, else those of the first class above that has it."""
+        if scope in seen:
+            return []
+        seen.add(scope)
+        if own := [*scope.names.get(name, ()), *scope.attributes.get(name, ())]:
+            return own
+        bases = (base.scope for base in self.bases(scope) if base.kind == "class" and base.scope)
+        return next((found for base in bases if (found := self._in_class(base, name, seen))), list[Bound]())
+
+    def bases(self, scope: Scope) -> list[PythonValue]:
+        if not isinstance(scope.node, ast.ClassDef) or scope.above is None:
+            return []
+        found = list[PythonValue]()
+        for base in scope.node.bases:
+            plain = base.value if isinstance(base, ast.Subscript) else base
+            found += self._infer(plain, scope.above) or [PythonValue("outside", scope)]
+        return found
+
+    def is_complete(self, value: PythonValue, seen: set[Scope]) -> bool:
+        """Says whether all that it can have is code of the project, so that a name it has not is not meant."""
+        scope = value.scope
+        if value.kind in ("outside", "many", "function", "module"):
+            return scope is None or value.kind != "outside"
+        if scope is None or scope in seen:
+            return True
+        seen.add(scope)
+        return all(self.is_complete(base, seen) for base in self.bases(scope))
+
+
+class PythonTypes:
+    """Answers are kept: many places ask about the same expression."""
+
+    def __init__(self, modules: PythonModules) -> None:
+        self._modules = modules
+        self.classes = PythonClasses(modules, self.infer)
+        self._values: dict[ast.AST, tuple[PythonValue, ...]] = {}
+        self._asking: set[object] = set()
+        self._depth = 0
+
+    def infer(self, node: ast.expr, scope: Scope) -> tuple[PythonValue, ...]:
+        """What an expression may be; nothing where that cannot be told."""
+        if node in self._values or node in self._asking or self._depth > DEPTH:
+            return self._values.get(node, ())
+        self._asking.add(node)
+        self._depth += 1
+        try:
+            found = tuple(dict.fromkeys(self._inferred(node, scope)))
+        finally:
+            self._asking.discard(node)
+            self._depth -= 1
+        if self._depth == 0 or found:
+            self._values[node] = found
+        return found
+
+    def _inferred(self, node: ast.expr, scope: Scope) -> Iterator[PythonValue]:
+        file = self._modules.file(scope.path)
+        if file and (kind := file.narrowed.get(node)) and (narrow := list(self._instances_of(kind, scope))):
+            yield from narrow
+            return
+        match node:
+            case ast.Name(id=name):
+                bounds = self._modules.lookup(name, scope)
+                for bound in bounds:
+                    yield from self._value(bound)
+                if not bounds and hasattr(builtins, name):
+                    yield OUTSIDE
+            case ast.Attribute(value=inner, attr=attr):
+                for value in self.infer(inner, scope):
+                    yield from self._attribute(value, attr)
+            case ast.Call():
+                yield from self._called(node, scope)
+            case ast.Await(value=inner) | ast.NamedExpr(value=inner) | ast.Starred(value=inner):
+                yield from self.infer(inner, scope)
+            case ast.BoolOp(values=values):
+                for value in values:
+                    yield from self.infer(value, scope)
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self.infer(body, scope)
+                yield from self.infer(orelse, scope)
+            case ast.Subscript(value=inner):
+                yield from self._elements(self.infer(inner, scope))
+            case ast.List(elts=[first, *_]) | ast.Set(elts=[first, *_]) | ast.Tuple(elts=[first, *_]):
+                yield PythonValue("many", scope, first)
+            case ast.ListComp(elt=first) | ast.SetComp(elt=first) | ast.GeneratorExp(elt=first):
+                yield PythonValue("many", file.scopes[node] if file else scope, first)
+            case ast.Dict(values=[first, *_]):
+                yield PythonValue("many", scope, first)
+            case ast.Constant(value=None):
+                return
+            case ast.Constant() | ast.JoinedStr() | ast.List() | ast.Dict() | ast.Tuple() | ast.Set() | ast.Compare():
+                yield OUTSIDE
+            case _:
+                return
+
+    def _elements(self, values: Iterable[PythonValue]) -> Iterator[PythonValue]:
+        for value in values:
+            if value.kind == "many" and value.scope and isinstance(value.node, ast.expr):
+                yield from self.infer(value.node, value.scope)
+            elif value.kind == "class":
+                yield value
+
+    def _value(self, bound: Bound) -> Iterator[PythonValue]:
+        source: Source = bound.source
+        match source:
+            case ast.ClassDef():
+                if file := self._modules.file(bound.scope.path):
+                    yield PythonValue("class", file.scopes[source])
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield PythonValue("function", bound.scope, source)
+            case Imported(module, level, name):
+                if found := self._modules.imported(source, bound.scope.path):
+                    for other in found:
+                        yield from self._value(other)
+                    return
+                full = ".".join(filter(None, (module, name)))
+                paths = self._modules.paths_of(full, level, bound.scope.path)
+                yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
+                if not paths and not self._modules.paths_of(module, level, bound.scope.path):
+                    yield OUTSIDE
+            case Parameter():
+                yield from self._parameter(source, bound.scope)
+            case ElementOf(of):
+                yield from self._elements(self.infer(of, bound.scope))
+            case EnteredBy(of):
+                yield from self._entered(of, bound.scope)
+            case Typed(annotation):
+                yield from self._instances_of(annotation, bound.scope)
+            case ast.expr():
+                yield from self.infer(source, bound.scope)
+            case None:
+                return
+
+    def _entered(self, of: ast.expr, scope: Scope) -> Iterator[PythonValue]:
+        for value in self.infer(of, scope):
+            if value.kind == "many":
+                yield from self._elements([value])
+                continue
+            methods = [*self.classes.member(value, "__enter__"), *self.classes.member(value, "__aenter__")]
+            given = [one for bound in methods for method in self._value(bound) for one in self._returned(method)]
+            yield from given or [value]
+
+    def _parameter(self, parameter: Parameter, scope: Scope) -> Iterator[PythonValue]:
+        function = parameter.function
+        if parameter.first and scope.owner and isinstance(function, Function):
+            names = {named(one) for one in function.decorator_list}
+            of_class = "classmethod" in names or function.name in ("__new__", "__init_subclass__")
+            yield PythonValue("class" if of_class else "instance", scope.owner)
+        elif parameter.arg.annotation and scope.above:
+            yield from self._instances_of(parameter.arg.annotation, scope.above)
+        elif parameter.default:
+            yield from self.infer(parameter.default, scope.above or scope)
+
+    def _instances_of(self, annotation: ast.expr, scope: Scope) -> Iterator[PythonValue]:
+        """What something is that has this annotation."""
+        match annotation:
+            case ast.Constant(value=str() as text):
+                if inner := parsed_annotation(text):
+                    yield from self._instances_of(inner, scope)
+            case ast.Constant():
+                return
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                yield from self._instances_of(left, scope)
+                yield from self._instances_of(right, scope)
+            case ast.Tuple(elts=parts):
+                for part in parts:
+                    yield from self._instances_of(part, scope)
+            case ast.Subscript(value=outer, slice=inner):
+                yield from self._generic(named(outer), outer, inner, scope)
+            case ast.Name(id="Self"):
+                if owner := class_around(scope):
+                    yield PythonValue("instance", owner)
+            case _:
+                for value in self.infer(annotation, scope):
+                    if value.kind in ("class", "outside"):
+                        yield PythonValue("instance", value.scope) if value.kind == "class" else OUTSIDE
+
+    def _generic(self, name: str, outer: ast.expr, inner: ast.expr, scope: Scope) -> Iterator[PythonValue]:
+        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        if name in SAME:
+            for part in parts:
+                yield from self._instances_of(part, scope)
+        elif name in ("type", "Type"):
+            for value in self._instances_of(parts[0], scope):
+                yield PythonValue("class", value.scope) if value.kind == "instance" else value
+        elif name in MANY and parts:
+            part = parts[0 if name in FIRST or name.lower() == "tuple" else -1]
+            yield PythonValue("many", scope, ast.Call(func=ast.Name(id="cast"), args=[part, part], keywords=[]))
+        else:
+            yield from self._instances_of(outer, scope)
+
+    def _called(self, node: ast.Call, scope: Scope) -> Iterator[PythonValue]:
+        match node:
+            case ast.Call() if named(node) == "TypeVar":
+                return
+            case ast.Call(func=ast.Name(id="super")):
+                owner = class_around(scope)
+                bases = self.classes.bases(owner) if owner else ()
+                yield from (PythonValue("instance", base.scope) if base.kind == "class" else base for base in bases)
+                return
+            case ast.Call(args=[kind, _]) if named(node) == "cast":
+                yield from self._instances_of(kind, scope)
+                return
+            case ast.Call(func=ast.Name(id="type"), args=[one]):
+                for value in self.infer(one, scope):
+                    yield PythonValue("class", value.scope) if value.kind == "instance" else OUTSIDE
+                return
+            case ast.Call(func=ast.Name(id="list" | "sorted" | "set" | "tuple" | "reversed" | "iter"), args=[one, *_]):
+                yield from (value for value in self.infer(one, scope) if value.kind == "many")
+                return
+            case ast.Call(func=ast.Name(id="next"), args=[one, *_]):
+                yield from self._elements(self.infer(one, scope))
+                return
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in ITEMS:
+                many = [value for value in self.infer(inner, scope) if value.kind == "many"]
+                if many:
+                    yield from many if attr in ("values", "copy") else self._elements(many)
+                    return
+            case _:
+                pass
+        for value in self.infer(node.func, scope):
+            if value.kind == "class":
+                yield _made(value)
+            elif value.kind == "function":
+                yield from self._of_function(value, node, scope)
+            elif value.kind == "instance":
+                for bound in self.classes.member(value, "__call__"):
+                    for method in self._value(bound):
+                        yield from self._returned(method)
+            elif value.kind == "outside":
+                yield OUTSIDE
+
+    def _of_function(self, function: PythonValue, call: ast.Call, scope: Scope) -> Iterator[PythonValue]:
+        """Where a type variable is returned, the argument that gives it tells."""
+        returned = list(self._returned(function))
+        yield from returned
+        for given, how in _giving(function.node, call) if not returned else ():
+            values = self.infer(given, scope)
+            if how == "many":
+                yield from self._elements(values)
+            else:
+                yield from values if how == "same" else (_made(one) for one in values if one.kind == "class")
+
+    def _returned(self, function: PythonValue) -> Iterator[PythonValue]:
+        node, scope = function.node, function.scope
+        if not isinstance(node, Function) or scope is None:
+            return
+        if node.returns:
+            yield from self._instances_of(node.returns, scope)
+            return
+        file = self._modules.file(scope.path)
+        inner = file.scopes.get(node) if file else None
+        if inner is None or node in self._asking:
+            return
+        self._asking.add(node)
+        try:
+            for statement in _own_statements(node.body):
+                if isinstance(statement, ast.Return) and statement.value:
+                    yield from self.infer(statement.value, inner)
+                elif yielded := _yielded(statement):
+                    yield PythonValue("many", inner, yielded)
+        finally:
+            self._asking.discard(node)
+
+    def _attribute(self, value: PythonValue, name: str) -> Iterator[PythonValue]:
+        if value.kind == "outside":
+            yield OUTSIDE
+            return
+        if value.kind == "module" and value.scope:
+            paths = self._modules.stems.get(
+                f"{value.scope.path.rpartition('.')[0].removesuffix('/__init__')}/{name}", []
+            )
+            yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
+        for bound in self.classes.member(value, name):
+            for one in self._value(bound):
+                read = value.kind == "instance" and _is_property(one.node)
+                yield from self._returned(one) if read else (one,)
+
+
+def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Literal["same", "many", "class"]]]:
+    """The arguments of a call that say what the type variable is that its function returns."""
+    if not isinstance(node, Function) or node.returns is None:
+        return
+    variable, plain = named(node.returns), [*node.args.posonlyargs, *node.args.args]
+    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
+    given = dict(zip((arg.arg for arg in plain), call.args, strict=False))
+    given |= {one.arg: one.value for one in call.keywords if one.arg}
+    for arg in (*plain, *node.args.kwonlyargs):
+        value = given.get(arg.arg)
+        match arg.annotation:
+            case ast.Name(id=name) if value and name == variable:
+                yield value, "same"
+            case ast.Subscript(value=outer, slice=ast.Name(id=name)) if value and name == variable:
+                yield value, "many" if named(outer) in MANY else "class"
+            case _:
+                pass
+
+
+def _is_property(node: ast.AST | None) -> bool:
+    return isinstance(node, Function) and not PROPERTIES.isdisjoint(map(named, node.decorator_list))
+
+
+def _made(value: PythonValue) -> PythonValue:
+    """An instance of a class."""
+    return PythonValue("instance", value.scope)
+
+
+def _yielded(statement: ast.stmt) -> ast.expr | None:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return value.value if isinstance(value, ast.Yield) else None
+
+
+def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a function, without those of functions and classes in it."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, Function | ast.ClassDef):
+            yield from _own_statements(one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.stmt))
+            handlers = (one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.ExceptHandler))
+            yield from (inner for one in handlers for inner in _own_statements(one.body))

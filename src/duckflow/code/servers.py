@@ -1,0 +1,98 @@
+"""The language servers that the user has configured: started when they are first needed, kept, and given up for good
+when they are slow or dead."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path, PurePosixPath
+
+from duckflow.code.checkers import new_errors, program_for
+from duckflow.code.lsp import CodePlace, Diagnostic, LanguageServer
+from duckflow.code.settings import LspServer
+from duckflow.programs.launch import Launch
+from duckflow.rpc import RpcError
+
+TRIES, AGAIN_SECONDS = 5, 0.5
+log = logging.getLogger(__name__)
+MakeLaunch = Callable[[tuple[str, ...]], Awaitable[Launch]]
+"""Makes the launch of a program in the work folder, confined as commands are."""
+
+
+class LanguageServers:
+    """The language servers of one folder. Each is started when it is first asked."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, LspServer], launch: MakeLaunch) -> None:
+        self._folder = folder
+        self._settings = dict(settings)
+        self._launch = launch
+        self._running: dict[str, LanguageServer] = {}
+
+    def knows(self, path: str) -> bool:
+        return bool(self._for(path))
+
+    async def references(self, path: str, line: int, column: int, text: str, seconds: float) -> set[CodePlace] | None:
+        """The places that refer to a definition; nothing where no server can say it in time."""
+        for name in self._for(path):
+            try:
+                async with asyncio.timeout(seconds):
+                    server = await self._started(name)
+                    server.show(path, text)
+                    # A server that has just started does not know the folder yet.
+                    for _ in range(TRIES):
+                        if found := await server.references(CodePlace(path, line, column), seconds):
+                            return set(found)
+                        await asyncio.sleep(AGAIN_SECONDS)
+                    return None
+            except (TimeoutError, RpcError, OSError) as problem:
+                await self._give_up(name, problem)
+        return None
+
+    async def new_errors(
+        self, before: Mapping[str, str], after: Mapping[str, str], seconds: float
+    ) -> dict[str, list[Diagnostic]]:
+        """What each server says newly of these texts. A file that is missing in one of the two is empty there."""
+        found = dict[str, list[Diagnostic]]()
+        for name in list(self._settings):
+            paths = [path for path in {**before, **after} if name in self._for(path)]
+            if not paths:
+                continue
+            try:
+                async with asyncio.timeout(seconds):
+                    server = await self._started(name)
+                    old = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
+                    new = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
+                    found[name] = new_errors(old, new)
+            except (TimeoutError, RpcError, OSError) as problem:
+                await self._give_up(name, problem)
+        return found
+
+    async def aclose(self) -> None:
+        for server in self._running.values():
+            await server.aclose()
+        self._running.clear()
+
+    def _for(self, path: str) -> list[str]:
+        suffix = PurePosixPath(path).suffix
+        return [name for name, server in self._settings.items() if server.enabled and suffix in server.suffixes]
+
+    async def _started(self, name: str) -> LanguageServer:
+        if name not in self._running:
+            settings = self._settings[name]
+            program = program_for(settings.command, self._folder)
+            if not program:
+                raise FileNotFoundError(settings.command)
+            server = self._running[name] = LanguageServer(self._folder, settings.language)
+            await server.start(await self._launch((program, *settings.args)), settings.seconds)
+        return self._running[name]
+
+    async def _give_up(self, name: str, problem: Exception) -> None:
+        log.warning("language server %s is not asked any more: %r", name, problem)
+        self._settings.pop(name, None)
+        if server := self._running.pop(name, None):
+            await server.aclose()
+
+
+async def _said(server: LanguageServer, texts: Mapping[str, str], seconds: float) -> list[Diagnostic]:
+    for path, text in texts.items():
+        server.show(path, text)
+    return [one for path in texts for one in await server.diagnostics(path, seconds)]

@@ -1,0 +1,247 @@
+"""The map of one folder, kept in the cache: the definitions in each source file, and which names each file mentions."""
+
+import contextlib
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.code.sources import Walked, is_source, source_text, walk
+from duckflow.code.syntax import Symbol, symbols_in
+from duckflow.errors import ToolError
+from duckflow.safety.files import FolderEntry, digest
+from duckflow.safety.ignore_rules import RULES_FILE
+from duckflow.safety.ignored import ignored_in
+from duckflow.safety.workspace import HERE, Workspace
+from duckflow.store.paths import private_folder
+
+VERSION = 1
+WORD = re.compile(r"[^\W\d]\w*")
+AT_ONCE = 200
+"""Files between two commits: others read meanwhile."""
+TABLES = """
+CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER, modified REAL, digest TEXT);
+CREATE TABLE folders (path TEXT PRIMARY KEY, modified REAL);
+CREATE TABLE symbols (file INTEGER, name TEXT, what TEXT, parent TEXT, line INTEGER, start INTEGER, end INTEGER,
+  bases TEXT);
+CREATE INDEX symbols_by_name ON symbols (name);
+CREATE INDEX symbols_by_file ON symbols (file);
+CREATE VIRTUAL TABLE words USING fts5(names, content='', detail=none, tokenize="unicode61 tokenchars '_'");
+"""
+SELECT = "SELECT name, what, parent, line, start, end, bases, path FROM symbols JOIN files ON files.id = symbols.file"
+
+
+class Changes(NamedTuple):
+    """The differences between the map and the folder."""
+
+    files: Sequence[FolderEntry] = ()
+    """New ones, and those that have another size or time."""
+    gone: Sequence[str] = ()
+    folders: Sequence[tuple[str, float]] = ()
+
+
+class CodeMap:
+    """Read and written by several processes. A map that is broken or from another version is made anew."""
+
+    def __init__(self, workspace: Workspace, path: Path) -> None:
+        self.workspace = workspace
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._using = threading.RLock()
+        self._kept: tuple[int, dict[str, tuple[int, float]], dict[str, float]] | None = None
+
+    def close(self) -> None:
+        with self._using:
+            if self._connection:
+                self._connection.close()
+                self._connection = self._kept = None
+
+    def changes(self) -> Changes:
+        """Asks the file system about what is known, which is much faster than walking; new files show in their
+        folder's time. Changed ignore rules make it walk."""
+        files, folders = self._known()
+        if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
+            return _compared(walk(self.workspace), files, folders)
+        changed, gone = list[FolderEntry](), list[str]()
+        for path, known in files.items():
+            try:
+                facts = os.lstat(self._at(path))
+            except OSError:
+                gone.append(path)
+                continue
+            if (facts.st_size, facts.st_mtime) != known:
+                changed.append(FolderEntry(path, "file", facts.st_size, facts.st_mtime))
+        touched = [path for path in folders if _time(self._at(path)) != folders[path]]
+        new, times = self._new_in(touched, files, folders)
+        return Changes([*changed, *new], gone, times)
+
+    def _known(self) -> tuple[dict[str, tuple[int, float]], dict[str, float]]:
+        """What is in the map; kept until this or another process writes."""
+        with self._using:
+            written = self._db.execute("PRAGMA data_version").fetchone()[0]
+            if self._kept is None or self._kept[0] != written:
+                rows = self._db.execute("SELECT path, size, modified FROM files").fetchall()
+                files = {path: (size, modified) for path, size, modified in rows}
+                folders = dict[str, float](self._db.execute("SELECT path, modified FROM folders"))
+                self._kept = written, files, folders
+            return self._kept[1:]
+
+    def update(self, changes: Changes) -> None:
+        """Puts them into the map. A file whose text is the same is not read by the grammar again."""
+        with self._using:
+            known, folders = self._known()
+            known.update({entry.path: (entry.size, entry.modified) for entry in changes.files})
+            folders.update(changes.folders)
+            for path in (*changes.gone, *(path for path, modified in changes.folders if modified < 0)):
+                known.pop(path, None)
+                folders.pop(path, None)
+            files = iter(changes.files)
+            while some := list(islice(files, AT_ONCE)):
+                with self._db as db:
+                    for entry in some:
+                        self._put(db, entry)
+            with self._db as db:
+                for path in changes.gone:
+                    _forget(db, path)
+                db.executemany("INSERT OR REPLACE INTO folders VALUES (?, ?)", changes.folders)
+                gone = [(path,) for path, modified in changes.folders if modified < 0]
+                db.executemany("DELETE FROM folders WHERE path = ?", gone)
+
+    def refresh(self) -> int:
+        """How many files were read anew."""
+        changes = self.changes()
+        self.update(changes)
+        return len(changes.files)
+
+    def named(self, name: str) -> list[Symbol]:
+        return self._symbols("WHERE name = ? ORDER BY path, line", name)
+
+    def in_file(self, path: str) -> list[Symbol]:
+        return self._symbols("WHERE path = ? ORDER BY line", path)
+
+    def beginning_with(self, text: str, most: int) -> list[Symbol]:
+        """For completion: what is used from elsewhere first, short names first."""
+        like = re.sub(r"([%_\\])", r"\\\1", text) + "%"
+        order = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
+        return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like, most)
+
+    def files(self, folder: str = HERE) -> list[tuple[str, int]]:
+        """The source files beneath a folder, each with how many definitions it has."""
+        beneath = "" if folder == HERE else f"{folder}/"
+        counted = "SELECT path, count(symbols.file) FROM files LEFT JOIN symbols ON files.id = symbols.file"
+        with self._using:
+            rows = self._db.execute(f"{counted} WHERE substr(path, 1, ?) = ? GROUP BY path", (len(beneath), beneath))
+            return list(rows)
+
+    def top_level(self, folder: str = HERE) -> list[Symbol]:
+        beneath = "" if folder == HERE else f"{folder}/"
+        return self._symbols("WHERE parent = '' AND substr(path, 1, ?) = ? ORDER BY path, line", len(beneath), beneath)
+
+    def mentioning(self, name: str) -> list[str]:
+        """The files whose text has the name, be it in code, in a comment or in a text."""
+        with self._using:
+            query = "SELECT path FROM files WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY path"
+            return [path for (path,) in self._db.execute(query, (f'"{name}"',))]
+
+    def text(self, path: str) -> str:
+        return source_text(self.workspace, path)
+
+    def _symbols(self, which: str, *values: str | int) -> list[Symbol]:
+        with self._using:
+            return [Symbol(*row) for row in self._db.execute(f"{SELECT} {which}", values)]
+
+    def _at(self, path: str) -> str:
+        return f"{self.workspace.root}/{path}"
+
+    def _new_in(
+        self, touched: Iterable[str], files: dict[str, tuple[int, float]], folders: dict[str, float]
+    ) -> tuple[list[FolderEntry], list[tuple[str, float]]]:
+        """The source files that folders have got, and the folders' new times; a folder that is gone has none."""
+        ignored = ignored_in(self.workspace)
+        new, times = list[FolderEntry](), list[tuple[str, float]]()
+        for path in touched:
+            modified = _time(self._at(path))
+            times.append((path, modified))
+            if modified < 0 or path.endswith(RULES_FILE):
+                continue
+            with contextlib.suppress(OSError, ToolError):
+                for entry in self.workspace.listdir(f"./{path}"):
+                    if ignored(entry):
+                        continue
+                    if entry.kind == "folder" and entry.path not in folders:
+                        walked = walk(self.workspace, entry.path)
+                        new += walked.files.values()
+                        times += walked.folders.items()
+                    elif entry.kind == "file" and entry.path not in files and is_source(entry):
+                        new.append(entry)
+                    elif entry.name == RULES_FILE:
+                        times.append((entry.path, entry.modified))
+        return new, times
+
+    def _put(self, db: sqlite3.Connection, entry: FolderEntry) -> None:
+        text = self.text(entry.path)
+        mark = digest(text.encode("utf-8", "replace"))
+        known = db.execute("SELECT digest FROM files WHERE path = ?", (entry.path,)).fetchone()
+        if known and known[0] == mark:
+            facts = (entry.size, entry.modified, entry.path)
+            db.execute("UPDATE files SET size = ?, modified = ? WHERE path = ?", facts)
+            return
+        _forget(db, entry.path)
+        row = (entry.path, entry.size, entry.modified, mark)
+        number = db.execute("INSERT INTO files (path, size, modified, digest) VALUES (?, ?, ?, ?)", row).lastrowid
+        found = symbols_in(text, entry.path)
+        db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *one[:7]) for one in found))
+        words = " ".join(set(WORD.findall(text)))
+        db.execute("INSERT INTO words (rowid, names) VALUES (?, ?)", (number, words))
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        if self._connection is None:
+            try:
+                self._connection = self._open()
+            except sqlite3.DatabaseError:
+                self._path.unlink(missing_ok=True)
+                self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        private_folder(self._path.parent)
+        db = sqlite3.connect(self._path, timeout=10, check_same_thread=False)
+        db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")
+        if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            with db:
+                db.execute("BEGIN IMMEDIATE")
+                if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+                    for (table,) in db.execute(
+                        "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN "
+                        "('files', 'folders', 'symbols', 'words')"
+                    ).fetchall():
+                        db.execute(f"DROP TABLE {table}")
+                    for statement in filter(str.strip, TABLES.split(";")):
+                        db.execute(statement)
+                    db.execute(f"PRAGMA user_version = {VERSION}")
+        return db
+
+
+def _forget(db: sqlite3.Connection, path: str) -> None:
+    """Its words stay behind under a number that no file has any more."""
+    db.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
+    db.execute("DELETE FROM files WHERE path = ?", (path,))
+
+
+def _compared(walked: Walked, files: dict[str, tuple[int, float]], folders: dict[str, float]) -> Changes:
+    changed = [entry for path, entry in walked.files.items() if files.get(path) != (entry.size, entry.modified)]
+    gone_folders = ((path, -1.0) for path in folders.keys() - walked.folders.keys())
+    return Changes(changed, sorted(files.keys() - walked.files.keys()), [*walked.folders.items(), *gone_folders])
+
+
+def _time(path: str) -> float:
+    """-1: it is gone."""
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return -1.0

@@ -1,0 +1,201 @@
+"""The definitions in a file's text, read by the grammar of its language (ast-grep). The languages are data:
+languages.json."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ast_grep_py import SgNode
+
+TABLE = Path(__file__).with_name("languages.json")
+LARGEST = 1_000_000
+"""A longer file was hardly written by hand; it is not looked into."""
+NO_NAME = frozenset(
+    {"object_pattern", "array_pattern", "pattern_list", "tuple_pattern", "attribute", "subscript", "member_expression",
+     "element_reference", "list_pattern", "left_assignment_list", "call", "index_expression"}
+)  # fmt: skip
+NAME_FIELDS = ("name", "left", "declarator", "property")
+TOP = frozenset({"program", "export_statement"})
+WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration"})
+"""A definition begins where these around it begin."""
+
+
+class Language(NamedTuple):
+    """One row of the table. Kinds are those of the language's grammar."""
+
+    grammar: str
+    suffixes: tuple[str, ...]
+    definitions: Mapping[str, str]
+    """What each kind of node defines."""
+    names: frozenset[str]
+    """The kinds of nodes that are names."""
+    members: Mapping[str, str]
+    """Nodes that name a member, with the field that holds whose member it is; no field: the first part."""
+    imports: frozenset[str] = frozenset()
+    bases: tuple[str, ...] = ()
+    """Fields or kinds of nodes that hold the names of the classes above."""
+    own: frozenset[str] = frozenset()
+    """How an object speaks of itself or of what is above it."""
+    functions: frozenset[str] = frozenset()
+    """Values that make a variable a function."""
+    constants_only: frozenset[str] = frozenset()
+    needs_body: frozenset[str] = frozenset()
+    package: bool = False
+    """Files of one folder see each other's names without an import."""
+
+
+class Symbol(NamedTuple):
+    """A definition. Lines count from 1; `start` is where its decorators begin, `line` where its name stands."""
+
+    name: str
+    what: str
+    parent: str
+    line: int
+    start: int
+    end: int
+    bases: str = ""
+    path: str = ""
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.parent}.{self.name}" if self.parent else self.name
+
+
+def available() -> bool:
+    """Says whether the extra `code` is installed. Nothing of it is loaded by the question."""
+    return find_spec("ast_grep_py") is not None
+
+
+@cache
+def languages() -> Mapping[str, Language]:
+    """By suffix."""
+    table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
+    rows = [_language(name, table.get(row.get("like", ""), {}) | row) for name, row in table.items()]
+    return {suffix: language for language in rows for suffix in language.suffixes}
+
+
+def _language(grammar: str, row: dict[str, Any]) -> Language:
+    return Language(
+        grammar,
+        tuple(row["suffixes"]),
+        row["definitions"],
+        frozenset(row["names"]),
+        row["members"],
+        frozenset(row.get("imports", ())),
+        tuple(row.get("bases", ())),
+        frozenset(row.get("own", ())),
+        frozenset(row.get("functions", ())),
+        frozenset(row.get("constants_only", ())),
+        frozenset(row.get("needs_body", ())),
+        bool(row.get("package")),
+    )
+
+
+def language_of(path: str) -> Language | None:
+    return languages().get(PurePosixPath(path).suffix.lower())
+
+
+def tree_of(text: str, language: Language) -> "SgNode":
+    from ast_grep_py import SgRoot
+
+    return SgRoot(text, language.grammar).root()
+
+
+class _Around(NamedTuple):
+    """A definition that others may stand in."""
+
+    end: int
+    qualified: str
+    what: str
+
+
+def symbols_in(text: str, path: str) -> list[Symbol]:
+    """In the order of the text; nothing where the language is not known."""
+    language = language_of(path)
+    return list(symbols_of(tree_of(text, language), language, path)) if language else []
+
+
+def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol]:
+    found = tree.find_all({"rule": {"any": [{"kind": kind} for kind in language.definitions]}})
+    around: list[_Around] = []
+    for node in found:
+        place = node.range()
+        while around and around[-1].end <= place.start.index:
+            around.pop()
+        kind = node.kind()
+        # Most nodes are variables in functions: they are left out before anything else is asked.
+        if not language.functions and language.definitions[kind] == "variable" and _is_local(around):
+            continue
+        name = _name_of(node, kind, language)
+        if name is None or (kind in language.needs_body and node.field("body") is None):
+            continue
+        what, parent = _what(node, kind, language, name, around), around[-1].qualified if around else ""
+        if not what:
+            continue
+        *outer, last = re.split(r"::|\.", name.text().removeprefix("~"))
+        parent = ".".join(filter(None, (parent, *outer))) or _receiver(node, kind)
+        qualified = f"{parent}.{last}" if parent else last
+        if what != "type" or kind == "type_spec":
+            around.append(_Around(place.end.index, last if what == "part" else qualified, what))
+        if what == "part":
+            continue
+        bases = _bases(node, language) if what in ("class", "interface") else ""
+        start, line = _start(node), name.range().start.line + 1
+        yield Symbol(last, what, parent, line, start, place.end.line + 1, bases, path)
+
+
+def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
+    """The node that holds the name: a field of it, or the first name within."""
+    fields = ("type",) if kind == "impl_item" else NAME_FIELDS
+    name = next((field for one in fields if (field := node.field(one))), None) or node
+    if name.kind() in NO_NAME:
+        return None
+    if name.kind() in language.names or name.kind() in ("scope_resolution", "qualified_identifier"):
+        return name
+    direct = next((child for child in name.children() if child.kind() in language.names), None)
+    # ast-grep refuses kinds that the grammar does not have.
+    kinds = {*language.names, *(("qualified_identifier", "destructor_name") if language.grammar == "cpp" else ())}
+    return direct or name.find({"rule": {"any": [{"kind": one} for one in sorted(kinds)]}})
+
+
+def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around: Sequence[_Around]) -> str:
+    """Nothing for a variable that is not seen from elsewhere."""
+    what = language.definitions[kind]
+    if what != "variable":
+        return what
+    value = node.field("value")
+    if value and value.kind() in language.functions:
+        return "function"
+    if _is_local(around) or (kind in language.constants_only and not name.text()[:1].isupper()):
+        return ""
+    above = node.parent()
+    outer = above.parent() if above else None
+    return "" if language.functions and kind == "variable_declarator" and outer and outer.kind() not in TOP else what
+
+
+def _is_local(around: Sequence[_Around]) -> bool:
+    return any(one.what in ("function", "constructor") for one in around)
+
+
+def _receiver(node: "SgNode", kind: str) -> str:
+    """Go names the type of a method before its name."""
+    receiver = node.field("receiver") if kind == "method_declaration" else None
+    named = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$", receiver.text()) if receiver else None
+    return named[1] if named else ""
+
+
+def _bases(node: "SgNode", language: Language) -> str:
+    fields = (node.field(base) for base in language.bases if base in ("superclasses", "superclass", "interfaces"))
+    named = [field.text() for field in fields if field]
+    named += [child.text() for child in node.children() if child.kind() in language.bases] if not named else []
+    return re.sub(r"\s+", " ", " ".join(named))[:300]
+
+
+def _start(node: "SgNode") -> int:
+    above = node.parent()
+    return (above if above and above.kind() in WRAPPERS else node).range().start.line + 1

@@ -1,0 +1,254 @@
+"""Where a definition is used: every place that has its name is told apart, as far as the text allows, from places that
+mean another definition of the same name."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from duckflow.code.python import PythonProject
+from duckflow.code.store import CodeMap
+from duckflow.code.syntax import Language, Symbol, language_of, symbols_of, tree_of
+
+if TYPE_CHECKING:
+    from ast_grep_py import SgNode
+
+Role = Literal["call", "name", "import"]
+Meaning = Literal["it", "unsure", "other"]
+MEMBERS = ("class", "interface", "enum", "namespace")
+
+
+class Use(NamedTuple):
+    """A place that has the name. `within` is the definition around it."""
+
+    path: str
+    line: int
+    column: int
+    role: Role
+    within: str
+    text: str
+    means: Meaning
+
+
+class Uses(NamedTuple):
+    """What was found, and the files that time did not allow to look into."""
+
+    uses: list[Use]
+    not_looked_at: list[str]
+
+    def meaning(self, means: Meaning) -> list[Use]:
+        return [use for use in self.uses if use.means == means]
+
+
+class SourceFile:
+    """A file that mentions the name."""
+
+    def __init__(self, path: str, text: str, language: Language) -> None:
+        self.path = path
+        self.text = text
+        self.language = language
+
+    @cached_property
+    def tree(self) -> "SgNode":
+        return tree_of(self.text, self.language)
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        return list(symbols_of(self.tree, self.language, self.path))
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def around(self, line: int) -> Symbol | None:
+        """The innermost definition around a line that is no variable."""
+        inner = (one for one in self.symbols if one.start <= line <= one.end and one.what != "variable")
+        return max(inner, key=lambda one: (one.start, -one.end), default=None)
+
+    def use(self, line: int, column: int, role: Role, means: Meaning) -> Use:
+        around = self.around(line)
+        within, text = around.qualified if around else "", self.lines[line - 1].strip()
+        return Use(self.path, line, column, role, within, text, means)
+
+    def imports_of(self, name: str) -> list[str]:
+        """The import statements that bring the name."""
+        if not self.language.imports:
+            return []
+        kinds = sorted(self.language.imports)
+        texts = (node.text() for node in self.tree.find_all({"rule": {"any": [{"kind": kind} for kind in kinds]}}))
+        return [text for text in texts if re.search(rf"\b{re.escape(name)}\b", text)]
+
+
+def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
+    """Looks first into the files near the definition; those that there is no time for are named."""
+    language = language_of(target.path)
+    assert language
+    known = [one for one in code_map.named(target.name) if _family(one.path) == _family(target.path)]
+    paths = [path for path in code_map.mentioning(target.name) if _family(path) == _family(target.path)]
+    paths.sort(key=lambda path: (-_shared(path, target.path), path))
+    until, uses = time.monotonic() + seconds, list[Use]()
+    python = PythonProject(code_map) if language.grammar == "python" else None
+    for number, path in enumerate(paths):
+        if time.monotonic() > until:
+            return Uses(uses, paths[number:])
+        own = language_of(path)
+        if own is None:
+            continue
+        file = SourceFile(path, code_map.text(path), own)
+        meanings = python.meanings(path, target) if python else None
+        uses += _uses_in(file, target, known, meanings)
+    return Uses(uses, [])
+
+
+def _uses_in(
+    file: SourceFile, target: Symbol, known: Sequence[Symbol], meanings: Mapping[tuple[int, int], Meaning] | None
+) -> Iterator[Use]:
+    defined = {(one.path, one.line) for one in known if one.path == file.path}
+    wanted = f"^{re.escape(target.name)}$"
+    kinds = sorted(file.language.names)
+    seen = set[tuple[int, int]]()
+    for node in file.tree.find_all({"rule": {"any": [{"kind": kind, "regex": wanted} for kind in kinds]}}):
+        place = node.range().start
+        line, column = place.line + 1, place.column
+        seen.add((line, column))
+        if (file.path, line) in defined and _defines(node, file.language):
+            continue
+        role = _role(node, file)
+        own = None if meanings is None else meanings.get((line, column), "other")
+        means = own or _meaning(node, file, target, known, role)
+        yield file.use(line, column, role, means)
+    # Names in quoted annotations are texts for the grammar.
+    yield from (file.use(*place, "name", means) for place, means in (meanings or {}).items() if place not in seen)
+
+
+def _defines(node: "SgNode", language: Language) -> bool:
+    """Says whether a name stands where its definition gives it."""
+    above = node.parent()
+    return above is not None and (above.kind() in language.definitions or "declarat" in above.kind())
+
+
+def _role(node: "SgNode", file: SourceFile) -> Role:
+    if any(above.kind() in file.language.imports for above in node.ancestors()):
+        return "import"
+    return "call" if _after(node, file).startswith("(") else "name"
+
+
+def _after(node: "SgNode", file: SourceFile) -> str:
+    """What stands right behind it in its line."""
+    end = node.range().end
+    return file.lines[end.line][end.column :].lstrip()
+
+
+def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol], role: Role) -> Meaning:
+    """By rules that hold in most languages: imports, neighbours, and whose member is named."""
+    receiver = _receiver(node, file.language)
+    within = file.around(node.range().start.line + 1)
+    if role == "import":
+        return "it" if _from_file(node, file, target, known) else "other"
+    if receiver is not None:
+        fitting = _owners(receiver, file, within, known)
+    elif target.parent and _is_member(target, known):
+        fitting = [one for one in known if within and _inherits(within, one, file)]
+        fitting = fitting if file.language.own and "self" not in file.language.own else []
+    else:
+        fitting = _visible(target.name, file, known)
+    if target in fitting:
+        return "it" if len(fitting) == 1 else "unsure"
+    if fitting or receiver is None:
+        return "other"
+    return "it" if len(known) == 1 and target.parent else "unsure" if target.parent else "other"
+
+
+def _is_member(target: Symbol, known: Sequence[Symbol]) -> bool:
+    return target.what in ("function", "variable", "constructor")
+
+
+def _receiver(node: "SgNode", language: Language) -> str | None:
+    """The text before the dot, or nothing where the name stands by itself."""
+    above = node.parent()
+    if above and above.kind() == "navigation_suffix":
+        above = above.parent()
+    if above is None or above.kind() not in language.members:
+        return None
+    field = language.members[above.kind()]
+    receiver = above.field(field) if field else above.child(0)
+    if receiver is None or receiver.range().start.index == node.range().start.index:
+        return None
+    return receiver.text()
+
+
+def _owners(receiver: str, file: SourceFile, within: Symbol | None, known: Sequence[Symbol]) -> list[Symbol]:
+    """The definitions that a member of this can mean; none where the text does not tell."""
+    last = re.split(r"\W+", receiver.rstrip(")(!? "))[-1]
+    if receiver in file.language.own:
+        return [one for one in known if within and _inherits(within, one, file)]
+    if named := [one for one in known if last and last in (one.parent.rpartition(".")[2], _stem(one.path))]:
+        return named
+    if within and last.isidentifier():
+        body = "\n".join(file.lines[within.start - 1 : within.end])
+        typed = [one for one in known if one.parent and _is_one(last, one.parent.rpartition(".")[2], body)]
+        if typed:
+            return typed
+    imported = file.imports_of(last) if last else []
+    return [one for one in known if not one.parent and any(_named_in(text, one.path) for text in imported)]
+
+
+def _is_one(variable: str, owner: str, body: str) -> bool:
+    """Says whether a text makes or declares a variable with the name of a class."""
+    made = rf"\b{re.escape(variable)}\b\s*(?::=|=|:)[^\n;]*?\b{re.escape(owner)}\b"
+    declared = rf"\b{re.escape(owner)}\b[\w<>\[\]*&?, ]*\s[*&]*{re.escape(variable)}\b"
+    return re.search(f"{made}|{declared}", body) is not None
+
+
+def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
+    """Says whether the class around a place has the definition, or names the class that has it above itself."""
+    owner = definition.parent.rpartition(".")[2]
+    if not owner:
+        return False
+    if owner in within.qualified.split("."):
+        return True
+    classes = [one for one in file.symbols if one.bases and within.qualified.startswith(one.qualified)]
+    return any(re.search(rf"\b{re.escape(owner)}\b", one.bases) for one in classes)
+
+
+def _visible(name: str, file: SourceFile, known: Sequence[Symbol]) -> list[Symbol]:
+    """The definitions that a name by itself can mean here: of this file, imported, of this folder, or the only one."""
+    if own := [one for one in known if one.path == file.path]:
+        return own
+    if imported := file.imports_of(name):
+        return [one for one in known if any(_named_in(text, one.path) for text in imported)]
+    folder = file.path.rpartition("/")[0]
+    if near := [one for one in known if file.language.package and one.path.rpartition("/")[0] == folder]:
+        return near
+    # Where names need no import, the only definition is meant.
+    free = not file.language.imports or file.language.package or file.language.grammar in ("c", "cpp")
+    return list(known) if free else []
+
+
+def _from_file(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol]) -> bool:
+    text = next((above.text() for above in node.ancestors() if above.kind() in file.language.imports), "")
+    return _named_in(text, target.path) or (len(known) == 1 and not re.search(r"""["']\w""", text))
+
+
+def _named_in(statement: str, path: str) -> bool:
+    """Says whether an import names this file, or its folder where the file stands for it."""
+    words = re.split(r"\W+", statement)
+    return _stem(path) in words or path.rpartition("/")[0].rpartition("/")[2] in words
+
+
+def _stem(path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    return folder.rpartition("/")[2] if stem in ("index", "mod", "lib", "__init__") else stem
+
+
+def _family(path: str) -> str:
+    grammar = language.grammar if (language := language_of(path)) else ""
+    return {"tsx": "javascript", "typescript": "javascript", "cpp": "c", "kotlin": "java"}.get(grammar, grammar)
+
+
+def _shared(path: str, other: str) -> int:
+    """How many folders two paths have in common."""
+    pairs = zip(path.split("/"), other.split("/"), strict=False)
+    return next((number for number, (one, two) in enumerate(pairs) if one != two), 99)

@@ -1,0 +1,63 @@
+"""Searching everything that was said, in all sessions of a folder or of the machine, with the place to resume from."""
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from duckflow.commands.session_rows import short_folder
+from duckflow.events.views import SessionSummary
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.memory.archive_hit import ArchiveHit
+from duckflow.memory.gravel import Gravel
+from duckflow.memory.terms import terms
+from duckflow.store.older import older_words
+
+MOST = 10
+OF_A_SESSION = 2
+EXCERPT = 160
+
+
+def search_sessions(
+    question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
+) -> list[str]:
+    """Three lines a hit: when and where it was said, the words around what was looked for, and how to go on there."""
+    known = {one.session_id: one for one in summaries}
+    lines = list[str]()
+    for hit in _best(question, archives):
+        session = known.get(hit.session)
+        title = plain(session.title or session.asked) if session else hit.session
+        place = plain(short_folder(session.folder)) if session else "?"
+        when = time.strftime("%Y-%m-%d", time.localtime(hit.at))
+        who = hit.operation or words(f"search.by_{hit.role}")
+        lines.append(words("search.hit", when=when, title=title, folder=place, who=who))
+        lines.append(f"  {_excerpt(question, older_words(hit.role, hit.text))}")
+        lines += [f"  duckflow --resume {hit.session}"] if session else []
+    return lines
+
+
+def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
+    """The best of all, a few of each session at most."""
+    found = list[ArchiveHit]()
+    for path in archives:
+        with closing(Gravel(path)) as gravel:
+            found += gravel.search(question, MOST)
+    found.sort(key=lambda hit: (-hit.share, -hit.at))
+    chosen, count = list[ArchiveHit](), dict[str, int]()
+    for hit in found:
+        count[hit.session] = count.get(hit.session, 0) + 1
+        if count[hit.session] <= OF_A_SESSION and len(chosen) < MOST:
+            chosen.append(hit)
+    return chosen
+
+
+def _excerpt(question: str, text: str) -> str:
+    """A line around the first word of the question that the text has."""
+    line = " ".join(text.split())
+    low = line.casefold()
+    wanted = [question.casefold(), *sorted(terms(question), key=len, reverse=True)]
+    at = next((place for word in wanted if (place := low.find(word)) >= 0), 0)
+    start = max(0, at - EXCERPT // 3)
+    cut = line[start : start + EXCERPT]
+    return plain(("…" if start else "") + cut + ("…" if start + EXCERPT < len(line) else ""))

@@ -1,0 +1,316 @@
+"""HTTP/1.1: asyncio connects, h11 speaks, the environment names proxies and certificates.
+
+h11 is what httpx speaks by, too. Loading httpx with all that it can do takes a sixth of a headless turn.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+import sys
+import zlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+import h11
+
+from duckflow import __version__
+
+KEEP_ALIVE_SECONDS = 30.0
+NEXT_ADDRESS_SECONDS = 2.0
+"""A host with several addresses is tried at the next one after so long."""
+LARGEST_HEAD = 100 * 1024
+READ_BYTES = 64 * 1024
+PORTS = {"http": 80, "https": 443}
+KEPT_SIGNS = "/%:@!$&'()*+,;=~?[]"
+"""Signs of an address that are sent as they are."""
+PACKED = ("gzip", "deflate", "x-gzip")
+
+
+class HttpError(Exception):
+    """An exchange failed: the connection broke, or what came is no HTTP."""
+
+
+class NotConnected(HttpError):
+    """There is no connection. The cause says why."""
+
+
+class ConnectTimeout(NotConnected):
+    """Nobody answered at the address in time."""
+
+
+class ProxyFailed(NotConnected):
+    """The proxy is of no use: it refuses, or has an address that makes no sense."""
+
+
+class BadRequest(HttpError):
+    """The address or a header, such as the key, cannot be sent."""
+
+
+class HttpAnswer:
+    """What came back: status, headers with small letters, and the body in pieces, read once."""
+
+    def __init__(self, connection: "_Connection", head: h11.Response) -> None:
+        self._connection = connection
+        self.status = head.status_code
+        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """Unpacked, and none of them much larger than what is read at once, however tightly it was packed."""
+        packed = self.headers.get("content-encoding", "").strip().lower()
+        if packed not in (*PACKED, "identity", ""):
+            raise HttpError(f"packed as {packed[:20]}, which was not asked for")
+        # Some servers pack what was asked for as it is; 32 finds out which way.
+        unpack = zlib.decompressobj(32 + zlib.MAX_WBITS) if packed in PACKED else None
+        try:
+            while isinstance(event := await self._connection.next_event(), h11.Data):
+                rest = bytes(event.data)
+                while unpack and rest:
+                    yield unpack.decompress(rest, READ_BYTES)
+                    rest = unpack.unconsumed_tail
+                if rest:
+                    yield rest
+        except zlib.error as error:
+            raise HttpError(str(error)) from error
+
+    async def body(self) -> bytes:
+        """All of it; then the answer is closed."""
+        try:
+            async with aclosing(self.pieces()) as pieces:
+                return b"".join([piece async for piece in pieces])
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End it, wherever it stands. A connection whose answer was read to its end is used again."""
+        self._connection.release()
+
+
+class _Connection:
+    """One connection and the exchange on it."""
+
+    def __init__(self, client: "HttpClient", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._client = client
+        self._reader = reader
+        self._writer = writer
+        self._protocol = h11.Connection(h11.CLIENT, LARGEST_HEAD)
+        self._idle_since = 0.0
+
+    @property
+    def usable(self) -> bool:
+        idle = asyncio.get_running_loop().time() - self._idle_since
+        return idle < KEEP_ALIVE_SECONDS and not (self._reader.at_eof() or self._writer.is_closing())
+
+    async def send(self, request: h11.Request, content: bytes) -> HttpAnswer:
+        try:
+            data = [self._protocol.send(request), self._protocol.send(h11.Data(content)) if content else b""]
+            self._writer.write(b"".join(filter(None, (*data, self._protocol.send(h11.EndOfMessage())))))
+        except h11.LocalProtocolError as error:
+            raise BadRequest(str(error)) from error
+        # A server may refuse a request before it has read all of it: then its answer is there.
+        with suppress(OSError):
+            await self._writer.drain()
+        while isinstance(event := await self.next_event(), h11.InformationalResponse):
+            continue
+        if not isinstance(event, h11.Response):
+            raise HttpError("the connection ended without an answer")
+        return HttpAnswer(self, event)
+
+    async def next_event(self) -> Any:
+        try:
+            while (event := self._protocol.next_event()) is h11.NEED_DATA:
+                self._protocol.receive_data(await self._reader.read(READ_BYTES))
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise HttpError(str(error)) from error
+        return event
+
+    async def go_inside(self, host: str, certificates: ssl.SSLContext | None) -> None:
+        """Go on inside the tunnel that a proxy has made."""
+        if certificates:
+            await self._writer.start_tls(certificates, server_hostname=host)
+        self._protocol = h11.Connection(h11.CLIENT, LARGEST_HEAD)
+
+    def release(self) -> None:
+        if (self._protocol.our_state, self._protocol.their_state) == (h11.DONE, h11.DONE):
+            self._protocol.start_next_cycle()
+            self._idle_since = asyncio.get_running_loop().time()
+            self._client.idle.append(self)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        self._writer.transport.abort()
+
+
+class HttpClient:
+    """Sends requests to one address. Connections are used again while the server keeps them."""
+
+    def __init__(
+        self,
+        address: str,
+        headers: Mapping[str, str],
+        connect_seconds: float,
+        by_proxy: bool,
+        at: tuple[str, int] | None = None,
+        certificates: ssl.SSLContext | None = None,
+    ) -> None:
+        """`at`: the number and the port that are connected to, where the name was looked up before; the name stays what
+        the server is asked for and must prove. `certificates`: whose count, if not those of the usual authorities."""
+        self._address = address
+        self._at = at
+        self._headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity", **headers}
+        self._connect_seconds = connect_seconds
+        self._by_proxy = by_proxy
+        self._certificates = certificates
+        self.idle: list[_Connection] = []
+
+    async def __aenter__(self) -> "HttpClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def send(
+        self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> HttpAnswer:
+        """The answer as soon as it begins; whoever gets it closes it."""
+        parts, proxy, request = self._request(method, path, content, headers or {})
+        while self.idle:
+            if (connection := self.idle.pop()).usable:
+                break
+            connection.close()
+        else:
+            connection = await self._connect(parts, proxy)
+        try:
+            return await connection.send(request, content)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _request(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> tuple[SplitResult, SplitResult | None, h11.Request]:
+        """Where it goes, by which proxy, and its head."""
+        try:
+            parts = urlsplit(self._address + path)
+            proxy = proxy_for(parts) if self._by_proxy else None
+            fields = {"host": _host_and_port(parts), **self._headers, **headers}
+            if content or method != "GET":
+                fields["content-length"] = str(len(content))
+            target = quote(parts._replace(scheme="", netloc="", fragment="").geturl() or "/", KEPT_SIGNS)
+            if proxy and parts.scheme == "http" and not self._at:
+                target = f"http://{fields['host']}{target}"
+                fields |= _proxy_key(proxy)
+            return parts, proxy, h11.Request(method=method, target=target, headers=list(fields.items()))
+        except (ValueError, h11.LocalProtocolError) as error:
+            raise BadRequest(str(error)) from error
+
+    async def aclose(self) -> None:
+        while self.idle:
+            self.idle.pop().close()
+
+    async def _connect(self, parts: SplitResult, proxy: SplitResult | None) -> _Connection:
+        certificates = await self._trusted() if parts.scheme == "https" else None
+        try:
+            async with asyncio.timeout(self._connect_seconds):
+                if proxy is None:
+                    return await self._open(parts, certificates, self._at)
+                connection = await self._open(proxy, await self._trusted() if proxy.scheme == "https" else None)
+                if certificates or self._at:
+                    await _tunnel(connection, parts, proxy, self._at)
+                await connection.go_inside(parts.hostname or "", certificates)
+                return connection
+        except TimeoutError as error:
+            raise ConnectTimeout(str(error)) from error
+        except OSError as error:
+            raise NotConnected(str(error)) from error
+
+    async def _open(
+        self, parts: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
+    ) -> _Connection:
+        """Try one address of a host after the other."""
+        host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
+        name = parts.hostname if certificates else None
+        loop = asyncio.get_running_loop()
+        # As bytes: of a text the library would make such a name itself, and load the rules for it.
+        places = await loop.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
+        *others, last = (str(place[4][0]) for place in places)
+        for other in others:
+            with suppress(OSError):
+                async with asyncio.timeout(NEXT_ADDRESS_SECONDS):
+                    streams = await asyncio.open_connection(other, port, ssl=certificates, server_hostname=name)
+                    return _Connection(self, *streams)
+        streams = await asyncio.open_connection(last, port, ssl=certificates, server_hostname=name)
+        return _Connection(self, *streams)
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """The certificates of authorities. Loading them takes 30 ms, in which others can work."""
+        if self._certificates is None:
+            self._certificates = await asyncio.to_thread(_trusted_certificates)
+        return self._certificates
+
+
+def _trusted_certificates() -> ssl.SSLContext:
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context()
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def proxy_for(parts: SplitResult) -> SplitResult | None:
+    """The proxy that the user's environment names for this address."""
+    if sys.platform != "darwin" and not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    address = proxies.get(parts.scheme) or proxies.get("all") or ""
+    if not address or proxy_bypass(_host_and_port(parts)):
+        return None
+    proxy = urlsplit(address if "://" in address else f"http://{address}")
+    if proxy.scheme not in PORTS or not proxy.hostname:
+        raise ProxyFailed(f"{proxy.scheme}: only http and https proxies are known")
+    return proxy
+
+
+async def _tunnel(connection: _Connection, parts: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
+    host, port = at or (_host(parts), parts.port or PORTS[parts.scheme])
+    where = f"{_bracketed(host)}:{port}" if at else f"{host}:{port}"
+    request = h11.Request(method="CONNECT", target=where, headers=[("host", where), *_proxy_key(proxy).items()])
+    answer = await connection.send(request, b"")
+    if not answer.is_success:
+        connection.close()
+        raise ProxyFailed(f"{proxy.hostname}: {answer.status}")
+
+
+def _proxy_key(proxy: SplitResult) -> dict[str, str]:
+    if proxy.username is None:
+        return {}
+    from base64 import b64encode
+
+    secret = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"proxy-authorization": f"Basic {b64encode(secret.encode()).decode()}"}
+
+
+def _host(parts: SplitResult) -> str:
+    return _bracketed(_ascii(parts))
+
+
+def _ascii(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    return host if host.isascii() else host.encode("idna").decode()
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _host_and_port(parts: SplitResult) -> str:
+    return _host(parts) + (f":{parts.port}" if parts.port else "")

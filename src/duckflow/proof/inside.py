@@ -1,0 +1,219 @@
+"""Runs inside the project's own Python, as a plugin of pytest or in the place of `python -m unittest`.
+
+It runs only the tests in question, and writes for each how it ended, by which error, and which of the watched lines it
+ran. It imports nothing of Duckflow, and knows its orders from a file that one variable names. Tests do not see that
+variable."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+import unittest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType, TracebackType
+
+    import pytest
+
+VARIABLE = "DUCKFLOW_TRIAL"
+MODULE = "duckflow_trial"
+MESSAGE = 400
+SKIPPED = ("Skipped", "SkipTest", "XFailed")
+EXPECTED = "__unittest_expecting_failure__"
+
+
+def _nothing(frame: FrameType, event: str, argument: Any) -> None:
+    """Watches no line."""
+
+
+class Orders:
+    """The tests by file, the lines to watch by file, and where the report goes."""
+
+    def __init__(self) -> None:
+        with open(os.environ.pop(VARIABLE), encoding="utf-8") as file:
+            orders: dict[str, Any] = json.load(file)
+        self._forget(str(orders["place"]))
+        self.folder = str(orders["folder"])
+        self.tests: dict[str, set[str]] = {name: set(tests) for name, tests in orders["tests"].items()}
+        self._watched: dict[str, set[int]] = {
+            str(Path(self.folder, name)): set(lines) for name, lines in orders["lines"].items()
+        }
+        self._report = str(orders["report"])
+        self.deadline = time.time() + float(orders["seconds"])
+        self._ran: set[tuple[str, int]] = set()
+        self.ends: dict[str, tuple[str, BaseException | None]] = {}
+
+    @staticmethod
+    def _forget(place: str) -> None:
+        """Takes away what only this module needs: tests and their programs see the variables as they always are."""
+        options = os.environ.get("PYTEST_ADDOPTS", "").removesuffix(f"-p {MODULE}").strip()
+        places = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in (place, "")]
+        for name, value in (("PYTEST_ADDOPTS", options), ("PYTHONPATH", os.pathsep.join(places))):
+            os.environ[name] = value
+            if not value:
+                del os.environ[name]
+
+    def name(self, path: object) -> str:
+        return os.path.relpath(os.path.realpath(str(path)), self.folder)
+
+    def wants(self, path: object, test: str) -> bool:
+        """`test` is the name in its file, as in `Class::function[parameters]`."""
+        return test.partition("[")[0] in self.tests.get(self.name(path), ())
+
+    def write(self, path: object, test: str, outcome: str, error: BaseException | None = None) -> None:
+        row: dict[str, Any] = {"file": self.name(path), "test": test, "outcome": outcome, "ran": sorted(self._ran)}
+        if error is not None:
+            row.update(self._about(error, row["file"]))
+        with open(self._report, "a", encoding="utf-8") as report:
+            report.write(json.dumps(row) + "\n")
+        self._ran = set()
+
+    def _about(self, error: BaseException, name: str) -> dict[str, Any]:
+        """The kinds of an error, its words, and the last line of the test's own file that it came through."""
+        line = 0
+        trace: TracebackType | None = error.__traceback__
+        while trace is not None:
+            if self.name(trace.tb_frame.f_code.co_filename) == name:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        message = ""
+        with contextlib.suppress(Exception):
+            message = str(error)[:MESSAGE]
+        return {"kinds": [kind.__name__ for kind in type(error).__mro__], "message": message, "line": line}
+
+    def watch(self) -> None:
+        if self._watched:
+            threading.settrace(self._trace)
+            sys.settrace(self._trace)
+
+    def unwatch(self) -> None:
+        if self._watched:
+            sys.settrace(None)
+            threading.settrace(_nothing)
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        lines = self._watched.get(frame.f_code.co_filename)
+        if lines is None:
+            return None
+        name = self.name(frame.f_code.co_filename)
+
+        def local(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line" and frame.f_lineno in lines:
+                self._ran.add((name, frame.f_lineno))
+            return local
+
+        return local
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """The files of the tests in question are named, so that no others are looked for. No worker processes, no measuring
+    of coverage, no choice by name, and no end at the first failure: all tests are tried."""
+    plugins = early_config.pluginmanager
+    args += ["--maxfail=0", "-k", "", *(str(Path(ORDERS.folder, name)) for name in ORDERS.tests)]
+    args += ["-n0"] if plugins.hasplugin("xdist") else []
+    args += ["--no-cov"] if plugins.hasplugin("_cov") else []
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Files without a test in question are not even read."""
+    return True if collection_path.is_file() and ORDERS.name(collection_path) not in ORDERS.tests else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if ORDERS.wants(item.path, _test_of(item))]
+
+
+def pytest_exception_interact(node: Any, call: pytest.CallInfo[Any]) -> None:
+    """A file that cannot be loaded has no tests that could report."""
+    if not hasattr(node, "runtest") and hasattr(node, "path") and call.excinfo:
+        ORDERS.write(node.path, "", "broken", call.excinfo.value)
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    if time.time() > ORDERS.deadline:
+        item.session.shouldstop = "time"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    ORDERS.watch()
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    outcome, error = ORDERS.ends.get(item.nodeid, ("passed", None))
+    if call.excinfo is not None and outcome == "passed":
+        outcome, error = "skipped" if call.excinfo.typename in SKIPPED else "failed", call.excinfo.value
+        ORDERS.ends[item.nodeid] = outcome, error
+    if call.when == "teardown":
+        ORDERS.unwatch()
+        marked = item.get_closest_marker("xfail") is not None
+        ORDERS.write(item.path, _test_of(item), "skipped" if marked else outcome, error)
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[2]
+
+
+class OnlyWanted:
+    """A runner for unittest that leaves out the other tests, and hears the error of each as it was raised."""
+
+    def run(self, tests: unittest.TestSuite | unittest.TestCase) -> unittest.TestResult:
+        for test in _each(tests):
+            if test.id().startswith("unittest.loader."):
+                self._broken(test)
+            elif ORDERS.wants(*_place(test)) and time.time() < ORDERS.deadline:
+                self._one(test)
+        return unittest.TestResult()
+
+    def _one(self, test: unittest.TestCase) -> None:
+        path, name = _place(test)
+        method: Any = getattr(test, name.rpartition("::")[2])
+        outcome, raised = "passed", None
+        ORDERS.watch()
+        try:
+            unittest.TestSuite([test]).debug()
+        except unittest.SkipTest:
+            outcome = "skipped"
+        except Exception as error:
+            outcome, raised = "failed", error
+        finally:
+            ORDERS.unwatch()
+        expected = getattr(test, EXPECTED, False) or getattr(method, EXPECTED, False)
+        ORDERS.write(path, name, "skipped" if expected else outcome, raised)
+
+    def _broken(self, test: unittest.TestCase) -> None:
+        """A file that could not be loaded is a test that raises why."""
+        module = test.id().rpartition("_FailedTest.")[2]
+        try:
+            test.debug()
+        except Exception as error:
+            for name in ORDERS.tests:
+                if name.removesuffix(".py").replace("/", ".").endswith(module):
+                    ORDERS.write(Path(ORDERS.folder, name), "", "broken", error)
+
+
+def _each(tests: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.TestCase]:
+    if isinstance(tests, unittest.TestCase):
+        yield tests
+        return
+    for test in tests:
+        yield from _each(test)
+
+
+def _place(test: unittest.TestCase) -> tuple[str, str]:
+    path = str(sys.modules[type(test).__module__].__file__)
+    return path, type(test).__qualname__ + "::" + test.id().rpartition(".")[2]
+
+
+if VARIABLE in os.environ:
+    ORDERS = Orders()
+    if __name__ == "__main__":
+        sys.path.insert(0, str(Path.cwd()))
+        sys.argv[0] = "python -m unittest"
+        unittest.main(module=None, testRunner=OnlyWanted(), exit=False)

@@ -1,0 +1,146 @@
+"""Rules about tests in Python: which of them a change adds or alters, and which of them cannot fail."""
+
+import ast
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
+TEST_FILE = re.compile(r"test_.*|.*_tests?|tests?|conftest|.*[.-](?:test|spec)|.*Tests?")
+SETTINGS = frozenset(
+    ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "noxfile.py", "package.json", "Cargo.toml")
+)
+"""Files that say how tests are run; they stay as they are now."""
+CASES = re.compile(r"Test|.*TestCase|.*Tests?$")
+ASSERTING = re.compile(r"assert(?:_?\w+)?|raises(?:_\w+)?|warns|fail(?:If|Unless)?\w*|deprecated_call|check(?:_\w+)?")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def belongs_to_tests(path: str) -> bool:
+    """Says whether a file is a test, or lies among tests: it is not the code that they are for."""
+    pure = PurePosixPath(path)
+    return not TEST_FOLDERS.isdisjoint(pure.parts[:-1]) or TEST_FILE.fullmatch(pure.stem) is not None
+
+
+def is_code(path: str) -> bool:
+    """Says whether a file belongs to what tests are for."""
+    return not belongs_to_tests(path) and PurePosixPath(path).name not in SETTINGS
+
+
+class FileTests(NamedTuple):
+    """The tests in question of one file, by name as in `Class::function`, and what can be said without running them."""
+
+    tried: tuple[str, ...]
+    """Tests that are to be run."""
+    trivial: tuple[str, ...]
+    """Tests whose assertions cannot fail."""
+    copies: tuple[str, ...]
+    """Tests that do what another test did before the change."""
+    asserting: frozenset[int]
+    """The lines on which something is asserted that can fail."""
+    altered: frozenset[str] = frozenset()
+    """Those of all these that were there before, in another form."""
+
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""Errors of a source that Python cannot read; a long or deep expression is too much for its tools."""
+NO_TESTS = FileTests((), (), (), frozenset())
+
+
+def tests_in_question(before: str, after: str) -> FileTests:
+    """Gives the tests that a change of a file adds or alters. A file that cannot be read has none."""
+    try:
+        return _in_question(_tests(ast.parse(before)), _tests(ast.parse(after)))
+    except UNREADABLE:
+        return NO_TESTS
+
+
+def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTests:
+    shapes = {name: _shape(test) for name, test in old.items()}
+    bodies = {_shape(test, named=False): name for name, test in old.items()}
+    changed = [name for name, test in new.items() if _shape(test) != shapes.get(name)]
+    copied = {name: bodies[shape] for name in changed if (shape := _shape(new[name], named=False)) in bodies}
+    renamed = {name for name, source in copied.items() if source not in new}
+    copies = tuple(name for name in copied if name not in renamed)
+    trivial = tuple(name for name in changed if name not in copied and _cannot_fail(new[name]))
+    tried = tuple(name for name in changed if name not in copied and name not in trivial)
+    asserting = frozenset(line for test in new.values() for line in _asserting_lines(test))
+    return FileTests(tried, trivial, copies, asserting, frozenset(changed).intersection(old))
+
+
+def _tests(tree: ast.Module) -> dict[str, Function]:
+    return dict(_each_test(tree.body, ""))
+
+
+def _each_test(body: Sequence[ast.stmt], prefix: str) -> Iterator[tuple[str, Function]]:
+    for node in body:
+        if isinstance(node, Function) and node.name.startswith("test"):
+            yield f"{prefix}{node.name}", node
+        elif isinstance(node, ast.ClassDef) and _holds_tests(node):
+            yield from _each_test(node.body, f"{prefix}{node.name}::")
+        elif isinstance(node, ast.If | ast.Try):
+            yield from _each_test(node.body, prefix)
+
+
+def _holds_tests(node: ast.ClassDef) -> bool:
+    return any(CASES.match(name) for name in (node.name, *map(ast.unparse, node.bases)))
+
+
+def _shape(test: Function, named: bool = True) -> str:
+    """What a test does, without its comments and the words that describe it."""
+    bare = copy.copy(test)
+    bare.body = [node for node in test.body if not _only_words(node)]
+    bare.name = test.name if named else ""
+    return ast.dump(bare)
+
+
+def _only_words(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _cannot_fail(test: Function) -> bool:
+    """Says whether a test asserts something, but nothing that could be false. One that asserts nothing at all may
+    still show that nothing is raised."""
+    asserts = [node for node in ast.walk(test) if isinstance(node, ast.Assert)]
+    others = any(isinstance(node, ast.Call) and _asserts(node) for node in ast.walk(test))
+    return bool(asserts) and not others and all(_is_trivial(node.test) for node in asserts)
+
+
+def _is_trivial(test: ast.expr) -> bool:
+    match test:
+        case ast.Constant() | ast.Tuple(elts=[_, *_]):
+            return True
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.LtE() | ast.GtE()], comparators=[right]):
+            return ast.dump(left) == ast.dump(right)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(map(_is_trivial, values))
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(map(_is_trivial, values))
+        case _:
+            return False
+
+
+def _asserts(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if not ASSERTING.fullmatch(name):
+        return False
+    # assertEqual(x, x) and assertTrue(True) say nothing.
+    same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
+    return not same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
+
+
+def _asserting_lines(test: Function) -> Iterator[int]:
+    for node in ast.walk(test):
+        match node:
+            case ast.Assert(test=condition) if not _is_trivial(condition):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            case ast.Call() if _asserts(node):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            case ast.With(items=items) | ast.AsyncWith(items=items) if any(
+                isinstance(item.context_expr, ast.Call) and _asserts(item.context_expr) for item in items
+            ):
+                yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            case _:
+                pass

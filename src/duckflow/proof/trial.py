@@ -1,0 +1,240 @@
+"""Red before green: the tests of a change are tried on the code before it. Where that has no before, or where they pass
+there too, small breaks of the changed code decide."""
+
+import difflib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from duckflow.errors import DuckflowError
+from duckflow.proof.mutants import breaks_of, broken, chosen
+from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
+from duckflow.proof.settings import ProofSettings
+from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
+from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in, notices
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.undo.undo import FileVersions
+from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.proof import Proof
+
+PATIENCE, FEW_SECONDS = 2.0, 2.0
+UNCHANGED: Versions = {}
+ENOUGH = 2
+"""A test of new names is hollow when it notices none of at least so many breaks of lines that it runs, if there are so
+many. One that passes without the change has shown already that it does not notice everything."""
+
+
+@dataclass
+class TestsInQuestion:
+    """The tests of a change that are in question, and the code that they are for."""
+
+    code: list[FileVersions]
+    files: dict[str, FileTests]
+
+    @property
+    def tests(self) -> dict[str, tuple[str, ...]]:
+        """The tests to run, by file."""
+        return {path: tests.tried for path, tests in self.files.items() if tests.tried}
+
+    def names(self, of: str) -> tuple[str, ...]:
+        return tuple(f"{path}::{name}" for path, tests in self.files.items() for name in getattr(tests, of))
+
+    def added(self) -> frozenset[str]:
+        """The names that only the new code has."""
+        old, new = (frozenset(name for text in texts for name in names_in(text)) for texts in self._texts())
+        return new - old
+
+    def lines(self) -> dict[str, set[int]]:
+        """The changed lines of code in Python, by file."""
+        python = [one for one in self.code if one.path.endswith(".py") and one.after is not None]
+        return {one.path: lines for one in python if (lines := _changed_lines(one.old, one.new))}
+
+    def _texts(self) -> tuple[list[str], list[str]]:
+        paths = [one.path.rpartition("/")[2].removesuffix(".py") for one in self.code if one.before is None]
+        return [one.old for one in self.code], [*(one.new for one in self.code), *paths]
+
+
+def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
+    """Gives what is to be tried of a change; nothing where it holds no tests, or no code that they could be for."""
+    code = [one for one in changes if is_code(one.path)]
+    files = {
+        one.path: tests
+        for one in changes
+        if belongs_to_tests(one.path) and one.path.endswith(".py") and one.after is not None
+        if any((tests := tests_in_question(one.old, one.new))[:3])
+    }
+    return TestsInQuestion(code, files) if code and files else None
+
+
+def _changed_lines(old: str, new: str) -> set[int]:
+    matcher = difflib.SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    return {
+        line + 1 for tag, _, _, first, last in matcher.get_opcodes() if tag != "equal" for line in range(first, last)
+    }
+
+
+@dataclass
+class RedGreenTrial:
+    """One trial of the tests of a change."""
+
+    questions: TestsInQuestion
+    command: str
+    """The command by which the tests were run when they passed."""
+    settings: ProofSettings
+    _red: set[str] = field(default_factory=set[str])
+    _absent: set[str] = field(default_factory=set[str])
+    _green: set[str] = field(default_factory=set[str])
+    _noticing: set[str] = field(default_factory=set[str])
+    _reached: dict[str, set[tuple[str, int]]] = field(default_factory=dict[str, set[tuple[str, int]]])
+    _missed: dict[str, int] = field(default_factory=dict[str, int])
+    """How many breaks of lines that it runs each test has not noticed."""
+    _breakable: dict[str, int] = field(default_factory=dict[str, int])
+    """How many breaks of such lines there are."""
+    _patience: float = 0.0
+    """Broken code gets so many seconds."""
+    _why: Phrase | None = None
+
+    async def run(self, sandbox: Sandbox, make_launch: MakeLaunch) -> Proof:
+        """Tries all tests, for as long as the settings allow."""
+        begun = time.monotonic()
+        if self.questions.tests:
+            await self._try(sandbox, make_launch, begun + self.settings.seconds)
+        return self._proof(round(time.monotonic() - begun, 1))
+
+    async def _try(self, sandbox: Sandbox, make_launch: MakeLaunch, deadline: float) -> None:
+        if sandbox.kind != "bubblewrap":
+            self._why = say("proof.no_mount")
+            return
+        folder = TrialFolder(sandbox, make_launch, self.settings)
+        try:
+            await self._on_new(folder, deadline)
+            if self._reached:
+                await self._on_old(folder, deadline)
+                await self._on_broken(folder, deadline)
+        except TimeoutError:
+            self._why = say("proof.time", seconds=round(self.settings.seconds))
+        except (OSError, RecursionError, MemoryError) as problem:
+            self._why = say("proof.broke", reason=str(problem))
+        except DuckflowError as problem:
+            self._why = said(problem)
+
+    async def _on_new(self, folder: TrialFolder, deadline: float) -> None:
+        """The tests must pass here, in the copy; only then a failure of theirs on other code says something."""
+        begun = time.monotonic()
+        ends = await self._run(folder, self.questions.tests, self.questions.lines(), deadline)
+        self._patience = FEW_SECONDS + PATIENCE * (time.monotonic() - begun)
+        for end in ends:
+            self._reached.setdefault(end.name, set()).update(end.ran)
+        for end in ends:
+            if end.outcome != "passed":
+                self._reached.pop(end.name, None)
+        if not self._reached:
+            self._why = say("proof.not_green" if ends else "proof.not_run")
+
+    async def _on_old(self, folder: TrialFolder, deadline: float) -> None:
+        before = {one.path: one.before for one in self.questions.code}
+        ends = await self._run(folder, self._left(self._reached), {}, deadline, before)
+        added, files = self.questions.added(), self.questions.files
+        for name, own in _by_test(ends, self._reached).items():
+            kinds = {failure_kind(end, files[end.file], added) for end in own if end.outcome in ("failed", "broken")}
+            if kinds & {"assertion", "error"}:
+                self._red.add(name)
+            elif "absent" in kinds:
+                self._absent.add(name)
+            elif any(end.outcome == "passed" for end in own):
+                self._green.add(name)
+
+    async def _on_broken(self, folder: TrialFolder, deadline: float) -> None:
+        # A test that runs none of the changed lines itself may do so in another process.
+        all_lines = {(path, line) for path, lines in self.questions.lines().items() for line in lines}
+        undecided = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
+        if not undecided:
+            return
+        texts = {one.path: one.new for one in self.questions.code}
+        breaks = [one for path, lines in self.questions.lines().items() for one in breaks_of(path, texts[path], lines)]
+        for name, reached in undecided.items():
+            self._breakable[name] = sum((one.path, one.line) in reached for one in breaks)
+        for one in chosen(breaks, undecided, self.settings.mutants):
+            left = {name: lines for name, lines in undecided.items() if name not in self._noticing}
+            if not left:
+                return
+            ends = await self._on_one_break(folder, left, {one.path: broken(texts[one.path], one).encode()}, deadline)
+            for name, own in _by_test(ends, left).items():
+                if any(notices(end, self.questions.files[end.file]) for end in own):
+                    self._noticing.add(name)
+                elif (one.path, one.line) in left[name]:
+                    self._missed[name] = self._missed.get(name, 0) + 1
+
+    async def _on_one_break(
+        self, folder: TrialFolder, left: Iterable[str], versions: Versions, deadline: float
+    ) -> list[TrialEnd]:
+        """A break may make the code run for ever: that is noticed by nobody."""
+        soon = min(deadline, time.monotonic() + self._patience)
+        try:
+            return await self._run(folder, self._left(left), {}, soon, versions)
+        except TimeoutError:
+            if soon == deadline:
+                raise
+            return []
+
+    async def _run(
+        self,
+        folder: TrialFolder,
+        tests: Mapping[str, Iterable[str]],
+        lines: Mapping[str, set[int]],
+        deadline: float,
+        versions: Versions = UNCHANGED,
+    ) -> list[TrialEnd]:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        wanted = {path: set(names) for path, names in tests.items()}
+        return await folder.run(self.command, wanted, lines, versions, left)
+
+    def _left(self, names: Iterable[str]) -> dict[str, set[str]]:
+        by_file = dict[str, set[str]]()
+        for name in names:
+            path, _, test = name.partition("::")
+            by_file.setdefault(path, set()).add(test)
+        return by_file
+
+    def _proof(self, seconds: float) -> Proof:
+        """A test that passes without the change is hollow when it notices no break either. While no other test shows
+        the change, such a test proves nothing even where it notices breaks."""
+        questions = self.questions
+        static = {*questions.names("trivial"), *questions.names("copies")}
+        hollow = static | {name for name in (*self._green, *self._absent) if self._is_hollow(name)}
+        noticing, guarding = self._noticing & self._absent, self._noticing & self._green
+        known = {*self._red, *noticing, *guarding, *hollow}
+        if self._red or noticing:
+            # A test that was only altered is not offered as new evidence.
+            hollow -= {*questions.names("altered")}
+        untold = [name for name in questions.names("tried") if name not in known]
+        return Proof(
+            red=tuple(sorted(self._red)),
+            noticing=tuple(sorted(noticing)),
+            guarding=tuple(sorted(guarding)),
+            hollow=tuple(sorted(hollow)),
+            untold=tuple(untold),
+            why=self._why if untold or not known else None,
+            seconds=seconds,
+        )
+
+    def _is_hollow(self, name: str) -> bool:
+        missed, breakable = self._missed.get(name, 0), self._breakable.get(name, 0)
+        if name in self._noticing:
+            return False
+        if name in self._green:
+            return missed > 0 or not breakable
+        return missed > 0 and missed >= min(ENOUGH, breakable)
+
+
+def _by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:
+    """How each test ended, with all its parameters. Where its file could not be loaded, that is its end."""
+    found = {name: list[TrialEnd]() for name in names}
+    for end in ends:
+        ended = [name for name in found if name.startswith(f"{end.file}::")] if not end.test else [end.name]
+        for name in ended:
+            if name in found:
+                found[name].append(end)
+    return {name: own for name, own in found.items() if own}

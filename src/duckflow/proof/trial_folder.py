@@ -1,0 +1,208 @@
+"""A copy of the work folder that stands in its place inside the sandbox. What runs there sees the folder where it
+always is, and the user's own files stay as they are."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from duckflow.errors import DuckflowError, PathRefused
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import OverrunError, ignore, run
+from duckflow.proof import inside
+from duckflow.proof.settings import ProofSettings
+from duckflow.proof.verdicts import TrialEnd
+from duckflow.safety.files import open_regular
+from duckflow.safety.ignore_rules import HEAVY
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.workspace import READ_FOLDER, Workspace
+
+MIB = 1024 * 1024
+PREPARES = re.compile(r"\s*(?:cd|export|set|source|\.)\s")
+UNITTEST = re.compile(r"-m\s+unittest\b")
+LONGEST_REPORT, MOST_ENDS = 20 * MIB, 20_000
+COMPILED = "__pycache__"
+SHARED = (HEAVY | {".git"}) - {COMPILED}
+"""Folders that are not copied but seen as they are, read-only. So is every virtual environment."""
+INSIDE = Path("/dev/shm/duckflow-trial")
+"""Where a run sees its orders: in memory of its own, where no command before it could have put a link."""
+Versions = Mapping[str, bytes | None]
+"""Files that read otherwise in the copy, by their paths; nothing: they are not there."""
+MakeLaunch = Callable[[Sandbox, str], Launch]
+"""Makes the launch of a command line in the work folder, not confined yet."""
+
+
+class TrialCopy(NamedTuple):
+    """The copy of one run: a sandbox that shows it, and the handle of its report."""
+
+    sandbox: Sandbox
+    orders: Path
+    report: int
+
+
+class TrialFolder:
+    """Makes a copy for each run, in a place that no other command reaches, and removes it after that run: nothing is
+    ever written where a command could write before. What a killed process leaves is swept with the sandbox's folder."""
+
+    def __init__(self, sandbox: Sandbox, make_launch: MakeLaunch, settings: ProofSettings) -> None:
+        self._folder = sandbox.paths.folder
+        self._make_launch = make_launch
+        self._settings = settings
+        self._sandbox = sandbox
+
+    async def run(
+        self,
+        command: str,
+        tests: Mapping[str, Collection[str]],
+        lines: Mapping[str, Collection[int]],
+        versions: Versions,
+        seconds: float,
+    ) -> list[TrialEnd]:
+        """Runs these tests of the command, by file, and says how each ended and which of these lines it ran. Raises a
+        TimeoutError where that takes too long, and a DuckflowError where the folder cannot be copied."""
+        deadline = time.monotonic() + seconds
+        async with self._copied(versions) as copied:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            orders = {
+                "folder": str(self._folder),
+                "tests": {path: sorted(names) for path, names in tests.items()},
+                "lines": {path: sorted(numbers) for path, numbers in lines.items()},
+                "report": str(INSIDE / "report"),
+                "seconds": left,
+                "place": str(INSIDE),
+            }
+            copied.orders.write_text(json.dumps(orders), "utf-8")
+            launch = self._make_launch(copied.sandbox, in_trial(command, INSIDE))
+            confined = copied.sandbox.confine(launch, writes=False)
+            given = confined.environment
+            confined.environment = {
+                **given,
+                inside.VARIABLE: str(INSIDE / copied.orders.name),
+                "PYTEST_ADDOPTS": f"{given.get('PYTEST_ADDOPTS', '')} -p {inside.MODULE}".strip(),
+                "PYTHONPATH": os.pathsep.join(filter(None, (str(INSIDE), given.get("PYTHONPATH", "")))),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
+            try:
+                await run(confined, ignore, ignore, seconds=left)
+            except OverrunError as problem:
+                raise TimeoutError from problem
+            return await asyncio.to_thread(_read, copied.report)
+
+    @asynccontextmanager
+    async def launch(self, command: str, versions: Versions) -> AsyncGenerator[Launch]:
+        """Makes the launch of any other command that sees the copy in the place of the folder."""
+        async with self._copied(versions) as copied:
+            yield copied.sandbox.confine(self._make_launch(copied.sandbox, command), writes=False)
+
+    @asynccontextmanager
+    async def _copied(self, versions: Versions) -> AsyncGenerator[TrialCopy]:
+        place = self._sandbox.paths.scratch.top / f"trial-{secrets.token_hex(8)}"
+        copy, own = place / "folder", place / "own"
+        for folder in (place, copy, own):
+            folder.mkdir(mode=0o700)
+        report = os.open(own / "report", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            shutil.copyfile(inside.__file__, own / f"{inside.MODULE}.py")
+            shared = await asyncio.to_thread(self._fill, copy, versions)
+            paths = replace(
+                self._sandbox.paths,
+                folder_writable=False,
+                stand_ins=((copy, self._folder), (own, INSIDE)),
+                readable=(*self._sandbox.paths.readable, *shared),
+            )
+            yield TrialCopy(self._sandbox.reaching(paths), own / "orders.json", report)
+        finally:
+            os.close(report)
+            # By handles, so that a link in it is removed and not followed.
+            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+
+    def _fill(self, copy: Path, versions: Versions) -> list[Path]:
+        """Copies the work folder, and gives what is shared with it. Everything is opened by handle: commands that still
+        run can put links into the work folder."""
+        covered = {str(secret.path) for secret in self._sandbox.paths.covered().secrets}
+        stems = {Path(path).stem for path in versions}
+        files, size = 0, 0
+        shared, folders = list[Path](), [(self._folder, os.open(self._folder, READ_FOLDER))]
+        try:
+            while folders:
+                folder, handle = folders.pop()
+                target = copy / folder.relative_to(self._folder)
+                try:
+                    for name in os.listdir(handle):
+                        path, about = folder / name, os.stat(name, dir_fd=handle, follow_symlinks=False)
+                        if str(path) in covered or (folder.name == COMPILED and name.partition(".")[0] in stems):
+                            continue
+                        if stat.S_ISLNK(about.st_mode):
+                            (target / name).symlink_to(os.readlink(name, dir_fd=handle))
+                        elif stat.S_ISDIR(about.st_mode):
+                            if name in SHARED or (path / "pyvenv.cfg").exists():
+                                shared.append(path)
+                                continue
+                            folders.append((path, os.open(name, READ_FOLDER, dir_fd=handle)))
+                            (target / name).mkdir()
+                        elif stat.S_ISREG(about.st_mode):
+                            files, size = files + 1, size + about.st_size
+                            if files > self._settings.copied_files or size > self._settings.copied_mb * MIB:
+                                raise DuckflowError("proof.too_large")
+                            _copy(handle, name, target / name)
+                finally:
+                    os.close(handle)
+        finally:
+            for _, handle in folders:
+                os.close(handle)
+        _put(copy, versions)
+        return shared
+
+
+def in_trial(command: str, place: Path) -> str:
+    """Leaves out what a command does before its tests, and lets unittest run through our own module."""
+    *before, last = command.split("&&")
+    kept = [part for part in before if PREPARES.match(part)]
+    plain = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*kept, last)))
+    return plain.replace("PYTHONPATH=", f"PYTHONPATH={place}{os.pathsep}")
+
+
+def _copy(folder: int, name: str, target: Path) -> None:
+    with contextlib.suppress(FileNotFoundError, PathRefused):
+        source = open_regular(folder, name)
+        with os.fdopen(source, "rb") as file, target.open("xb") as copied:
+            shutil.copyfileobj(file, copied, MIB)
+            about = os.fstat(source)
+            os.fchmod(copied.fileno(), stat.S_IMODE(about.st_mode) & 0o777)
+            copied.flush()
+            os.utime(copied.fileno(), ns=(about.st_atime_ns, about.st_mtime_ns))
+
+
+def _put(copy: Path, versions: Versions) -> None:
+    """Links of the user's lie in the copy too: a path that leads out of it is refused."""
+    with contextlib.closing(Workspace(copy)) as workspace:
+        for path, data in versions.items():
+            if data is not None:
+                workspace.write_atomic(path, data)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    workspace.delete(path)
+
+
+def _read(report: int) -> list[TrialEnd]:
+    if os.fstat(report).st_size > LONGEST_REPORT:
+        return []
+    adapter, ends = TypeAdapter(TrialEnd), list[TrialEnd]()
+    for line in os.pread(report, LONGEST_REPORT, 0).split(b"\n", MOST_ENDS)[:MOST_ENDS]:
+        with contextlib.suppress(ValueError):
+            ends.append(adapter.validate_json(line))
+    return ends

@@ -1,0 +1,212 @@
+"""Questions to the code map: what a file or folder defines, where a name is defined, and where it is used."""
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
+
+from duckflow.code.background import MappedFolder
+from duckflow.code.outline import file_outline, folder_outline
+from duckflow.code.servers import LanguageServers
+from duckflow.code.settings import CALLERS, FIND, OUTLINE, CodeSettings
+from duckflow.code.sources import source_text
+from duckflow.code.store import CodeMap
+from duckflow.code.syntax import Symbol, language_of, languages, symbols_in
+from duckflow.code.uses import Use, Uses
+from duckflow.errors import ToolError
+from duckflow.safety.path_names import shown, shown_line
+from duckflow.safety.workspace import Workspace
+from duckflow.state.phrase import say
+from duckflow.tools.files.file_tool import told
+from duckflow.tools.tool import A, Args, Done, Tool
+
+ROOM = 8000
+"""Characters of an answer."""
+LINE = 160
+MOST_DEFINITIONS = 30
+MOST_AT_ONCE = 3
+"""Uses of so many definitions of one name are told in one answer; of more one must be named."""
+PLACES = 40
+
+
+class OutlineArgs(Args):
+    path: str = "."
+
+
+class SymbolArgs(Args):
+    symbol: str
+    path: str = ""
+
+
+class MapTool(Tool[A]):
+    """A question to the map of the work folder."""
+
+    effect = "read"
+    counts_as = "search"
+
+    def __init__(self, workspace: Workspace, mapped: Callable[[], MappedFolder], settings: CodeSettings) -> None:
+        self._workspace = workspace
+        self._mapped = mapped
+        self._settings = settings
+
+    async def _fresh(self) -> CodeMap:
+        if code_map := await self._mapped().fresh(self._settings.seconds):
+            return code_map
+        raise ToolError("The map of this folder is still being made. Search instead, or ask again later.", "code.later")
+
+
+class Outline(MapTool[OutlineArgs]):
+    """Classes and functions with their lines."""
+
+    operation = OUTLINE
+    subject = ("path",)
+    asked_for = frozenset({"path"})
+    args = OutlineArgs
+
+    async def run(self, args: OutlineArgs) -> Done:
+        with told(self._workspace, args.path):
+            path = self._workspace.relative(args.path)
+            kind = self._workspace.stat(path).kind
+        name = shown(path)
+        if kind == "folder":
+            text = folder_outline(await self._fresh(), path, ROOM)
+            return Done(text or f"{name} holds no source files.", say("code.outlined", path=name))
+        if language_of(path) is None:
+            known = ", ".join(sorted({language.grammar for language in languages().values()}))
+            raise ToolError(f"The language of {name} is not known here (known: {known}). Read it.", "code.unknown")
+        text = source_text(self._workspace, path)
+        outline = file_outline(symbols_in(text, path), text.split("\n"), ROOM)
+        lines = f"{name} ({text.count(chr(10)) + 1} lines; each with its first and last line)"
+        return Done(f"{lines}\n{outline}" if outline else f"{name} defines nothing.", say("code.outlined", path=name))
+
+
+class FindDefinition(MapTool[SymbolArgs]):
+    """Where a name is defined."""
+
+    operation = FIND
+    subject = ("symbol",)
+    untold = frozenset({"path"})
+    args = SymbolArgs
+
+    async def run(self, args: SymbolArgs) -> Done:
+        code_map = await self._fresh()
+        found = _definitions(code_map, args)
+        lines = [_defined(one, code_map) for one in found[:MOST_DEFINITIONS]]
+        lines += [f"[{len(found) - len(lines)} more]"] if len(found) > len(lines) else []
+        return Done("\n".join(lines), say("code.found", symbol=shown(args.symbol), count=len(found)))
+
+
+class Callers(MapTool[SymbolArgs]):
+    """Where a definition is used."""
+
+    operation = CALLERS
+    subject = ("symbol",)
+    args = SymbolArgs
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        mapped: Callable[[], MappedFolder],
+        settings: CodeSettings,
+        servers: Callable[[], LanguageServers | None],
+    ) -> None:
+        super().__init__(workspace, mapped, settings)
+        self._servers = servers
+
+    async def run(self, args: SymbolArgs) -> Done:
+        code_map = await self._fresh()
+        found = _definitions(code_map, args)
+        if len(found) > MOST_AT_ONCE:
+            listed = "\n".join(_defined(one, code_map) for one in found[:MOST_DEFINITIONS])
+            told_model = f"{len(found)} definitions have this name. Name one as Class.name or by `path`:\n{listed}"
+            return Done(told_model, say("code.found", symbol=shown(args.symbol), count=len(found)))
+        answers, count = list[str](), 0
+        for target in found:
+            uses = await self._told_apart(target, await self._mapped().uses(target, self._settings.seconds))
+            count += len(uses.meaning("it"))
+            answers.append(_told(target, uses, ROOM // len(found)))
+        return Done("\n\n".join(answers), say("code.used", symbol=shown(args.symbol), count=count))
+
+    async def _told_apart(self, target: Symbol, uses: Uses) -> Uses:
+        """Where the map cannot tell, a language server of the user's may."""
+        servers = self._servers()
+        if servers is None or not servers.knows(target.path) or not uses.meaning("unsure"):
+            return uses
+        text = source_text(self._workspace, target.path)
+        column = text.split("\n")[target.line - 1].find(target.name)
+        known = await servers.references(target.path, target.line, column, text, self._settings.seconds)
+        if known is None:
+            return uses
+        places = {(one.path, one.line, one.column) for one in known}
+        return uses._replace(uses=[_decided(use, places) if use.means == "unsure" else use for use in uses.uses])
+
+
+def _decided(use: Use, places: Collection[tuple[str, int, int]]) -> Use:
+    return use._replace(means="it" if (use.path, use.line, use.column) in places else "other")
+
+
+def _definitions(code_map: CodeMap, args: SymbolArgs) -> list[Symbol]:
+    """`name`, `Class.name` or `Class::name`, in the file or folder that is given; a ToolError where there are none."""
+    wanted = args.symbol.replace("::", ".").strip(".() ")
+    name = wanted.rpartition(".")[2]
+    named = code_map.named(name)
+    found = [one for one in named if one.qualified == wanted or f".{one.qualified}".endswith(f".{wanted}")]
+    # `module.name` is how some languages say it.
+    found = found or [one for one in named if wanted.endswith(f"{_stem(one)}.{name}") and not one.parent]
+    place = args.path.removeprefix("./").rstrip("/")
+    if place:
+        found = [one for one in found if one.path == place or one.path.startswith(f"{place}/")]
+    if found:
+        return found
+    near = [one.name for one in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
+    also = f" Beginning like it: {', '.join(dict.fromkeys(near))}." if near else ""
+    where = f" in {shown(place)}" if place else ""
+    told_model = f"{shown(args.symbol)} is not defined{where} in a language of the map.{also} Else search its text."
+    raise ToolError(told_model, "code.not_found", symbol=shown(args.symbol))
+
+
+def _stem(symbol: Symbol) -> str:
+    return symbol.path.rpartition("/")[2].partition(".")[0]
+
+
+def _defined(symbol: Symbol, code_map: CodeMap) -> str:
+    lines = code_map.text(symbol.path).split("\n")
+    text = lines[symbol.line - 1].strip()[:LINE] if symbol.line <= len(lines) else ""
+    return f"{shown(symbol.path)}:{symbol.line} (to {symbol.end}) {symbol.what} {symbol.qualified}: {shown_line(text)}"
+
+
+def _told(target: Symbol, uses: Uses, room: int) -> str:
+    """Grouped by file and by the function around; then what could not be told apart and what was left out."""
+    sure, unsure = uses.meaning("it"), uses.meaning("unsure")
+    files, used = len({use.path for use in sure}), sum(use.role != "import" for use in sure)
+    head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {used} places, in {files} files"
+    head += f" that import it {len(sure) - used} times" if len(sure) > used else ""
+    others = len(uses.meaning("other"))
+    lines = [head + (f"; {others} places mean something else of this name" if others else "")]
+    text = _grouped(sure, room)
+    lines += [text] if text else []
+    lines += [f"cannot be told (the same name on an unknown object): {_places(unsure)}"] if unsure else []
+    if uses.not_looked_at:
+        lines.append(f"[no time for {len(uses.not_looked_at)} files that have the name: search them by text]")
+    return "\n".join(lines)
+
+
+def _grouped(uses: Sequence[Use], room: int) -> str:
+    lines = list[str]()
+    for path, in_file in groupby(uses, lambda use: use.path):
+        lines.append(shown(path))
+        for within, places in groupby(in_file, lambda use: use.within):
+            lines += [f"  in {within}"] if within else []
+            lines += [f"  {use.line}: {shown_line(use.text[:LINE])}" for use in places]
+    text = "\n".join(lines)
+    if len(text) <= room:
+        return text
+    by_file = [(path, list(in_file)) for path, in_file in groupby(uses, lambda use: use.path)]
+    brief = "\n".join(f"{shown(path)}:{','.join(str(use.line) for use in in_file)}" for path, in_file in by_file)
+    cut = brief[:room].rpartition("\n")[0] if len(brief) > room else brief
+    left = brief.count("\n") - cut.count("\n")
+    return cut + (f"\n[{left} more files; give a `path` or search by text]" if left else "")
+
+
+def _places(uses: Sequence[Use]) -> str:
+    by_file = [(path, [str(use.line) for use in in_file]) for path, in_file in groupby(uses, lambda use: use.path)]
+    shown_files = [f"{shown(path)}:{','.join(lines)}" for path, lines in by_file[:PLACES]]
+    return "; ".join(shown_files) + (f"; {len(by_file) - PLACES} more files" if len(by_file) > PLACES else "")

@@ -1,0 +1,32 @@
+// What waits is told outside of the page, too: by its icon, and by notices where the person wants them.
+
+import { html, useState } from "./vendor/htm-preact.js";
+import { t, visible } from "./words.js";
+
+const ASKED = "duckflow-notices";
+
+/** The page's icon says whether somebody is waited for. */
+export function mark(waits) {
+	const icon = document.querySelector("link[rel=icon]");
+	const wanted = waits ? "page/duck-waits.svg" : "page/duck.svg";
+	if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
+}
+
+/** Tells of it where the page is not looked at. */
+export function notify(title, text) {
+	if (document.hidden && "Notification" in window && Notification.permission === "granted") {
+		new Notification(visible(title), { body: visible(text), icon: "page/duck.svg", tag: location.hash });
+	}
+}
+
+/** Offered once, beside a question: then the person knows what for. */
+export function Notices() {
+	const [offered, setOffered] = useState(() => "Notification" in window && Notification.permission === "default" && !localStorage.getItem(ASKED));
+	if (!offered) return null;
+	const end = () => {
+		localStorage.setItem(ASKED, "yes");
+		setOffered(false);
+	};
+	const want = () => Notification.requestPermission().finally(end);
+	return html`<p class="hint notices">${t("page.notices")} <button type="button" class="link" onClick=${want}>${t("page.notices_yes")}</button> <button type="button" class="link" onClick=${end}>${t("page.notices_no")}</button></p>`;
+}

@@ -1,0 +1,37 @@
+"""New names that nothing speaks of are found; whatever may be a use counts as one."""
+
+import pytest
+
+from duckflow.proof.reach import new_names, unreached
+from duckflow.safety.undo.undo import FileVersions
+
+NEW = "def export_csv(rows):\n    return export_csv\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "found"),
+    [
+        (NEW, {}, ("export_csv",)),
+        (NEW, {"cli.py": "export_csv([])"}, ()),
+        (NEW, {"docs/use.md": "call `export_csv`"}, ()),
+        (NEW, {"cli.py": "getattr(export, f'export_{kind}')"}, ()),
+        ("@app.route('/x')\n" + NEW, {}, ()),
+        ("@lru_cache(3)\n" + NEW, {}, ("export_csv",)),
+        (NEW.replace("export_csv", "_export"), {}, ()),
+        ("class Exporter:\n    def write_all(self):\n        pass\n", {"cli.py": "Exporter()"}, ("write_all",)),
+        ("class Exporter(Base):\n    def write_all(self):\n        pass\n", {"cli.py": "Exporter()"}, ()),
+    ],
+)
+def test_only_what_nothing_mentions_is_unreached(text: str, others: dict[str, str], found: tuple[str, ...]) -> None:
+    names = new_names([FileVersions("export.py", b"", text.encode())])
+    assert unreached(names, {"export.py": text, **others}) == found
+
+
+def test_what_was_only_moved_is_not_new() -> None:
+    changes = [FileVersions("old.py", NEW.encode(), b""), FileVersions("new.py", None, NEW.encode())]
+    assert new_names(changes) == []
+
+
+def test_other_languages_are_read_by_pattern() -> None:
+    text = "export function exportCsv(rows) {\n}\n\nconst widen = (x) => x\n"
+    assert [new.name for new in new_names([FileVersions("a.ts", None, text.encode())])] == ["exportCsv", "widen"]

@@ -1,0 +1,167 @@
+"""Tests of a change are tried on the code before it, in a copy that stands in the place of the folder."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from duckflow.programs.launch import Launch
+from duckflow.proof.mutants import breaks_of
+from duckflow.proof.reach import new_names
+from duckflow.proof.settings import ProofSettings
+from duckflow.proof.trial import FileVersions, RedGreenTrial, questions_of
+from duckflow.safety.environment import environment
+from duckflow.safety.sandbox.choose import choose
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.state.proof import Proof
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+UNITTEST = f"{sys.executable} -m unittest -v test_app"
+SEEN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Plugins take seconds to load."""
+OLD = "def double(x):\n    return x + x + 1\n"
+NEW = "def double(x):\n    return x + x\n"
+
+
+def launch(sandbox: Sandbox, command: str) -> Launch:
+    return Launch(("/bin/sh", "-c", command), sandbox.paths.folder, {**SEEN, **environment({"PATH": "/usr/bin:/bin"})})
+
+
+async def tried(
+    folder: Path, before: dict[str, str], after: dict[str, str], command: str = PYTEST, **settings: float
+) -> Proof:
+    """Tries the tests of a change from `before` to `after`, which lies in the folder."""
+    for name, text in after.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    names = dict.fromkeys((*before, *after))
+    changes = [
+        FileVersions(name, *(texts[name].encode() if name in texts else None for texts in (before, after)))
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+    questions = questions_of(changes)
+    assert questions
+    sandbox = choose(SandboxSettings(), folder)
+    if sandbox.kind != "bubblewrap":
+        pytest.skip("needs bubblewrap")
+    try:
+        return await RedGreenTrial(questions, command, ProofSettings.model_validate({"seconds": 120, **settings})).run(
+            sandbox, launch
+        )
+    finally:
+        assert not list(sandbox.paths.scratch.top.glob("trial-*"))
+        sandbox.close()
+
+
+def source(body: str, name: str = "test_double") -> str:
+    return f"from app import *\n\n\ndef {name}():\n    {body}\n"
+
+
+async def test_red_before_and_green_now_is_proof(tmp_path: Path) -> None:
+    proof = await tried(
+        tmp_path, {"app.py": OLD}, {"app.py": NEW, "tests/test_app.py": source("assert double(2) == 4")}
+    )
+    assert (proof.verdict, proof.red) == ("proven", ("tests/test_app.py::test_double",)), proof
+    assert (tmp_path / "app.py").read_text() == NEW
+
+
+async def test_green_before_too_is_hollow(tmp_path: Path) -> None:
+    after = {"app.py": NEW, "tests/test_app.py": source("assert callable(double)")}
+    proof = await tried(tmp_path, {"app.py": OLD}, after)
+    assert (proof.verdict, proof.hollow) == ("hollow", ("tests/test_app.py::test_double",)), proof
+
+
+@pytest.mark.parametrize(
+    ("new", "body", "verdict"),
+    [
+        ("def triple(x):\n    return 3 * x\n", "assert triple(2) == 6", "proven"),
+        ("def triple(x):\n    return 3 * x\n", "result = triple(2)\n    assert result == result", "hollow"),
+        ("def triple(x):\n    return 3 * x\n", "triple(2)\n    assert True", "hollow"),
+        ("def triple(x):\n    return 3 * x\n", "first = triple(2)\n    assert triple(2) == first", "hollow"),
+    ],
+)
+async def test_where_there_is_no_before_breaks_decide(tmp_path: Path, new: str, body: str, verdict: str) -> None:
+    """A name that does not exist yet makes every test red."""
+    proof = await tried(tmp_path, {"app.py": NEW}, {"app.py": NEW + "\n\n" + new, "test_app.py": source(body)})
+    assert (proof.verdict, proof.red) == (verdict, ()), proof
+
+
+async def test_an_error_of_the_old_code_is_red(tmp_path: Path) -> None:
+    old = "def double(x):\n    return x['no']\n"
+    proof = await tried(
+        tmp_path, {"app.py": old}, {"app.py": NEW, "test_app.py": source("x = double(2)\n    assert x == 4")}
+    )
+    assert proof.red == ("test_app.py::test_double",), proof
+
+
+async def test_unittest_is_tried_as_well(tmp_path: Path) -> None:
+    cases = (
+        "import unittest\nfrom app import double\n\n\nclass TestDouble(unittest.TestCase):\n"
+        "    def test_two(self):\n        self.assertEqual(double(2), 4)\n\n"
+        "    def test_nothing(self):\n        double(2)\n        self.assertIs(double, double)\n"
+    )
+    proof = await tried(tmp_path, {"app.py": OLD}, {"app.py": NEW, "test_app.py": cases}, UNITTEST)
+    assert proof.red == ("test_app.py::TestDouble::test_two",), proof
+    assert proof.hollow == ("test_app.py::TestDouble::test_nothing",), proof
+
+
+async def test_a_src_layout_that_is_installed_is_tried_at_its_own_place(tmp_path: Path) -> None:
+    """An editable install names the folder by its path: the old code must lie there."""
+    path = f"PYTHONPATH={tmp_path / 'src'} {PYTEST}"
+    after = {"src/app.py": NEW, "tests/test_app.py": source("assert double(2) == 4")}
+    proof = await tried(tmp_path, {"src/app.py": OLD}, after, path)
+    assert proof.red == ("tests/test_app.py::test_double",), proof
+
+
+async def test_only_the_tests_in_question_run(tmp_path: Path) -> None:
+    same = "\n\ndef test_other():\n    open('ran', 'w').close()\n    assert False\n"
+    tests = {"test_app.py": source("assert double(2) == 4") + same}
+    proof = await tried(
+        tmp_path, {"app.py": OLD, "test_app.py": "from app import *\n" + same}, {"app.py": NEW, **tests}
+    )
+    assert proof.red == ("test_app.py::test_double",), proof
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_time_limit_ends_it(tmp_path: Path) -> None:
+    body = "import time\n    time.sleep(60)\n    assert double(2) == 4"
+    proof = await tried(tmp_path, {"app.py": OLD}, {"app.py": NEW, "test_app.py": source(body)}, seconds=1.5)
+    assert proof.verdict == "unknown" and proof.why and proof.why.key == "proof.time", proof
+    assert proof.seconds < 6
+
+
+async def test_tests_that_fail_now_tell_nothing(tmp_path: Path) -> None:
+    proof = await tried(tmp_path, {"app.py": OLD}, {"app.py": NEW, "test_app.py": source("assert double(2) == 5")})
+    assert proof.verdict == "unknown" and proof.why and proof.why.key == "proof.not_green", proof
+
+
+async def test_a_copy_of_another_test_is_hollow(tmp_path: Path) -> None:
+    one = source("assert double(0) in (0, 1)", "test_zero")
+    copied = one + one.partition("*")[2].replace("test_zero", "test_double")
+    proof = await tried(tmp_path, {"app.py": OLD, "test_app.py": one}, {"app.py": NEW, "test_app.py": copied})
+    assert proof.hollow == ("test_app.py::test_double",), proof
+
+
+async def test_an_old_test_that_was_altered_is_hollow_only_where_no_other_shows_the_change(tmp_path: Path) -> None:
+    old, altered = source("assert callable(double)", "test_old"), source("assert callable(double), 1", "test_old")
+    real = "\n\ndef test_new():\n    assert double(2) == 4\n"
+    before = {"app.py": OLD, "test_app.py": old}
+    proof = await tried(tmp_path, before, {"app.py": NEW, "test_app.py": altered + real})
+    assert (proof.verdict, proof.hollow) == ("proven", ()), proof
+    proof = await tried(tmp_path, before, {"app.py": NEW, "test_app.py": altered})
+    assert proof.hollow == ("test_app.py::test_old",), proof
+
+
+@pytest.mark.parametrize(
+    "expression", ["+".join(["1"] * 4000), "-" * 9000 + "1", "x" + ".a" * 4000, "x" + "[0]" * 4000]
+)
+def test_an_expression_that_is_too_long_breaks_nothing(expression: str) -> None:
+    test = FileVersions("tests/test_app.py", None, source(f"assert {expression}").encode())
+    code = FileVersions(
+        "app.py", OLD.encode(), f"@a{'(1)' * 4000}\ndef some_name():\n    return {expression}\n".encode()
+    )
+    assert questions_of([code, test]) is None
+    assert not new_names([code])
+    assert {one.line for one in breaks_of("app.py", code.new, {3})} <= {3}
