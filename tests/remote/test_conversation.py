@@ -223,3 +223,21 @@ async def test_a_stale_socket_is_an_error_at_once(tmp_path: Path) -> None:
     assert served.path.exists()
     with pytest.raises(OSError):
         await RemoteConversation(served.path).attach()
+
+
+async def test_comments_on_changed_lines_are_seen_by_every_front_end(tmp_path: Path) -> None:
+    async with Served(tmp_path, WRITE, decide(respond("I see."))) as served:
+        one, two = await served.join(after=0), await served.join(after=0)
+        await one.port.take("write a.txt")
+        gate = await one.asked()
+        await one.port.answer(gate.question_id, choice="yes")
+        await two.turn_over(1)
+        (hunk,) = await one.port.review.hunks()
+        made = await one.port.review.comment(1, "a.txt", 1, "why one?")
+        one.port.review.mark(hunk.hunk_id)
+        await two.until(lambda: two.port.state.reviewed == [hunk.hunk_id])
+        assert two.port.state.comments == [made] and made.quote == "one"
+        assert await two.port.review.send() == "done"
+        assert one.port.state.comments == []
+        assert (await two.port.review.take_back(1, "a.txt", hunk.hunk_id)).key == "comment.file_taken_back"
+        assert not (tmp_path / "work/a.txt").exists()

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from duckflow.agent.choices import Choices
 from duckflow.agent.file_index import FileIndex
+from duckflow.agent.line_review import LineReview
 from duckflow.agent.memory import ConversationMemory
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
@@ -142,6 +143,7 @@ class ChatLoop:
         self.undo = undo
         self.work = work
         self.sessions = OtherSessions(session)
+        self.review = LineReview(session, undo, self.say)
         self._turns = turns
         self._questions = questions
         self._commands = commands

@@ -11,9 +11,10 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.reviewing import HunkMoved
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.events.views import PlannedUndo
-from duckflow.i18n.template import note
+from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
 from duckflow.state.message import Message
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import FileVersions, Undo
+    from duckflow.state.hunk import Hunk
 
 
 NAMED = 40
@@ -129,6 +131,28 @@ class UndoKeeper:
         self._session.emit(undone)
         self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
         return outcome
+
+    async def move_hunk(self, hunk: "Hunk", back: bool) -> None:
+        """Takes one hunk of some work back, or puts it in again. The model is told what the user has done."""
+        from duckflow.safety.undo.hunks import with_hunk
+
+        def change(data: bytes) -> bytes:
+            text = with_hunk(data.decode(), hunk, back)
+            if text is None:
+                raise DuckflowError("comment.hunk_gone", path=shown(hunk.path))
+            return text.encode()
+
+        steps = [author for author in await self._undo().authors() if author.job == hunk.job]
+        author = steps[0] if hunk.job and steps else WorkAuthor(hunk.turn, hunk.job)
+        try:
+            await self._undo().rewrite(author, hunk.path, change)
+        except (OSError, UnicodeDecodeError, ToolError) as problem:
+            raise DuckflowError("comment.hunk_gone", path=shown(hunk.path)) from problem
+        self._session.emit(HunkMoved(hunk=hunk, back=back))
+        state, text = self._session.state, "\n".join((hunk.header, *hunk.lines))
+        told = note(state.language, "hunk_taken_back" if back else "hunk_put_back", path=hunk.path)
+        told = f"{told}\n{quoted(state.language, hunk.path, text)}"
+        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
 
     def tell_left(self, preview: PlannedUndo) -> None:
         """The model learns what the user was asked to take back and did not want so."""

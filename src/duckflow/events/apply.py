@@ -13,12 +13,14 @@ from duckflow.events.apply_work import (
     note_evidence,
     open_question,
 )
+from duckflow.events.reviewing import CommentsLeft, HunkMarked, HunkMoved, LineCommented, ReviewEvent
 from duckflow.events.work import StepChanged, WorkEvent
 from duckflow.state.agent import (
     A_WHILE,
     CAUSES_LIMIT,
     CONVERSATION,
     HISTORY_LIMIT,
+    MARKS_LIMIT,
     PLAN,
     REFS_LIMIT,
     AgentState,
@@ -202,6 +204,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             apply_work(state, event)
             if isinstance(event, StepChanged):
                 follow_plan(state, state.plan)
+        case ReviewEvent():
+            _review(state, event)
         case happened.ProofTried():
             state.proof = event.proof
         case happened.VitalsChanged():
@@ -209,6 +213,24 @@ def apply(state: AgentState, event: happened.Event) -> None:
             state.vitals_causes = [*state.vitals_causes, *event.causes][-CAUSES_LIMIT:]
         case happened.UsageReported():
             _count(state, event)
+        case _:
+            pass
+
+
+def _review(state: AgentState, event: ReviewEvent) -> None:
+    match event:
+        case LineCommented():
+            others = [one for one in state.comments if one.comment_id != event.comment.comment_id]
+            state.comments = [*others, event.comment]
+        case CommentsLeft():
+            state.comments = [one for one in state.comments if one.comment_id not in event.comment_ids]
+        case HunkMarked():
+            others = [hunk_id for hunk_id in state.reviewed if hunk_id != event.hunk_id]
+            state.reviewed = [*others, *((event.hunk_id,) if event.reviewed else ())][-MARKS_LIMIT:]
+        case HunkMoved():
+            others = [hunk for hunk in state.taken_back if hunk.hunk_id != event.hunk.hunk_id]
+            state.taken_back = [*others, *((event.hunk,) if event.back else ())][-HISTORY_LIMIT:]
+            drop_outdated(state, (event.hunk.path,))
         case _:
             pass
 

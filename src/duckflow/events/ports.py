@@ -22,6 +22,7 @@ from duckflow.events.views import (
 )
 from duckflow.outcome import Outcome
 from duckflow.state.agent import AgentState
+from duckflow.state.hunk import DiffSide, Hunk, LineComment
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
@@ -86,6 +87,35 @@ class WorkPort(Protocol):
 
     def approve_plan(self) -> Awaitable[Outcome]:
         """Carry out the draft plan. It can be waited for until the turn that this begins has ended."""
+        ...
+
+
+class ReviewPort(Protocol):
+    """The user looks through what a turn or a job has changed. Comments, marks and what was taken back stand in the
+    state: `comments`, `reviewed`, `taken_back` (docs/review.md)."""
+
+    async def hunks(self, turn: int = 0, job: str = "") -> Sequence[Hunk]:
+        """The changes of a turn or a job that stand; of the latest work where none is named."""
+        ...
+
+    async def comment(
+        self, turn: int, path: str, line: int, text: str, side: DiffSide = "new", job: str = ""
+    ) -> LineComment:
+        """Keep a comment on a line of these hunks until `send`."""
+        ...
+
+    def drop(self, comment_id: str) -> None: ...
+
+    def mark(self, hunk_id: str, reviewed: bool = True) -> None: ...
+
+    async def take_back(self, turn: int, path: str, hunk_id: str = "", job: str = "") -> Phrase:
+        """A hunk, or without one all changes of the file. `put_back` brings a hunk back, `/redo` a file."""
+        ...
+
+    async def put_back(self, hunk_id: str) -> Phrase: ...
+
+    async def send(self, text: str = "") -> Outcome:
+        """All comments as one message, after `text`; until the turn that hears it has ended."""
         ...
 
 
@@ -196,6 +226,9 @@ class Conversation(Protocol):
 
     @property
     def work(self) -> WorkPort: ...
+
+    @property
+    def review(self) -> ReviewPort: ...
 
     @property
     def sessions(self) -> SessionsPort: ...

@@ -21,6 +21,7 @@ from duckflow.events.event import (
     SessionOpened,
     SessionTitled,
 )
+from duckflow.events.reviewing import CommentsLeft, HunkMarked, HunkMoved, LineCommented
 from duckflow.events.work import (
     AgentEnded,
     AgentStarted,
@@ -352,6 +353,6 @@ JOURNALED: tuple[type[Event], ...] = (
     PermissionGiven, PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten,
     PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, Intervened,
     Reviewed, ContextReferred, ThoughtKept, ProofTried, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
-    JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded,
+    JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded, LineCommented, CommentsLeft, HunkMarked, HunkMoved,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

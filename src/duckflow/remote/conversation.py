@@ -16,6 +16,7 @@ from duckflow.outcome import Outcome
 from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
 from duckflow.remote.protocol import HEAR, LEAVE
+from duckflow.state.hunk import DiffSide, Hunk, LineComment
 from duckflow.state.phrase import Phrase, say
 
 ANSWER_SECONDS = 10.0
@@ -50,6 +51,38 @@ class RemoteWork:
 
     def approve_plan(self) -> Awaitable[Outcome]:
         return self._call("approve_plan")
+
+
+class RemoteReview:
+    """What was changed, and what the user says of it, over there."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    async def hunks(self, turn: int = 0, job: str = "") -> Sequence[Hunk]:
+        return [Hunk.model_validate(hunk) for hunk in await self._call("review_hunks", turn=turn, job=job)]
+
+    async def comment(
+        self, turn: int, path: str, line: int, text: str, side: DiffSide = "new", job: str = ""
+    ) -> LineComment:
+        made = await self._call("review_comment", turn=turn, path=path, line=line, text=text, side=side, job=job)
+        return LineComment.model_validate(made)
+
+    def drop(self, comment_id: str) -> None:
+        self._call("review_drop", comment_id=comment_id)
+
+    def mark(self, hunk_id: str, reviewed: bool = True) -> None:
+        self._call("review_mark", hunk_id=hunk_id, reviewed=reviewed)
+
+    async def take_back(self, turn: int, path: str, hunk_id: str = "", job: str = "") -> Phrase:
+        told = await self._call("review_take_back", turn=turn, path=path, hunk_id=hunk_id, job=job)
+        return Phrase.model_validate(told)
+
+    async def put_back(self, hunk_id: str) -> Phrase:
+        return Phrase.model_validate(await self._call("review_put_back", hunk_id=hunk_id))
+
+    async def send(self, text: str = "") -> Outcome:
+        return await self._call("review_send", text=text)
 
 
 class RemoteChoices:
@@ -107,6 +140,7 @@ class RemoteConversation(Mirror):
         self.ended = False
         """Whether the conversation itself is over, not only this front end."""
         self.work = RemoteWork(self._call)
+        self.review = RemoteReview(self._call)
         self.choices = RemoteChoices(self._call, self)
         self.sessions = WayOut(self)
 

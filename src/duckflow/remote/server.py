@@ -82,6 +82,13 @@ class ConversationServer:
             "record": self._record,
             "context": self._context,
             "diff": conversation.diff,
+            "review_hunks": conversation.review.hunks,
+            "review_comment": conversation.review.comment,
+            "review_drop": conversation.review.drop,
+            "review_mark": conversation.review.mark,
+            "review_take_back": conversation.review.take_back,
+            "review_put_back": conversation.review.put_back,
+            "review_send": conversation.review.send,
         }
 
     async def serve(self, path: Path, expecting: bool = False) -> None:

@@ -7,6 +7,7 @@ from duckflow.state.action import Evidence, is_checked
 from duckflow.state.checks import CheckRun
 from duckflow.state.context import Context
 from duckflow.state.five import FiveItems
+from duckflow.state.hunk import Hunk, LineComment
 from duckflow.state.job import Job
 from duckflow.state.message import Message
 from duckflow.state.noun import Line100, Line200, Noun
@@ -20,6 +21,7 @@ from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50
+MARKS_LIMIT = 1000
 A_WHILE = 3600
 """So many seconds after the last word, a new request is about something else."""
 CAUSES_LIMIT = 8
@@ -94,6 +96,12 @@ class AgentState(Noun):
     files_changed: list[str] = Field(default_factory=list[str])
     changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
     """By which turns each of them was."""
+    comments: list[LineComment] = Field(default_factory=list[LineComment])
+    """The user's comments on changed lines that were not sent yet."""
+    reviewed: list[str] = Field(default_factory=list[str])
+    """Hunks that the user has marked as read, by their ids."""
+    taken_back: list[Hunk] = Field(default_factory=list[Hunk])
+    """Hunks that the user took back one by one; they can be put in again."""
     usage: Usage = Field(default_factory=Usage)
     turn_usage: Usage = Field(default_factory=Usage)
     usage_by_model: dict[str, Usage] = Field(default_factory=dict[str, Usage])

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
 from duckflow.safety.commands.parse import named_targets
+from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
@@ -23,7 +24,7 @@ from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, move
 from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, carry_out, make_plan, moved
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
-from duckflow.safety.undo.settings import UndoSettings
+from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
@@ -322,6 +323,12 @@ class Undo:
     async def versions(self, scope: UndoScope) -> list[FileVersions]:
         """The files that some work has changed, before it and after it."""
         return await self._do(lambda desk: desk.versions(self._session, scope))
+
+    async def rewrite(self, author: WorkAuthor, path: str, change: Callable[[bytes], bytes]) -> None:
+        """A change that the user makes in some work: it belongs to that work, and goes with it when it is undone."""
+        async with self.change(author, (path,)):
+            data = self._workspace.read_bytes(path, self._settings.largest_file_mb * MB)
+            self._workspace.write_atomic(path, change(data), digest(data))
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
         """What `restore` would do."""

@@ -1,0 +1,41 @@
+"""Events of a user who looks through the changes: comments on lines, marks, and hunks that are taken back."""
+
+from duckflow.events.event import Event
+from duckflow.state.hunk import Hunk, LineComment
+
+
+class ReviewEvent(Event):
+    """Something about the lines of a diff."""
+
+    kind = "review"
+
+
+class LineCommented(ReviewEvent):
+    """A comment waits to be sent. One with the id of another takes its place."""
+
+    kind = "line_commented"
+    comment: LineComment
+
+
+class CommentsLeft(ReviewEvent):
+    """Comments wait no more: they were sent with a message, or dropped."""
+
+    kind = "comments_left"
+    comment_ids: tuple[str, ...]
+    sent: bool
+
+
+class HunkMarked(ReviewEvent):
+    """The user has read a hunk, or takes the mark away."""
+
+    kind = "hunk_marked"
+    hunk_id: str
+    reviewed: bool = True
+
+
+class HunkMoved(ReviewEvent):
+    """A hunk was taken back, or put in again."""
+
+    kind = "hunk_moved"
+    hunk: Hunk
+    back: bool

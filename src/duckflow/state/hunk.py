@@ -1,0 +1,89 @@
+"""Hunks of some work's diff, and the user's comments on their lines. One model for the terminal and the page."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from duckflow.state.noun import Value, new_id
+
+NO_NEWLINE = "\\ No newline at end of file"
+DiffSide = Literal["new", "old"]
+
+
+class DiffLine(NamedTuple):
+    """A line of a hunk with its sign (space, `-` or `+`) and its numbers before and after; 0 where it is not."""
+
+    sign: str
+    text: str
+    old: int
+    new: int
+
+
+class Hunk(Value):
+    """Neighbouring changes of a file with the lines around them. Its id is made of its text, so the same change has the
+    same id each time it is asked for."""
+
+    hunk_id: str
+    turn: int
+    job: str = ""
+    """Set where the work was a job's and not a turn's."""
+    path: str
+    whole: bool = False
+    """The file was made or deleted by the work."""
+    old_start: int
+    new_start: int
+    lines: tuple[str, ...]
+    """As in a unified diff: each begins with a space, `-`, `+`, or a backslash where a newline is missing."""
+
+    @property
+    def header(self) -> str:
+        old, new = self.before.count("\n"), self.after.count("\n")
+        return f"@@ -{self.old_start},{old} +{self.new_start},{new} @@"
+
+    @property
+    def before(self) -> str:
+        return _joined(self.lines, "-")
+
+    @property
+    def after(self) -> str:
+        return _joined(self.lines, "+")
+
+    def numbered(self) -> Iterator[DiffLine]:
+        old, new = max(self.old_start, 1), max(self.new_start, 1)
+        for line in self.lines:
+            sign, text = line[:1], line[1:]
+            if sign != "\\":
+                yield DiffLine(sign, text, 0 if sign == "+" else old, 0 if sign == "-" else new)
+            old, new = old + (sign in " -"), new + (sign in " +")
+
+    def line(self, number: int, side: DiffSide) -> str | None:
+        """The text of a line of this hunk by its number in the new or the old file."""
+        found = (one.text for one in self.numbered() if number == (one.old if side == "old" else one.new))
+        return next(found, None)
+
+
+class LineComment(Value):
+    """The user's words on one line of the work of a turn or a job; it waits until it is sent with the others."""
+
+    comment_id: str = Field(default_factory=new_id("comment"))
+    turn: int
+    job: str = ""
+    path: str
+    line: int
+    side: DiffSide = "new"
+    """`old`: the number is one of the file before the work, as for a line that was removed."""
+    text: str
+    quote: str = ""
+    """The line itself."""
+
+
+def _joined(lines: Sequence[str], sign: str) -> str:
+    text, last = "", ""
+    for line in lines:
+        if line == NO_NEWLINE:
+            text = text.removesuffix("\n") if last in (" ", sign) else text
+        elif line[:1] in (" ", sign):
+            text += f"{line[1:]}\n"
+        last = line[:1]
+    return text

@@ -1,0 +1,108 @@
+"""The user looks through a turn's changes: comments on lines go as one message, hunks and files are taken back."""
+
+from pathlib import Path
+
+import pytest
+
+from duckflow.errors import DuckflowError
+from duckflow.safety.undo.hunks import hunks_of, with_hunk
+from duckflow.state.undo_scope import UndoScope
+from tests.journeys.story import Story, act, decide, respond
+
+LINES = [f"line {number}\n" for number in range(1, 31)]
+BEFORE = "".join(LINES)
+AFTER = BEFORE.replace("line 3\n", "third\n").replace("line 25\n", "line 25\nadded\n")
+
+
+def changed(top: Path, *replies: dict[str, object]) -> Story:
+    """A folder with a file that the first turn changes in two places."""
+    write = decide(
+        act("file_ops.edit_file", path="a.txt", old="line 3\n", new="third\n"),
+        act("file_ops.edit_file", path="a.txt", old="line 25\n", new="line 25\nadded\n"),
+        act("file_ops.write_file", path="new.txt", content="new\n"),
+        next_step="continue",
+    )
+    story = Story(top, [write, decide(respond("Done.")), *replies])
+    (story.folder / "a.txt").write_text(BEFORE)
+    return story
+
+
+async def test_comments_are_sent_as_one_message_and_kept_until_then(tmp_path: Path) -> None:
+    story = changed(tmp_path, decide(respond("I see.")))
+    await story.tell("change a.txt and write new.txt")
+    first, second, made = await story.chat.review.hunks()
+    assert (first.path, second.path, made.path, made.whole) == ("a.txt", "a.txt", "new.txt", True)
+    await story.chat.review.comment(1, "a.txt", 3, "spell it 3rd")
+    await story.chat.review.comment(1, "a.txt", 3, "never drop this", side="old")
+    wrong = await story.chat.review.comment(1, "a.txt", 26, "why?")
+    story.chat.review.drop(wrong.comment_id)
+    story.chat.review.mark(second.hunk_id)
+    with pytest.raises(DuckflowError):
+        await story.chat.review.comment(1, "a.txt", 15, "not in the diff")
+    await story.built.close()
+    story = Story.restart(story, [decide(respond("I see."))])
+    state = story.session.state
+    assert [(one.line, one.quote) for one in state.comments] == [(3, "third"), (3, "line 3")]
+    assert state.reviewed == [second.hunk_id]
+    assert await story.chat.review.send("Please look again") == "done"
+    asked = next(message.text for message in reversed(state.messages) if message.role == "user")
+    assert asked.startswith("Please look again\n")
+    assert "a.txt:3: spell it 3rd" in asked and "a.txt:-3: never drop this" in asked
+    assert "line 3" not in asked and "a.txt:-3: line 3" in story.prompt()
+    assert state.comments == [] and state.turn == 2
+
+
+async def test_a_hunk_is_taken_back_and_put_in_again_and_goes_with_its_turn(tmp_path: Path) -> None:
+    story = changed(tmp_path, decide(respond("Noted.")))
+    await story.tell("change a.txt and write new.txt")
+    path = story.folder / "a.txt"
+    first, second, _ = await story.chat.review.hunks(1)
+    await story.chat.review.take_back(1, "a.txt", first.hunk_id)
+    assert path.read_text() == AFTER.replace("third", "line 3")
+    assert [hunk.hunk_id for hunk in await story.chat.review.hunks(1) if hunk.path == "a.txt"] == [second.hunk_id]
+    assert [hunk.hunk_id for hunk in story.session.state.taken_back] == [first.hunk_id]
+    await story.chat.review.put_back(first.hunk_id)
+    assert path.read_text() == AFTER and story.session.state.taken_back == []
+    await story.chat.review.take_back(1, "a.txt", second.hunk_id)
+    await story.tell("go on")
+    assert "took this change in a.txt back" in story.prompt() and "+added" in story.prompt()
+    await story.chat.undo.restore(True, scope=UndoScope(turn=1))
+    assert path.read_text() == BEFORE
+
+
+async def test_a_file_is_taken_back_and_a_hunk_that_changed_since_stays(tmp_path: Path) -> None:
+    story = changed(tmp_path)
+    await story.tell("change a.txt and write new.txt")
+    path = story.folder / "a.txt"
+    first, _, made = await story.chat.review.hunks(1)
+    await story.chat.review.take_back(1, "new.txt", made.hunk_id)
+    assert not (story.folder / "new.txt").exists()
+    path.write_text(AFTER.replace("third", "mine"))
+    with pytest.raises(DuckflowError):
+        await story.chat.review.take_back(1, "a.txt", first.hunk_id)
+    assert "mine" in path.read_text()
+    path.write_text(AFTER)
+    await story.chat.review.take_back(1, "a.txt")
+    assert path.read_text() == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\nb\n", "a\nc"),
+        ("a", "b\n"),
+        ("x\n" * 9 + "y\n" + "x\n" * 9 + "y\n", "x\n" * 9 + "z\n" + "x\n" * 9 + "z\n"),
+        ("a\r\nb\x0cc\n", "a\r\nB\x0cc\n"),
+        ("one\n", "one\ntwo\nthree"),
+    ],
+)
+def test_every_hunk_goes_back_and_forth(before: str, after: str) -> None:
+    text = after
+    hunks = hunks_of(1, "", "a", before, after)
+    assert len({hunk.hunk_id for hunk in hunks}) == len(hunks)
+    for hunk in hunks:
+        without = with_hunk(text, hunk, back=True)
+        assert without is not None and without != text
+        assert with_hunk(without, hunk, back=False) == text
+        text = without
+    assert text == before
