@@ -54,6 +54,17 @@ async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(
     assert story.all(PermissionGiven)[0].scope == "session"
 
 
+async def test_a_yes_whose_reach_is_not_surely_known_is_asked_about_in_one_line(tmp_path: Path) -> None:
+    story = Typing(tmp_path, BOTH, mode="ask")
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    taken = await story.chat.take("yes, python sources have carte blanche in my book from now on")
+    assert taken.meaning == "unclear" and [line.key for line in taken.told] == ["gate.unclear_scope"]
+    assert (await story.chat.take("3")).meaning == "answer"
+    await turn
+    assert (story.folder / "two.py").exists() and len(story.gates()) == 1
+
+
 NOTES = "notes.rst"
 WRITE = act("file_ops.write_file", path=NOTES, content="ducks\n")
 EDIT = act("file_ops.edit_file", path=NOTES, edits=[{"old": "ducks", "new": "geese"}])

@@ -165,14 +165,14 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
 
 
 def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
-    """A yes that says more is a wish: nothing runs yet, and the model hears it. What would be very risky takes a word
-    for its yes, no key."""
+    """A yes that says more is a wish: nothing runs yet, and the model hears it. One that may say how far it goes is
+    asked about. What would be very risky takes a word for its yes, no key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
-    if answer is None and whole.wish:
+    if answer is None and whole.wish and not whole.reaches:
         return Answer(choice="wish", text=text.strip())
     if answer and answer.choice == "yes" and _needs_word(question) and whole.verdict != "yes":
         return None
@@ -223,7 +223,8 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
     if read_answer(text, _keys(question), language):
         return say("gate.word")
     asked.half = Answer(choice="no", text=text.strip())
-    return say("gate.unclear", text=shorten(text.strip(), SHOWN))
+    reaches = "session" in _keys(question) and read_whole(text, language).reaches
+    return say("gate.unclear_scope" if reaches else "gate.unclear", text=shorten(text.strip(), SHOWN))
 
 
 def wants_words(answer: Answer, question: Question) -> bool:

@@ -84,15 +84,16 @@ def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> b
     return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
 
 
-SCOPE_KINDS = tuple(
-    f"word.{kind}" for kind in ("spared", "long", "rest", "condition", "grant", "allow", "link", "of", "glue")
-)
 NAME = "name"
+FIRST_SIGN = r"([,.;!、。])"
+SPELLED = re.compile(r"[a-z0-9_./*+#@-]*[a-z0-9_/*+#@]")
+"""A name in letters that a program, a file or a folder may have."""
 
 
 @cache
 def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    words = [*_words(languages, "scopes", SCOPE_KINDS)]
+    named = {kind for language in languages for kind, _ in entries(language, "scopes") if kind.startswith("word.")}
+    words = [*_words(languages, "scopes", named)]
     sources = (re.sub(r"\(\?P<\w+>", "(?:", source) for _, source in words)
     return re.compile("|".join((GAP, *(f"({source})" for source in sources)))), tuple(kind[5:] for kind, _ in words)
 
@@ -112,7 +113,13 @@ class ScopeWords(NamedTuple):
         if not self.names:
             return bool(said & {"spared", "long", "rest"})
         lasting = {"long", "link"} <= said and bool(said & {"grant", "allow"})
+        lasting |= "long" in said and bool(said & {"grant", "rest"})
         return self._joins_its_name and ("spared" in said or lasting)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether any of them is about how far a yes goes."""
+        return bool({"spared", "long", "rest", "grant"} & {*self.kinds})
 
     @property
     def _joins_its_name(self) -> bool:
@@ -122,18 +129,23 @@ class ScopeWords(NamedTuple):
 
 
 def scope_words(text: str, language: str) -> ScopeWords:
+    """The agreeing words before the first sign say nothing of how far the yes goes."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    head, sign, rest = (*re.split(FIRST_SIGN, plain, maxsplit=1), "", "")[:3]
+    plain = rest if sign and yes_or_no(head, language) == "yes" else plain
     words, kinds = _scope_words(languages_in(plain, language))
     found, names, place, apart = list[str](), list[str](), 0, True
     while place < len(plain):
         word = words.match(plain, place)
         if word and word.end() > place:
             kind = kinds[word.lastindex - 1] if word.lastindex else ""
-            found += [kind] if kind not in ("", "glue") else []
+            named = found[-1:] == [NAME] and ":" in word[0] and not kind
+            found += ["link"] if named else [one for one in kind.split("+") if one not in ("", "glue")]
             apart = apart or bool(kind) or not word[0].isspace()
             place = word.end()
             continue
-        end = place + 1
+        spelled = SPELLED.match(plain, place)
+        end = spelled.end() if spelled else place + 1
         while end < len(plain) and not words.match(plain, end):
             end += 1
         if apart or not names:

@@ -61,6 +61,8 @@ class WholeAnswer(NamedTuple):
     """Nothing is decided yet."""
     wish: bool = False
     """It agrees, but says more than that or sets a condition."""
+    reaches: bool = False
+    """It may say how far a yes goes, in words that are not surely known."""
     against: bool = False
     """Something in it may speak against what was asked."""
 
@@ -118,13 +120,24 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         return WholeAnswer("other" if doubtful else "no", "" if doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
     if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
-        about = "".join(scoped.names)
-        return WholeAnswer("yes", "", "session", about, background=parts.background, against=against)
+        scope: Scope = (
+            "always" if "always" in scoped.kinds and not search("scopes.bounds", plain, language) else "session"
+        )
+        return WholeAnswer(
+            "yes",
+            "",
+            scope,
+            "".join(scoped.names),
+            _names_always(plain, language),
+            background=parts.background,
+            against=against,
+        )
     kinds = list(kinds_in(parts.rest, language))
     wish = kinds[:1] in (["yes"], ["agree"]) and kinds[-1:] == [""]
     condition = search("scopes.condition", parts.rest, language) is not None
     wish |= condition and agrees_somewhere(parts.rest, language)
-    return WholeAnswer(condition=condition, waits=waits, wish=wish, against=against)
+    reaches = not condition and (bool(parts.scope) or scoped.speaks)
+    return WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=against)
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
