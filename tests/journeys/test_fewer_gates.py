@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from duckflow.agent.permissions import plan_rules
 from duckflow.events.types import ActionFinished, Noticed, PermissionGiven
+from duckflow.state.plan import Plan, Step
 from duckflow.state.question import Answer, Question
+from duckflow.tools.plan.criterion import with_checks
 from tests.journeys.plans import Typing
 from tests.journeys.story import Story, act, decide, respond
 
@@ -68,6 +71,44 @@ async def test_a_plan_of_edits_and_tests_asks_for_its_edits_alone(tmp_path: Path
     assert not any(gate.reasons or gate.risk != "medium" for gate in gates if gate), "and no warning"
     results = [event.result for event in story.events if isinstance(event, ActionFinished)]
     assert [one.for_user.values["code"] for one in results if one.operation == "shell.run"] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("success", "checks"),
+    [
+        ("`python -m pytest tests/test_a.py -q` passes", ["python -m pytest tests/test_a.py -q"]),
+        ("python -m pytest tests/unit -q passes", ["python -m pytest tests/unit -q"]),
+        ("The tests pass (`.venv/bin/python -m pytest tests -q`)", [".venv/bin/python -m pytest tests -q"]),
+        ("`uv run pytest tests -x` is green", ["uv run pytest tests -x"]),
+        ('`python3 -c "import pond; print(pond.ducks)"` prints 2', ['python3 -c "import pond; print(pond.ducks)"']),
+        ("python3 -c 'import pond; assert pond.ducks' exits with 0", ["python3 -c 'import pond; assert pond.ducks'"]),
+        ("README.md contains `pytest -q`", []),
+        ("pytest and/or mypy pass", ["pytest", "mypy"]),
+    ],
+)
+def test_the_checks_of_a_plan_are_its_commands_word_for_word(success: str, checks: list[str]) -> None:
+    plan = Plan(name="p", goal="g", steps=[Step(name="s", success=success)])
+    assert list(with_checks(plan).checks) == checks
+
+
+@pytest.mark.parametrize(("ducks", "shown"), [(2, True), (3, False)])
+async def test_a_check_that_is_a_program_in_a_line_shows_its_step(tmp_path: Path, ducks: int, shown: bool) -> None:
+    check = 'python3 -c "import pond; print(pond.ducks)"'
+    steps = [{"name": "Write pond.py", "success": f"`{check}` prints 2"}]
+    propose = decide(act("plan_tool.propose", goal="a pond", steps=steps), step="PLANNING", next_step="pending_user")
+    write = act("file_ops.write_file", path="pond.py", content=f"ducks = {ducks}\n")
+    done = go_on(act("plan_tool.update_step", id="1", status="completed"))
+    replies = [propose, go_on(write), go_on(run(check)), done, *[decide(respond("Done."))] * 4]
+    story = Agreeing(tmp_path, replies, mode="ask")
+    await story.tell("make a pond, with a plan")
+    await story.tell("yes, go ahead")
+    assert story.session.state.plan and bool(story.session.state.plan.steps[0].evidence) is shown
+    assert len(story.gates()) == 1, "for the file alone"
+
+
+def test_a_module_that_a_plan_names_is_no_file_of_it() -> None:
+    plan = Plan(name="p", goal="speed up pond.ducks", steps=[Step(name="Edit src/pond/ducks.py and setup.cfg")])
+    assert [rule.pattern for rule in plan_rules(plan)] == ["src/pond/ducks.py, **/setup.cfg"]
 
 
 @both

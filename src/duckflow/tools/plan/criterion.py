@@ -18,7 +18,8 @@ FILE = (
     rf"{ENDINGS}(?![A-Za-z0-9])"
 )
 COMMAND = (
-    r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*|[A-Za-z0-9_./-]+\.py)|pytest"
+    r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*|[A-Za-z0-9_./-]+\.py"
+    r"|-c (?:\"[^\"\n]+\"|'[^'\n]+'))|pytest"
     r"|npm (?:run [a-z:-]+|test|ci|install)|go test|mypy|ruff check"
     r"|cargo (?:test|build|run|check|clippy)|make (?:test|check|build|lint|all)"
     r"|node [A-Za-z0-9_./-]+\.js)(?![A-Za-z0-9_])"
@@ -28,7 +29,7 @@ SHORT_OPTION = rf" -(?:[kmpcnoj] (?!{VERBS}(?:e?s)?\b)[A-Za-z0-9_./:-]*[A-Za-z0-
 """A short option, with its value where it takes one; the word after others belongs to the sentence."""
 ARGUMENT = (
     rf"{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
-    r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?![A-Za-z0-9_.])))[A-Za-z_.][A-Za-z0-9_./:-]*)"
+    r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?!or\b|fail\b)))[A-Za-z_.][A-Za-z0-9_./:-]*)"
     r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
 )
 """What follows a command and is no word of a sentence: an option, a file, a name with a sign in it."""
@@ -37,7 +38,8 @@ QUOTED = (
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
 )
 PIECE = rf"{QUOTED}|(?P<command>{COMMAND}(?:{ARGUMENT})*)|(?P<file>{FILE})"
-SENTENCES = r"[。\n;；]|\.\s"
+SENTENCE = r"(?:`[^`\n]*`|\"[^\"\n]*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])|(?![。\n;；]|\.\s).)+"
+"""What is quoted may hold the signs that end a sentence."""
 
 
 class NamedThing(NamedTuple):
@@ -59,7 +61,7 @@ class NamedThing(NamedTuple):
 def named_in(success: str) -> tuple[NamedThing, ...]:
     """What a success criterion names, each thing once. What may be meant otherwise is left out."""
     found: dict[tuple[str, str], NamedThing] = {}
-    for sentence in re.split(SENTENCES, success):
+    for sentence in re.findall(SENTENCE, success):
         for one in _sentence(sentence):
             # `pytest` and `python -m pytest` are one command.
             key = (one.kind, " ".join(called(one.name.split())) if one.kind == "command" else one.name)
@@ -137,7 +139,7 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
     around it say so."""
     if _around("criteria.written", before, after):
         return False
-    if re.match(COMMAND, text):
+    if re.match(COMMAND, text) or re.match(COMMAND, " ".join(called(text.split()))):
         return True
     if not match["code"] or not re.match(r"[./\w-]+(?:\s|$)", match["code"]):
         return False
@@ -154,9 +156,10 @@ def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | Non
 
 def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
     absent = [piece.text for piece in texts if _around("criteria.absent", piece.before, piece.after)]
-    return NamedThing(
-        kind, one.text, tuple(piece.text for piece in texts if piece.text not in absent), tuple(absent), code
-    )
+    present = [piece.text for piece in texts if piece.text not in absent]
+    if kind == "command" and (number := begins("criteria.prints", one.after)):
+        present.append(number[1])
+    return NamedThing(kind, one.text, tuple(present), tuple(absent), code)
 
 
 def _code(text: str) -> str:

@@ -8,6 +8,7 @@ from duckflow.state.action import PROPOSE_PLAN
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step
+from duckflow.tools.plan.criterion import FILE
 from duckflow.tools.plan.folder import made_by
 
 STEPS_TOLD = 6
@@ -16,7 +17,8 @@ FOUND_TOLD = 400
 ANSWERS_TOLD = 3
 WISHES_TOLD = 60
 LEAST_WISH = 80
-FILE_NAME = re.compile(r"[\w./-]*\w\.\w{1,8}")
+FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
+"""A name with a dot in it is a file's where it has a folder or a usual ending; `package.module` is none."""
 
 
 def left_behind(plan: Plan, step: Step) -> str:

@@ -34,6 +34,7 @@ STRICT = r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?"
 HARMLESS_NAME = rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL"
 """Variables that leave it to the program what it does."""
 NOT_PLAIN = r"[`{}]|\$\(|<\(|<<|[()]"
+TEXTS = r"'[^']*'|\"(?:[^\"\\\\]|\\\\.)*\""
 AFTER_CALL = r"[#<>|;&\n\\]"
 TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
 KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
@@ -75,12 +76,13 @@ def deciding_call(command: str) -> list[str]:
 
     Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
     only what shows its output, or looks at something."""
-    if re.search(NOT_PLAIN, command) or not all(re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(command)):
+    bare = _without_texts(command)
+    if re.search(NOT_PLAIN, bare) or not all(re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare)):
         return []
     parts = parts_of(command)
     while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
         parts.pop()
-    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not re.search(WRITES, command):
+    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not re.search(WRITES, bare):
         parts.pop()
     if not parts:
         return []
@@ -93,6 +95,11 @@ def deciding_call(command: str) -> list[str]:
         return []
     call = called(words)
     return [] if not call or call[0] in CHANGES_THE_SHELL else call
+
+
+def _without_texts(command: str) -> str:
+    """The command without what stands in quotation marks, but for what a shell would still run there."""
+    return re.sub(TEXTS, lambda text: "".join(re.findall(r"`|\$\(", text[0])) if text[0][0] == '"' else "", command)
 
 
 def runs_alone(command: str) -> bool:
