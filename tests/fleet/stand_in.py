@@ -17,7 +17,7 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Question
 
 if TYPE_CHECKING:
-    from duckflow.fleet.dbos_engine import DbosEngine
+    from duckflow.fleet.database_engine import DatabaseEngine
 
 CHILD = """
 import fcntl, os, sys, time
@@ -72,12 +72,12 @@ def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) ->
     return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
 
 
-def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "DbosEngine":
-    """DBOS is loaded by who uses it, not by everybody who collects tests."""
-    from duckflow.fleet.dbos_engine import DbosEngine
+def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "DatabaseEngine":
+    """The database is loaded by who uses it, not by everybody who collects tests."""
+    from duckflow.fleet.database_engine import DatabaseEngine
     from duckflow.fleet.worker import Workplace
 
-    return DbosEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
+    return DatabaseEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
 
 
 async def work(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut, fleet: str) -> None:

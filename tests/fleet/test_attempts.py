@@ -163,7 +163,7 @@ async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
     """The model asks in its own words; a command is edited at the Gate; what is unclear is asked again."""
     asks = decide(respond("Which rate, 2 or 3?"), next_step="pending_user")
     run = decide(act("shell.run", command="echo 1 > rate.txt"), respond("Written."), next_step="done")
-    said = ["2, please", "maybe", "3", "echo 2 > rate.txt"]
+    said = ["2, please", "maybe", "5", "echo 2 > rate.txt"]
     desk = MemoryDesk(*(Answered(asked_id="", text=text) for text in said))
     report = await yard.carry_out(yard.task([asks, {"json": run, "when": "2, please"}], mode="ask"), desk)
     assert report.outcome == "done", (report.open, desk.notes, desk.asked)

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -9,9 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.task import Answered, FleetTask
+from tests.fleet.postgres import own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, open_engine
 
 LEASE = 3.0
@@ -174,3 +177,19 @@ async def test_tasks_of_a_machine_without_a_worker_go_to_another_of_the_fleet(tm
     await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
     assert [(each.state, each.place) for each in yard.engine.tasks(fleet)] == [("done", "here")] * 3
     yard.engine.close()
+
+
+def test_workers_that_start_together_on_an_empty_postgres_all_start() -> None:
+    opening = "import sys; from duckflow.fleet.database import FleetDatabase; FleetDatabase(sys.argv[1]).prepare()"
+    if (programs := postgres_programs()) is None:
+        pytest.skip("There is no Postgres on this machine.")
+    with own_postgres(programs) as postgres:
+        for together in (2, 4, 8) * 7:
+            engine = sa.create_engine(sa.make_url(postgres.address).set(drivername="postgresql+psycopg"))
+            with engine.begin() as connection:
+                connection.execute(sa.text("DROP SCHEMA public CASCADE"))
+                connection.execute(sa.text("CREATE SCHEMA public"))
+            engine.dispose()
+            command = [sys.executable, "-c", opening, postgres.address]
+            started = [subprocess.Popen(command) for _ in range(together)]
+            assert [process.wait(LONGEST) for process in started] == [0] * together

@@ -12,25 +12,25 @@ from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths, private_folder
 
 if TYPE_CHECKING:
-    from duckflow.fleet.dbos_engine import DbosEngine
+    from duckflow.fleet.database_engine import DatabaseEngine
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
 FILE = "fleet.db"
-PART = "dbos"
+PART = "sqlalchemy"
 
 
 def folder_of(name: str) -> str:
     return str(Path(name).expanduser().resolve()) if name else ""
 
 
-def open_engine(options: Options, words: Words, paths: Paths) -> "DbosEngine":
+def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine":
     if not importlib.util.find_spec(PART):
         raise UsageError("fleet.not_installed", module=PART)
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
     from duckflow.cli.fleet_workshop import make_workshop
     from duckflow.fleet.attempt import Attempts
-    from duckflow.fleet.dbos_engine import DbosEngine
+    from duckflow.fleet.database_engine import DatabaseEngine
     from duckflow.fleet.ranking import choose
     from duckflow.fleet.worker import Workplace
 
@@ -40,7 +40,7 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DbosEngine":
     below = folder_of(options.repositories or "")
     place = Workplace(options.place or platform.node(), options.at_once, options.lease, below)
     try:
-        return DbosEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
+        return DatabaseEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
     except (SQLAlchemyError, ValueError) as problem:
         reason = str(problem.orig if isinstance(problem, DBAPIError) else problem).strip()
         raise DuckflowError("fleet.database_away", reason=reason.split("\n")[0]) from problem

@@ -17,11 +17,14 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE
 from duckflow.fleet.processes import born_at
 from duckflow.fleet.questions import close_questions
+from duckflow.fleet.schedule import attempts_to_take, move_forsaken, next_attempt
 from duckflow.fleet.store import FULL_COST
 from duckflow.fleet.tables import ATTEMPTS, FLEETS, LINES, TASKS, WORKERS
 from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
 from duckflow.state.phrase import Phrase, say
 
+TAKING = 2026_2205
+"""The lock of the database under which attempts are taken: limits count what others have taken."""
 MOST_GOES = 10
 """An attempt whose workers died that often is not begun again: it may be what kills them."""
 
@@ -38,17 +41,13 @@ class TakenAttempt(NamedTuple):
     """An attempt that is ours now."""
 
     claim: str
+    fleet: str
+    number: int
     task: FleetTask
     goes: int
     mend: str
     before: WorkerProcess | None
     """Who had it before and may still be there: dead, by its lease, but stopped or stuck."""
-
-
-class HeldElsewhere(NamedTuple):
-    """Another worker that lives has it."""
-
-    worker: str
 
 
 class Note(NamedTuple):
@@ -103,35 +102,46 @@ class Claims:
         gone = sa.update(WORKERS).where(self._own).values(dead=True, pid=0)
         self._database.do(lambda connection: connection.execute(gone), patience=self.lease / 4)
 
-    def take(self, fleet: str, task: str, number: int) -> TakenAttempt | HeldElsewhere | None:
-        """Make an attempt ours; None where it is over."""
+    def take(self) -> TakenAttempt | None:
+        """Makes the next attempt that may run on this machine ours. There may be none."""
         claim = secrets.token_hex(8)
-        mine = _this(fleet, task, number)
 
-        def change(connection: sa.Connection) -> TakenAttempt | HeldElsewhere | None:
+        def change(connection: sa.Connection) -> TakenAttempt | None:
             if connection.execute(sa.select(WORKERS.c.dead).where(self._own)).scalar_one():
                 raise LeaseLost("fleet.lease_lost", worker=self.worker)
-            row = connection.execute(sa.select(ATTEMPTS).where(mine).with_for_update()).one()
-            if row.state not in LIVE:
-                return None
-            holder = connection.execute(sa.select(WORKERS).where(WORKERS.c.worker == row.worker)).one_or_none()
-            if row.claim and row.claim != claim and holder and not holder.dead:
-                return HeldElsewhere(row.worker)
-            change_it = sa.update(ATTEMPTS).where(mine)
+            self._database.one_at_a_time(connection, TAKING)
             now = self._database.now(connection)
+            row = next_attempt(connection, self.place, now)
+            if row is None:
+                return None
+            mine = _this(row.fleet, row.task, row.number)
+            change_it = sa.update(ATTEMPTS).where(mine)
             if row.wanted or row.goes >= MOST_GOES:
                 connection.execute(change_it.values(state=row.wanted or "failed", ended=now))
-                close_questions(connection, fleet, task, number)
+                close_questions(connection, row.fleet, row.task, row.number)
                 return None
             spent = {"cost_before": row.cost_before + row.cost_usd, "tokens_before": row.tokens_before + row.tokens}
             values = {"worker": self.worker, "claim": claim, "goes": row.goes + 1, "state": "running", "doing": ""}
-            started = row.started or now
-            connection.execute(change_it.values(**values, **spent, cost_usd=0.0, tokens=0, started=started))
-            text = connection.execute(sa.select(TASKS.c.task).where(TASKS.c.fleet == fleet, TASKS.c.name == task))
-            before = self._process_of(connection, holder) if holder else None
-            return TakenAttempt(claim, FleetTask.model_validate_json(text.scalar_one()), row.goes + 1, row.mend, before)
+            times = {"started": row.started or now, "taken": now}
+            connection.execute(change_it.values(**values, **spent, **times, cost_usd=0.0, tokens=0))
+            begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
+            connection.execute(sa.update(TASKS).where(begun).values(state="running"))
+            before = self._holder(connection, row)
+            task = FleetTask.model_validate_json(row.task_json)
+            return TakenAttempt(claim, row.fleet, row.number, task, row.goes + 1, row.mend, before)
 
-        return self._database.do(change)
+        if not self._database.read(attempts_to_take(self.place).limit(1), patience=0):
+            return None
+        return self._database.do(change, patience=0)
+
+    def _holder(self, connection: sa.Connection, attempt: sa.Row[Any]) -> WorkerProcess | None:
+        """The dead worker that had the attempt, as far as something of it may still be there."""
+        chosen = sa.select(WORKERS).where(WORKERS.c.worker == attempt.worker)
+        if (dead := connection.execute(chosen).one_or_none()) is None:
+            return None
+        died = Note(attempt.fleet, attempt.task, attempt.number, say("fleet.worker_died", worker=dead.worker))
+        write_notes(self._database, connection, [died])
+        return self._process_of(connection, dead)
 
     def _process_of(self, connection: sa.Connection, dead: sa.Row[Any]) -> WorkerProcess | None:
         """What may still be there of a dead worker; nothing where it has ended all itself, or began anew as another."""
@@ -173,42 +183,28 @@ class Claims:
 
         return self._database.do(change, patience=0)
 
-    def overspent(self, fleet: str, task: FleetTask) -> str | None:
+    def overspent(self, fleet: str, task: FleetTask, patience: float = 0) -> str | None:
         """What has used up its budget: "fleet", "task", or nothing."""
         sums = sa.select(sa.func.sum(FULL_COST)).where(ATTEMPTS.c.fleet == fleet)
         if task.budget_usd:
-            ((spent,),) = self._database.read(sums.where(ATTEMPTS.c.task == task.name), patience=0)
+            ((spent,),) = self._database.read(sums.where(ATTEMPTS.c.task == task.name), patience)
             if (spent or 0) >= task.budget_usd:
                 return "task"
-        ((budget,),) = self._database.read(sa.select(FLEETS.c.budget_usd).where(FLEETS.c.fleet == fleet), patience=0)
+        ((budget,),) = self._database.read(sa.select(FLEETS.c.budget_usd).where(FLEETS.c.fleet == fleet), patience)
         if budget:
-            ((spent,),) = self._database.read(sums, patience=0)
+            ((spent,),) = self._database.read(sums, patience)
             if (spent or 0) >= budget:
                 return "fleet"
         return None
 
-    def reap(self) -> list[str]:
-        """Mark as dead whose lease has run out; the dead whose work is still to be handed on."""
-
-        def change(connection: sa.Connection) -> list[str]:
-            late = (WORKERS.c.until < self._database.now(connection)) & ~WORKERS.c.dead & ~self._own
-            connection.execute(sa.update(WORKERS).where(late).values(dead=True))
-            dead = sa.select(WORKERS.c.worker).where(WORKERS.c.dead, ~WORKERS.c.buried, ~self._own)
-            return list(connection.execute(dead).scalars())
-
-        return self._database.do(change, patience=0)
-
-    def bury(self, worker: str) -> None:
-        """What it was doing is in the queues again."""
-        lost = sa.select(ATTEMPTS).where(ATTEMPTS.c.worker == worker, ATTEMPTS.c.state == "running")
+    def reap(self) -> None:
+        """Marks workers as dead whose lease has run out: from then on others may take what they were doing."""
 
         def change(connection: sa.Connection) -> None:
-            notes = [
-                Note(row.fleet, row.task, row.number, say("fleet.worker_died", worker=worker))
-                for row in connection.execute(lost)
-            ]
-            write_notes(self._database, connection, notes)
-            connection.execute(sa.update(WORKERS).where(WORKERS.c.worker == worker).values(buried=True))
+            now = self._database.now(connection)
+            late = (WORKERS.c.until < now) & ~WORKERS.c.dead & ~self._own
+            connection.execute(sa.update(WORKERS).where(late).values(dead=True))
+            move_forsaken(connection, now, self.lease)
 
         self._database.do(change, patience=0)
 

@@ -1,19 +1,17 @@
 """Where fleets are kept: a SQLite file for one machine, a Postgres for many."""
 
 import contextlib
-import fcntl
-import logging
 import sqlite3
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from dbos import DBOS
 from sqlalchemy.event import listen
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.schema import CreateColumn
 
 from duckflow.errors import UsageError
 
@@ -23,18 +21,17 @@ METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
 CONNECTIONS = 8
 """Of one process, besides the one that listens."""
-FIRST_LOCK, START_LOCK = 2026_2203, 2026_2204
-logging.getLogger("dbos").addHandler(logging.NullHandler())  # It would write to the terminal otherwise.
-MILLISECONDS_SINCE = (3, 42)
-"""The SQLite whose `unixepoch('subsec')` knows fractions of seconds."""
+PREPARING = 2026_2203
 PRIMARY_CODE = 0xFF
 """Of an error of SQLite: what is above it only says where."""
+LOCKED = 30_000
+"""Milliseconds in which a change waits for others before it is begun anew."""
 PATIENCE = 120.0
 """Seconds in which a database may come back before a change that is being made is given up."""
 
 
 class FleetDatabase:
-    """One engine for our tables and for those of DBOS."""
+    """A file that one machine uses, or a server for many."""
 
     def __init__(self, address: str) -> None:
         """`address`: a postgresql:// one, or the path of a file."""
@@ -55,17 +52,31 @@ class FleetDatabase:
     def _connect(self, connections: int) -> sa.Engine:
         pool = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 60}
         if self.on_many:
-            options = {"connect_timeout": 10, "application_name": "duckflow-fleet"}
+            options = {
+                "connect_timeout": 10,
+                "application_name": "duckflow-fleet",
+                "options": f"-c lock_timeout={LOCKED}",
+            }
             return sa.create_engine(self.url, pool_pre_ping=True, connect_args=options, **pool)
         engine = sa.create_engine(self.url, **pool)
         listen(engine, "connect", _set_up_sqlite)
         return engine
 
     def prepare(self) -> None:
-        """Make the tables, ours and those of DBOS, one process at a time."""
-        with self._alone():
-            DBOS.migrate(self.url.render_as_string(hide_password=False))
-            METADATA.create_all(self.engine)
+        """Makes the tables, and the columns that tables of an older version lack, one process at a time."""
+
+        def change(connection: sa.Connection) -> None:
+            self.one_at_a_time(connection, PREPARING)
+            METADATA.create_all(connection)
+            known = sa.inspect(connection)
+            for table in METADATA.sorted_tables:
+                names = {column["name"] for column in known.get_columns(table.name)}
+                for column in (column for column in table.columns if column.name not in names):
+                    connection.execute(
+                        sa.DDL(f"ALTER TABLE {table.name} ADD COLUMN {CreateColumn(column).compile(connection)}")
+                    )
+
+        self.do(change)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -91,30 +102,17 @@ class FleetDatabase:
 
         return _patiently(fetch, patience)
 
-    def wait_for_other_starts(self, connection: sa.Connection) -> None:
-        """Fleets are started one after the other, to the end of their transactions: in a file all are anyway."""
+    def one_at_a_time(self, connection: sa.Connection, lock: int) -> None:
+        """Waits until no other transaction holds the lock, and holds it to the end of this one. In a file there is one
+        transaction at a time anyway."""
         if self.on_many:
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": START_LOCK})
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": lock})
 
     def now(self, connection: sa.Connection) -> float:
         """By one clock for all: that of the database, or of the only machine."""
         if not self.on_many:
             return time.time()
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
-
-    @contextlib.contextmanager
-    def _alone(self) -> Generator[None]:
-        if not self.on_many:
-            with Path(f"{self.url.database}.lock").open("w") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield
-            return
-        with self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(sa.text("SELECT pg_advisory_lock(:number)"), {"number": FIRST_LOCK})
-            try:
-                yield
-            finally:
-                connection.execute(sa.text("SELECT pg_advisory_unlock(:number)"), {"number": FIRST_LOCK})
 
 
 def _require_database(address: str) -> None:
@@ -154,14 +152,7 @@ def _is_away(error: DBAPIError) -> bool:
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = "IMMEDIATE"
-    if sqlite3.sqlite_version_info < MILLISECONDS_SINCE:
-        # From Python 3.12 on DBOS takes it for granted; Python may have been built with an older library.
-        connection.create_function("unixepoch", 1, _with_fractions)
     cursor = connection.cursor()
     for pragma in ("busy_timeout=30000", "journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-
-
-def _with_fractions(_unit: str) -> float:
-    return time.time()

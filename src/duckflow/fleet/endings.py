@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import LIVE, Choose
+from duckflow.fleet.engine import LIVE, AttemptState, Choose, TaskState
 from duckflow.fleet.processes import born_at, kill_processes
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
@@ -51,39 +51,48 @@ class Endings:
         for each in forsaken:
             # A worker that is only stopped has left them running.
             kill_processes(each)
-        self._settle_ended(fleet)
+        self.settle_left(fleet)
         return live
 
-    def best(self, fleet: str, task: str, numbers: Sequence[int], more: bool) -> int | None:
-        """Of these attempts; with `more` others still run."""
-        reports = [each.report for each in self._store.attempts(fleet, task) if each.number in numbers and each.report]
+    def see_to(self, fleet: str, task: str) -> None:
+        """After an attempt has ended: the others may be needless, or it was the last one."""
+        (state,) = self._store.tasks(fleet, task)
+        attempts = self._in_round(fleet, task)
+        live = [attempt for attempt in attempts if attempt.live]
+        if not live:
+            self._settle(state, attempts)
+        elif state.task.cancel_losers and self._best(attempts, more=True) is not None:
+            for attempt in live:
+                self.cancel(fleet, task, attempt.number)
+
+    def settle_left(self, fleet: str = "") -> None:
+        """Ends tasks whose attempts have all ended while no worker saw to it."""
+        open_tasks = TASKS.c.state.notin_(ENDED_TASKS) & (TASKS.c.fleet == fleet if fleet else sa.true())
+        live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
+        for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.name).where(open_tasks, ~live)):
+            self.see_to(row.fleet, row.name)
+
+    def _in_round(self, fleet: str, task: str) -> list[AttemptState]:
+        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
+        rows = self._database.read(sa.select(ATTEMPTS.c.number).join(TASKS, IN_ROUND).where(this))
+        numbers = {row.number for row in rows}
+        return [attempt for attempt in self._store.attempts(fleet, task) if attempt.number in numbers]
+
+    def _best(self, attempts: Sequence[AttemptState], more: bool) -> int | None:
+        """With `more` others still run."""
+        reports = [attempt.report for attempt in attempts if attempt.report]
         return self._choose(reports[0].order.task, reports, more) if reports else None
 
-    def settle(self, fleet: str, task: str, in_round: int, numbers: Sequence[int]) -> None:
-        """The attempts of a round have ended, and so the task has."""
-        attempts = [each for each in self._store.attempts(fleet, task) if each.number in numbers]
-        best = self.best(fleet, task, numbers, more=False)
+    def _settle(self, task: TaskState, attempts: Sequence[AttemptState]) -> None:
+        best = self._best(attempts, more=False)
         if best is None:
-            state = "cancelled" if all(each.state == "cancelled" for each in attempts) else "failed"
+            state = "cancelled" if all(attempt.state == "cancelled" for attempt in attempts) else "failed"
         else:
-            picks = next(each.report.order.task.pick for each in attempts if each.report)
-            state = "done" if picks == "best" or len(numbers) == 1 else "choose"
-        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task) & (TASKS.c.round == in_round)
-        ended = sa.update(TASKS).where(this, TASKS.c.state.notin_(ENDED_TASKS)).values(state=state, picked=best)
-        self._database.do(lambda connection: connection.execute(ended))
-
-    def _settle_ended(self, fleet: str) -> None:
-        """No worker may be there that would do it."""
-        open_tasks = (TASKS.c.fleet == fleet) & TASKS.c.state.notin_(ENDED_TASKS)
-        in_round = sa.select(ATTEMPTS.c.number).where(IN_ROUND)
-        others = in_round.where(ATTEMPTS.c.state != "cancelled").exists()
-        cancelled = sa.update(TASKS).where(open_tasks, ~others).values(state="cancelled", picked=None)
-        self._database.do(lambda connection: connection.execute(cancelled))
-        live = in_round.where(ATTEMPTS.c.state.in_(LIVE)).exists()
-        for row in self._database.read(sa.select(TASKS.c.name, TASKS.c.round).where(open_tasks, ~live)):
-            mine = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == row.name) & (ATTEMPTS.c.round == row.round)
-            numbers = [each.number for each in self._database.read(sa.select(ATTEMPTS.c.number).where(mine))]
-            self.settle(fleet, row.name, row.round, numbers)
+            state = "done" if task.task.pick == "best" or len(attempts) == 1 else "choose"
+        this = (TASKS.c.fleet == task.fleet) & (TASKS.c.name == task.task.name)
+        live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
+        ended = sa.update(TASKS).where(this, TASKS.c.state.notin_(ENDED_TASKS), ~live)
+        self._database.do(lambda connection: connection.execute(ended.values(state=state, picked=best)))
 
     def _gone(self, connection: sa.Connection, names: sa.Select[tuple[str]]) -> list[str]:
         """Workers that cannot see to it: dead, without a lease, or a process of this machine that is no more."""

@@ -1,12 +1,11 @@
 """What a worker does all the time, in threads, however busy its loop is: say that it lives, write down how its attempts
-do, and hand on what other workers left when they died."""
+do, and notice when other workers die."""
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,22 +25,6 @@ SAFE_PART = 0.75
 
 Fail = Callable[[Exception], None]
 """Ends the worker, from any thread."""
-
-
-class HandOn(Protocol):
-    """How work is put into the queues again."""
-
-    def recover(self, worker: str) -> None:
-        """Everything that this dead worker was doing."""
-        ...
-
-    def make_room(self) -> None:
-        """Others may begin while attempts wait for a person."""
-        ...
-
-    def move(self) -> None:
-        """What waits for machines that have no worker left."""
-        ...
 
 
 class WorkerThread(threading.Thread):
@@ -102,7 +85,6 @@ class Clerk(WorkerThread):
         questions: QuestionStore,
         running: Mapping[str, RunningAttempt],
         notes: deque[Note],
-        hand_on: HandOn,
         fail: Fail,
     ) -> None:
         super().__init__("fleet-clerk", claims.lease, self._see_to_all, fail)
@@ -111,14 +93,12 @@ class Clerk(WorkerThread):
         self._questions = questions
         self._running = running
         self._notes = notes
-        self._hand_on = hand_on
         self._looked_after = 0.0
         self._billed: dict[str, float] = {}
 
     def _see_to_all(self) -> None:
         if self._running or self._notes:
             self._tell()
-        self._hand_on.make_room()
         if time.monotonic() - self._looked_after > self._claims.lease / 3:
             self._look_after_others()
             self._looked_after = time.monotonic()
@@ -154,7 +134,5 @@ class Clerk(WorkerThread):
             running.desk.say(say("fleet.budget_spent", what=over))
 
     def _look_after_others(self) -> None:
-        for worker in self._claims.reap():
-            self._hand_on.recover(worker)
-            self._claims.bury(worker)
-        self._hand_on.move()
+        self._claims.reap()
+        self._endings.settle_left()

@@ -93,6 +93,8 @@ class RunningAttempt:
         async def work() -> AttemptReport:
             return await carry_out(self.order, self.desk)
 
+        if self.wanted is not None:
+            return AttemptReport(order=self.order, outcome=self.wanted, rating=0)
         self._task = asyncio.create_task(work())
         try:
             await asyncio.wait({self._task})
@@ -110,10 +112,11 @@ class RunningAttempt:
         self._loop.call_soon_threadsafe(work)
 
     def _end(self, outcome: AttemptOutcome) -> None:
-        if self.wanted is None and self._task is not None:
+        if self.wanted is None:
             self.wanted = outcome
-            self._task.cancel()
-            self._loop.call_later(TIDYING, self._kill)
+            if self._task is not None:
+                self._task.cancel()
+                self._loop.call_later(TIDYING, self._kill)
 
     def _kill(self) -> None:
         if self._task is not None and not self._task.done():

@@ -18,6 +18,8 @@ from duckflow.state.phrase import Phrase
 FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
 FULL_TOKENS = ATTEMPTS.c.tokens + ATTEMPTS.c.tokens_before
 KEPT_SECONDS = 3600.0
+STARTING = 2026_2204
+"""The lock of the database under which fleets are started: their tasks need names of their own."""
 ENDED_TASKS = ("choose", "done", "failed", "cancelled", "merged")
 
 
@@ -35,7 +37,7 @@ class FleetStore:
         connection.execute(sa.insert(FLEETS).values(fleet_row))
         rows = [
             {"fleet": fleet, "name": each.task.name, "position": position, "place": each.place}
-            | {"task": each.task.model_dump_json()}
+            | {"task": each.task.model_dump_json(), "model": each.task.model}
             for position, each in enumerate(tasks)
         ]
         connection.execute(sa.insert(TASKS), rows)
@@ -51,7 +53,7 @@ class FleetStore:
     def name_apart(self, connection: sa.Connection, tasks: Sequence[FleetTask]) -> list[FleetTask]:
         """Under names that no other task in the same repository has, of whatever fleet: their branches would be the
         same, also where none is there yet."""
-        self._database.wait_for_other_starts(connection)
+        self._database.one_at_a_time(connection, STARTING)
         used: dict[str, set[str]] = {task.repository: set() for task in tasks}
         for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
             used.get(json.loads(row.task)["repository"], set[str]()).add(row.name)
@@ -65,10 +67,6 @@ class FleetStore:
     def limit(self, connection: sa.Connection, limit: Limit) -> None:
         connection.execute(sa.delete(LIMITS).where(LIMITS.c.model == limit.model))
         connection.execute(sa.insert(LIMITS).values(limit.model_dump()))
-
-    def limits(self) -> tuple[Limit, ...]:
-        rows = self._database.read(sa.select(LIMITS).order_by(LIMITS.c.model))
-        return tuple(Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows)
 
     def fleets(self) -> tuple[FleetState, ...]:
         # First of all: one that is started meanwhile has tasks, but is not listed yet.
@@ -141,8 +139,8 @@ class FleetStore:
             for row in self._database.read(chosen.order_by(LINES.c.line))
         )
 
-    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str) -> tuple[str, int]:
-        """The place of the task and the number of the round that is to be started."""
+    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str) -> None:
+        """Puts attempts of a task that has ended into the queue again."""
         row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
         if row is None or row.state not in ENDED_TASKS:
             raise UsageError("fleet.not_ended" if row else "fleet.unknown", fleet=fleet, task=task)
@@ -160,19 +158,6 @@ class FleetStore:
             connection.execute(sa.insert(ATTEMPTS), rows)
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
         connection.execute(changed.values(state="waiting", round=row.round + 1, picked=None))
-        return row.place, row.round + 1
-
-    def begin_round(self, fleet: str, task: str, in_round: int) -> list[int]:
-        """The task runs; the numbers of its attempts."""
-        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task) & (TASKS.c.round == in_round)
-        mine = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.round == in_round)
-
-        def change(connection: sa.Connection) -> list[int]:
-            connection.execute(sa.update(TASKS).where(this, TASKS.c.state == "waiting").values(state="running"))
-            numbers = sa.select(ATTEMPTS.c.number).where(mine).order_by(ATTEMPTS.c.number)
-            return list(connection.execute(numbers).scalars())
-
-        return self._database.do(change)
 
     def forget(self, fleet: str, place: str) -> tuple[str, ...]:
         """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
@@ -193,7 +178,7 @@ class FleetStore:
             # Nobody will ask any more what became of these. The latest tell when their machine was last seen.
             long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
             named = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
-            connection.execute(sa.delete(WORKERS).where(WORKERS.c.buried, long_ago, WORKERS.c.worker.notin_(named)))
+            connection.execute(sa.delete(WORKERS).where(WORKERS.c.dead, long_ago, WORKERS.c.worker.notin_(named)))
             return ()
 
         return self._database.do(change)

@@ -40,9 +40,10 @@ TASKS = sa.Table(
     _key("name"),
     _given("position", sa.Integer),
     _given("task", sa.Text),
+    _given("model", default=""),
     _given("place", index=True),
     _given("state", default="waiting"),
-    # How often attempts were started for it: a workflow each time.
+    # How often attempts were started for it.
     _given("round", sa.Integer, default="1"),
     sa.Column("picked", sa.Integer),
     _given("merged", default=""),
@@ -65,6 +66,8 @@ ATTEMPTS = sa.Table(
     sa.Column("claim", sa.String),
     _given("goes", sa.Integer, default="0"),
     _given("started", sa.Float, default="0"),
+    # When the latest worker took it.
+    _given("taken", sa.Float, default="0"),
     _given("ended", sa.Float, default="0"),
     # Of this go, and of those before it.
     _given("cost_usd", sa.Float, default="0"),
@@ -85,8 +88,6 @@ WORKERS = sa.Table(
     _given("until", sa.Float),
     # Its lease ran out, or it has left: it never comes back under this name.
     _marked("dead"),
-    # What it was doing has been handed on.
-    _marked("buried"),
 )
 
 QUESTIONS = sa.Table(

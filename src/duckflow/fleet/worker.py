@@ -7,11 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from duckflow.errors import LeaseLost
-from duckflow.fleet.claims import Claims, HeldElsewhere, Note, TakenAttempt
-from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.claims import Claims, Note, TakenAttempt
+from duckflow.fleet.database import PATIENCE, FleetDatabase
 from duckflow.fleet.endings import Endings
-from duckflow.fleet.heart import Clerk, HandOn, Heart
+from duckflow.fleet.heart import Clerk, Heart
 from duckflow.fleet.processes import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.running import FleetDesk, RunningAttempt, Slot
@@ -20,6 +22,11 @@ from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut
 from duckflow.state.phrase import say
 
 LEASE = 30.0
+LOOP_SECONDS = 0.25
+POLLING, POLLING_OF_MANY = 0.5, 1.0
+"""Seconds between two looks for an attempt: in a file, and in a database that many workers look into."""
+MOST_WAITING = 4
+"""Times as many attempts as may run at once may wait for a person; each of them is a process that takes memory."""
 TIDYING_PART = 0.15
 """Of a lease, for what runs to end by itself: less than what is left of it when a worker gives up."""
 
@@ -37,12 +44,12 @@ class Workplace(NamedTuple):
 
 
 class Worker:
-    """What the workflows call: everything that is done here and not in the database."""
+    """Takes attempts while it has room for them, and carries them out."""
 
     def __init__(self, database: FleetDatabase, carry_out: CarryOut, endings: Endings, workplace: Workplace) -> None:
         self.workplace = workplace
         self.claims = Claims(database, workplace.place, workplace.lease)
-        self.store = FleetStore(database)
+        self._store = FleetStore(database)
         self.endings = endings
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._questions = QuestionStore(database)
@@ -51,29 +58,53 @@ class Worker:
         self._notes: deque[Note] = deque()
         self._loop = asyncio.get_running_loop()
         self._slots = asyncio.Semaphore(workplace.at_once)
-        self._heart: Heart | None = None
-        self._clerk: Clerk | None = None
-
-    def live(self, hand_on: HandOn) -> None:
-        """From here on others count on us."""
+        self._carrying: set[asyncio.Task[None]] = set()
+        self._polling = POLLING_OF_MANY if database.on_many else POLLING
+        self._look = asyncio.Event()
+        """An attempt has ended: there may be room for another."""
         self._heart = Heart(self.claims, self.fail)
-        self._heart.start()
-        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, hand_on, self.fail)
-        self._clerk.start()
+        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, self.fail)
 
     async def stay(self, fleet: str) -> None:
         """Until the fleet has ended, or for ever, or until the lease is lost."""
-        assert self._heart is not None
+        self._heart.start()
+        self._clerk.start()
         looked = 0.0
         while not self.ending.done():
-            await asyncio.wait({self.ending}, timeout=0.25)
+            await asyncio.wait({self.ending}, timeout=LOOP_SECONDS)
             if time.monotonic() > self._heart.good_until:
                 self.lose()
-            if fleet and time.monotonic() - looked > 1:
+            elif time.monotonic() - looked > self._polling or self._look.is_set():
+                self._look.clear()
                 looked = time.monotonic()
-                if await asyncio.to_thread(self.store.has_ended, fleet):
+                await self._fill()
+                if fleet and not self._running and await asyncio.to_thread(self._store.has_ended, fleet):
                     return
         self.ending.result()
+
+    async def _fill(self) -> None:
+        """Takes attempts while there is room for more."""
+        most = self.workplace.at_once * (1 + MOST_WAITING)
+        while not (self.ending.done() or self._slots.locked() or len(self._running) >= most):
+            slot = Slot(self._slots)
+            await slot.take()
+            taken = await self._take()
+            if taken is None:
+                slot.free()
+                return
+            running = self._running[taken.claim] = self._prepare(taken, slot)
+            self._carrying.add(carrying := asyncio.create_task(self._carry(taken, running, slot)))
+            carrying.add_done_callback(self._carrying.discard)
+
+    async def _take(self) -> TakenAttempt | None:
+        try:
+            return await asyncio.to_thread(self.claims.take)
+        except SQLAlchemyError:
+            # The database is away; how long that may last is watched by the lease.
+            return None
+        except LeaseLost:
+            self.lose()
+            return None
 
     async def leave(self) -> None:
         """End everything that runs here; others may go on with it."""
@@ -87,8 +118,7 @@ class Worker:
         for running in list(self._running.values()):
             await end_processes(running.order.attempt_id)
         for thread in (self._clerk, self._heart):
-            if thread is not None:
-                await asyncio.to_thread(thread.stop)
+            await asyncio.to_thread(thread.stop)
         with suppress(Exception):
             await asyncio.to_thread(self.claims.record, {}, list(self._notes))
             await asyncio.to_thread(self.claims.leave)
@@ -101,50 +131,42 @@ class Worker:
         """It cannot go on. From any thread."""
         self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(error))
 
-    async def carry(self, fleet: str, task: str, number: int) -> None:
-        """One attempt, from taking it to its report. Does not come back when this worker is ending: then the attempt
-        is not over, and somebody else goes on with it."""
-        try:
-            if (taken := await self._take(fleet, task, number)) is None:
-                return
-            report = await self._carry_taken(fleet, number, taken)
-            if not self.ending.done():
-                await asyncio.to_thread(self.claims.finish, taken.claim, report)
-                return
-        except LeaseLost:
-            self.lose()
-        await asyncio.Future[None]()
-
-    async def _take(self, fleet: str, task: str, number: int) -> TakenAttempt | None:
-        while True:
-            taken = await asyncio.to_thread(self.claims.take, fleet, task, number)
-            if not isinstance(taken, HeldElsewhere):
-                return taken
-            await asyncio.sleep(self.workplace.lease / 6)
-
-    async def _carry_taken(self, fleet: str, number: int, taken: TakenAttempt) -> AttemptReport:
-        task = taken.task.model_copy(
-            update={"repository": str(Path(self.workplace.repositories, taken.task.repository))}
-        )
-        order = AttemptOrder(fleet=fleet, task=task, number=number, mend=taken.mend)
+    def _prepare(self, taken: TakenAttempt, slot: Slot) -> RunningAttempt:
+        repository = str(Path(self.workplace.repositories, taken.task.repository))
+        task = taken.task.model_copy(update={"repository": repository})
+        order = AttemptOrder(fleet=taken.fleet, task=task, number=taken.number, mend=taken.mend)
         if taken.goes > 1:
             order = order.model_copy(update={"go_on": order.branch})
-        slot = Slot(self._slots)
-        desk = FleetDesk(order, taken.claim, self._questions, self._notes, slot)
+        return RunningAttempt(order, FleetDesk(order, taken.claim, self._questions, self._notes, slot))
+
+    async def _carry(self, taken: TakenAttempt, running: RunningAttempt, slot: Slot) -> None:
+        """Carries an attempt out and writes down its report. An attempt that ends because this worker does is not
+        over: somebody else goes on with it."""
+        try:
+            report = await self._report(taken, running)
+            if not self.ending.done():
+                await asyncio.to_thread(self.claims.finish, taken.claim, report)
+                await asyncio.to_thread(self.endings.see_to, taken.fleet, taken.task.name)
+        except LeaseLost:
+            self.lose()
+        except Exception as error:
+            self.fail(error)
+        finally:
+            running.ended.set()
+            del self._running[taken.claim]
+            slot.free()
+            self._look.set()
+
+    async def _report(self, taken: TakenAttempt, running: RunningAttempt) -> AttemptReport:
+        order = running.order
         if taken.before:
             end_worker(*taken.before)
         if taken.goes > 1:
             await end_processes(order.attempt_id)
-            desk.say(say("fleet.goes_on", worker=self.claims.worker))
-        running = RunningAttempt(order, desk)
-        if over := await asyncio.to_thread(self.claims.overspent, fleet, task):
-            await asyncio.to_thread(self.endings.cancel, fleet, task.name if over == "task" else "", 0, "budget")
-            desk.say(say("fleet.budget_spent", what=over))
+            running.desk.say(say("fleet.goes_on", worker=self.claims.worker))
+        if over := await asyncio.to_thread(self.claims.overspent, order.fleet, order.task, PATIENCE):
+            task = order.task.name if over == "task" else ""
+            await asyncio.to_thread(self.endings.cancel, order.fleet, task, 0, "budget")
+            running.desk.say(say("fleet.budget_spent", what=over))
             return AttemptReport(order=order, outcome="budget", rating=0)
-        await slot.take()
-        self._running[taken.claim] = running
-        try:
-            return await running.carry_out(self._carry_out)
-        finally:
-            del self._running[taken.claim]
-            slot.free()
+        return await running.carry_out(self._carry_out)

@@ -1,0 +1,74 @@
+"""Which attempt comes next on a machine: in order, within the limits of its model, after the tasks it waits for."""
+
+from collections.abc import Iterator, Mapping
+from itertools import cycle
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from duckflow.fleet.engine import Limit
+from duckflow.fleet.store import ENDED_TASKS
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, TASKS, WORKERS
+
+MINUTE = 60.0
+PATIENCE_WITH_PLACES = 2
+"""Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
+
+OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
+HELD = (ATTEMPTS.c.state == "running") & ~WORKERS.c.dead
+"""A worker that lives carries the attempt out."""
+
+
+def attempts_to_take(place: str) -> sa.Select[Any]:
+    """Attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
+    free = (ATTEMPTS.c.state == "queued") | ((ATTEMPTS.c.state == "running") & WORKERS.c.dead)
+    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model)
+    chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
+    chosen = chosen.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker)
+    return chosen.where(TASKS.c.place == place, free).order_by(FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number)
+
+
+def next_attempt(connection: sa.Connection, place: str, now: float) -> sa.Row[Any] | None:
+    """The caller is the only one who takes an attempt at this moment."""
+    rows = connection.execute(sa.select(LIMITS))
+    limits = [Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows]
+    candidates = attempts_to_take(place)
+    if not limits:
+        return connection.execute(candidates.limit(1)).first()
+    held, begun = _by_model(connection, HELD), _by_model(connection, ATTEMPTS.c.taken > now - MINUTE)
+    full = [limit for limit in limits if _is_full(limit, held, begun)]
+    return next((row for row in connection.execute(candidates) if not any(one.covers(row.model) for one in full)), None)
+
+
+def _by_model(connection: sa.Connection, which: sa.ColumnElement[bool]) -> dict[str, int]:
+    counted = sa.select(TASKS.c.model, sa.func.count().label("attempts")).join(ATTEMPTS, OF_TASK)
+    counted = counted.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(which).group_by(TASKS.c.model)
+    return {row.model: row.attempts for row in connection.execute(counted)}
+
+
+def _is_full(limit: Limit, held: Mapping[str, int], begun: Mapping[str, int]) -> bool:
+    bounds = ((limit.at_once, held), (limit.per_minute, begun))
+    return any(
+        most is not None and sum(count for model, count in counts.items() if limit.covers(model)) >= most
+        for most, counts in bounds
+    )
+
+
+def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
+    """Gives the tasks of machines that have no worker to other machines of their fleet."""
+    last_seen: dict[str, float] = {}
+    living: set[str] = set()
+    for row in connection.execute(sa.select(WORKERS.c.place, WORKERS.c.until, WORKERS.c.dead)):
+        last_seen[row.place] = max(last_seen.get(row.place, 0.0), row.until)
+        living |= set() if row.dead else {row.place}
+    open_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.place, FLEETS.c.places, FLEETS.c.started)
+    open_tasks = open_tasks.join(FLEETS, FLEETS.c.fleet == TASKS.c.fleet)
+    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living))
+    targets: dict[str, Iterator[str]] = {}
+    for row in connection.execute(open_tasks).all():
+        others = [place for place in cast("list[str]", row.places) if place in living]
+        gone_for = now - last_seen.get(row.place, float(row.started))
+        if others and gone_for > lease * PATIENCE_WITH_PLACES:
+            target = next(targets.setdefault(row.fleet, cycle(others)))
+            this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
+            connection.execute(sa.update(TASKS).where(this).values(place=target))
