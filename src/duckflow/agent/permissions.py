@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -19,6 +18,7 @@ from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Plan
 from duckflow.state.question import FileImpact
+from duckflow.whole_file import write_whole
 
 ANY = "*"
 """The pattern for every call of a tool that names neither files nor commands."""
@@ -237,10 +237,8 @@ class ApprovalHistory:
         counted = {one: times for one, times in self._counted().items() if one != rule}
         counted[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
         self._times = dict(list(counted.items())[-MOST_COUNTED:])
-        _write(
-            self._path,
-            [{**one.model_dump(exclude_defaults=True), "times": times} for one, times in self._times.items()],
-        )
+        rows = [{**one.model_dump(exclude_defaults=True), "times": times} for one, times in self._times.items()]
+        write_whole(self._path, json.dumps(rows, ensure_ascii=False, indent=1))
 
     def times(self, rule: Permission) -> int:
         return self._counted().get(rule, 0)
@@ -325,17 +323,8 @@ class Permissions:
         return rule
 
     def _save(self) -> None:
-        _write(self._path, [rule.model_dump(exclude_defaults=True) for rule in self.always])
-
-
-def _write(path: Path, held: list[dict[str, Any]]) -> None:
-    import tempfile
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(held, file, ensure_ascii=False, indent=1)
-    Path(name).replace(path)
+        rules = [rule.model_dump(exclude_defaults=True) for rule in self.always]
+        write_whole(self._path, json.dumps(rules, ensure_ascii=False, indent=1))
 
 
 def _load(path: Path) -> list[Permission]:

@@ -1,6 +1,8 @@
 """Settings of the loop."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 SAFE_EXTENSIONS = (
     ".txt",
@@ -20,10 +22,8 @@ SAFE_EXTENSIONS = (
 ) + (".html", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cpp", ".cs", ".rb", ".swift", ".sql")
 
 
-class AgentSettings(BaseModel):
+class AgentSettings(Section):
     """How long a turn may go on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     reply_attempts: int = 2
     """How often an unreadable reply is sent back to the model."""

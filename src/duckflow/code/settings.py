@@ -1,15 +1,15 @@
 """Settings of the code map."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 OUTLINE, FIND, CALLERS = "code.outline", "code.find", "code.callers"
 OPERATIONS = (OUTLINE, FIND, CALLERS)
 
 
-class CodeSettings(BaseModel):
+class CodeSettings(Section):
     """When the model is offered the map, and how long it is waited for."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     map: bool = True
     """Whether there is a map at all."""
@@ -23,10 +23,8 @@ class CodeSettings(BaseModel):
     """For all of them together. One that takes longer is not asked again in this session."""
 
 
-class LspServer(BaseModel):
+class LspServer(Section):
     """A language server. It runs as commands do: in the sandbox, where there is one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     command: str
     """Looked for in the work folder's `.venv/bin` and `node_modules/.bin`, then on the machine."""
@@ -40,9 +38,7 @@ class LspServer(BaseModel):
     enabled: bool = True
 
 
-class LspSettings(BaseModel):
+class LspSettings(Section):
     """The user's language servers, by name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     servers: dict[str, LspServer] = Field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from duckflow.agent.settings import AgentSettings
 from duckflow.code.settings import CodeSettings, LspSettings
@@ -16,6 +16,7 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.safety.risk import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
+from duckflow.state.noun import Section
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.outside.settings import McpSettings
 from duckflow.tools.shell.settings import ShellSettings
@@ -31,10 +32,8 @@ def _spoken(language: str) -> str:
     return language
 
 
-class Settings(BaseModel):
+class Settings(Section):
     """Every default can be overridden; `load` says where a value came from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     language: Annotated[str, AfterValidator(_spoken)] = ""
     """One of the folders in i18n; empty: the locale's."""

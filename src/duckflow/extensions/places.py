@@ -6,7 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills", ".codex/skills")
 PROMPTS = ".codex/prompts"
@@ -79,11 +81,9 @@ def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
 Groups = tuple[dict[str, Any], ...]
 
 
-class HookSettings(BaseModel):
+class HookSettings(Section):
     """Programs of yours that are told of events. The groups look as they do elsewhere: a `matcher`, and `hooks` with
     `type = "command"`, `command` and `timeout`. What stands here runs without being asked about."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     enabled: bool = True
     others: bool = True

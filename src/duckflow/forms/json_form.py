@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
-from duckflow.forms.bodies import take_blocks
+from duckflow.forms.bodies import take_blocks, without_thoughts
 from duckflow.forms.broken_json import ReadJson, json_values
 from duckflow.forms.decision import (
     PLAIN_FIELDS,
@@ -23,7 +23,6 @@ from duckflow.forms.offer import few, listed, timely, without_body
 from duckflow.forms.schema import STEPS, decision_schema
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
-from duckflow.llm.thoughts import without_thoughts
 from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.json_fields import as_table, tables, text_of

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
+from duckflow.forms.bodies import without_thoughts
 from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
@@ -14,7 +15,6 @@ from duckflow.forms.live import LiveText
 from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
-from duckflow.llm.thoughts import without_thoughts
 from duckflow.state.action import CALL, DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply

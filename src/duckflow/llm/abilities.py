@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast, get_args
 
 from duckflow.llm.settings import WireName
-from duckflow.state.json_fields import as_table
+from duckflow.state.json_fields import as_table, read_json
+from duckflow.whole_file import write_whole
 
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
@@ -53,7 +53,7 @@ class AbilityBook:
         self._now = now
 
     def recall(self, where: str, model: str, default: Abilities) -> Abilities:
-        entry = as_table(self._read().get(_entry_name(where, model)))
+        entry = as_table(self._read().get(f"{where} {model}"))
         learned = entry.get("learned")
         if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
             return default
@@ -68,28 +68,14 @@ class AbilityBook:
         if self._path is None:
             return
         entries = self._read()
-        entries[_entry_name(where, model)] = abilities._asdict() | {
+        entries[f"{where} {model}"] = abilities._asdict() | {
             "lacks": sorted(abilities.lacks),
             "learned": int(self._now()),
         }
-        draft = self._path.with_name(f".{self._path.name}.{os.urandom(4).hex()}")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(entries, indent=1), "utf-8")
-            draft.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            write_whole(self._path, json.dumps(entries, indent=1))
 
     def _read(self) -> dict[str, Any]:
-        if self._path is None:
-            return {}
-        try:
-            entries: Any = json.loads(self._path.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return cast("dict[str, Any]", entries) if isinstance(entries, dict) else {}
-
-
-def _entry_name(where: str, model: str) -> str:
-    return f"{where} {model}"
+        with contextlib.suppress(OSError):
+            return as_table(read_json(self._path.read_bytes())) if self._path else {}
+        return {}

@@ -37,14 +37,10 @@ def connect(
             from duckflow.llm.endpoint_model import EndpointModel
 
             book = AbilityBook(places.abilities, settings.abilities_days)
-            return EndpointModel(_keyed(choice), choice.model, choice.key, settings, book)
-
-
-def _keyed(choice: ModelChoice) -> Endpoint:
-    endpoint = choice.endpoint or Endpoint(choice.model)
-    if endpoint.needs_key and choice.key is None:
-        raise key_refused(endpoint, None)
-    return endpoint
+            endpoint = choice.endpoint or Endpoint(choice.model)
+            if endpoint.needs_key and choice.key is None:
+                raise key_refused(endpoint, None)
+            return EndpointModel(endpoint, choice.model, choice.key, settings, book)
 
 
 def _embedded(

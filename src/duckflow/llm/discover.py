@@ -1,12 +1,11 @@
 """Which model is used: flag, config, keys, a local server that answers, the embedded model."""
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.endpoints import KEYED, OTHER_NAMES, SERVERS, Endpoint, catalogue
@@ -15,7 +14,7 @@ from duckflow.llm.failures import Failures
 from duckflow.llm.keys import Key, find_key, key_in_environment
 from duckflow.llm.served import served_window
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
-from duckflow.state.json_fields import as_count, as_table, text_of
+from duckflow.state.json_fields import as_count, as_table, read_json, tables, text_of
 from duckflow.state.phrase import Phrase, say
 
 NO_CHAT = r"(?i)embed|rerank|whisper|\btts\b|moderation|dall-e|bge-"
@@ -66,11 +65,8 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
         raise setback_of(error, endpoint, failures, seconds).error from None
     if not response.is_success:
         raise failures.of_status(response.status, response.headers, text).error
-    try:
-        answer = as_table(json.loads(text))
-        models = _chatting(endpoint, answer.get("data", answer.get("models")))
-    except (ValueError, RecursionError):
-        models = []
+    answer = as_table(read_json(text))
+    models = _chatting(endpoint, answer.get("data", answer.get("models")))
     if not models:
         raise failures.garbage(text).error
     return models
@@ -94,7 +90,7 @@ def _same(wanted: str, listed: str) -> bool:
 
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
     found: list[Listed] = []
-    for entry in map(as_table, cast("list[Any]", entries) if isinstance(entries, list) else []):
+    for entry in tables(entries):
         name = text_of(entry, "id", "name").removeprefix("models/")
         if name and not re.search(NO_CHAT, name):
             said = entry | as_table(entry.get("meta"))

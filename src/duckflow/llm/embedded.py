@@ -94,85 +94,56 @@ class Prefixes:
                     slot.unlink()
 
 
-class Embedded:
+class Embedded(EndpointModel):
     """Starts the server with the first request, or before it with `warm`; starts it again if it has died. What the
     first request of a start has it read is kept for the next one."""
-
-    takes_pictures: bool | None = False
-    """The server is started without the part that sees."""
-    least_price = 0.0
 
     def __init__(
         self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
     ) -> None:
+        super().__init__(Endpoint(NAME), model, settings=settings.model_copy(update={"window": window}))
         self._server = server
         self._prefixes = prefixes
         self._saving: asyncio.Task[None] | None = None
         self._fresh = False
         """The server has started and read nothing yet."""
-        self._model = model
-        self._window = window
-        self._settings = settings
-        self._speaker: EndpointModel | None = None
-
-    def __repr__(self) -> str:
-        return f"Embedded({self.model!r})"
+        self._called = ("", "")
+        """The address and the key of the server that is spoken to."""
 
     @property
-    def model(self) -> str:
-        return f"{NAME}:{self._model}"
-
-    @property
-    def window(self) -> int:
-        return self._window
-
-    @property
-    def takes_tools(self) -> bool:
-        return self._speaker.takes_tools if self._speaker else self._settings.tools != "json"
-
-    def forgo_tools(self) -> None:
-        if self._speaker:
-            self._speaker.forgo_tools()
+    def takes_pictures(self) -> bool | None:
+        """The server is started without the part that sees."""
+        return False
 
     async def warm(self) -> None:
-        """Have the server ready before it is needed."""
-        await self._ready()
+        """Have the server ready before it is needed; one that has died is started again."""
+        if not self._server.alive():
+            await self._server.start()
+            self._fresh = True
+        called = self._server.url, self._server.key
+        # Somebody else may have waited for the same start.
+        if called != self._called:
+            await super().aclose()
+            self._called = called
+            self.call(Endpoint(NAME, self._server.url), Key(self._server.key, NAME))
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
-        speaker = await self._ready()
+        await self.warm()
         known = True
         if self._prefixes and self._fresh:
             self._fresh = False
-            known = await self._prefixes.restore(request, self._server.url, self._server.key)
-        async with aclosing(speaker.stream(request)) as chunks:
+            known = await self._prefixes.restore(request, *self._called)
+        async with aclosing(super().stream(request)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished) and self._prefixes and not known:
                     # Nobody waits for it but whoever leaves.
-                    saving = self._prefixes.save(request, self._server.url, self._server.key)
-                    self._saving = asyncio.create_task(saving)
+                    self._saving = asyncio.create_task(self._prefixes.save(request, *self._called))
                 yield chunk
 
     async def aclose(self) -> None:
         try:
             if self._saving:
                 await self._saving
-            await self._hang_up()
+            await super().aclose()
         finally:
             await self._server.aclose()
-
-    async def _ready(self) -> EndpointModel:
-        if self._speaker is not None and self._server.alive():
-            return self._speaker
-        await self._hang_up()
-        await self._server.start()
-        self._fresh = True
-        # Somebody else may have waited for the same start.
-        if self._speaker is None:
-            endpoint, key = Endpoint(NAME, self._server.url), Key(self._server.key, NAME)
-            self._speaker = EndpointModel(endpoint, self._model, key, self._settings)
-        return self._speaker
-
-    async def _hang_up(self) -> None:
-        speaker, self._speaker = self._speaker, None
-        if speaker is not None:
-            await speaker.aclose()

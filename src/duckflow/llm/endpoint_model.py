@@ -33,6 +33,7 @@ from duckflow.llm.wires.wire import Refusal, WireRequest, smaller, wire_named
 from duckflow.state.phrase import say
 
 PICTURES = "pictures"
+NO_ANSWER = "model.no_connection"
 REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
@@ -47,15 +48,19 @@ class EndpointModel:
         settings: LlmSettings | None = None,
         book: AbilityBook | None = None,
     ) -> None:
-        self._endpoint = endpoint
         self._model = model
         self._settings = settings or LlmSettings()
         self._book = book or AbilityBook()
-        self._failures = Failures(endpoint, model, key)
         self._facts = facts_of(endpoint.name, model)
         tools = "json" if self._facts.has("t") is False else "native" if endpoint.tools else ""
         known = Abilities(reply_limit=endpoint.reply_limit, tools=tools, wire=endpoint.wire)
         self._abilities = self._book.recall(endpoint.where, model, known)
+        self.call(endpoint, key)
+
+    def call(self, endpoint: Endpoint, key: Key | None) -> None:
+        """Speak to this endpoint from now on."""
+        self._endpoint = endpoint
+        self._failures = Failures(endpoint, self._model, key)
         self._client = open_client(endpoint, key, self._settings.connect_seconds)
 
     def __repr__(self) -> str:
@@ -181,26 +186,20 @@ def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> 
 
 def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect_seconds: float) -> Setback:
     """What a failed exchange means."""
+    told = str(error)
     match error:
         case ConnectTimeout():
             return failures.timed_out(connect_seconds)
-        case ProxyFailed():
-            return failures.no_connection("model.proxy_failed", str(error))
-        case NotConnected():
-            return _not_connected(error, endpoint, failures)
         case BadRequest():
-            return failures.no_connection("model.bad_request_address", str(error), again=False)
+            return failures.no_connection("model.bad_request_address", told, again=False)
+        case NotConnected(__cause__=ssl.SSLError()):
+            return failures.no_connection("model.certificate_refused", told, again=False)
+        # Nobody starts a server or a proxy while we pause: whoever waits is told at once.
+        case NotConnected() if REFUSED in told and endpoint.is_loopback:
+            return failures.no_connection("model.nothing_listens", again=False)
+        case NotConnected() if REFUSED in told and proxy_for(urlsplit(endpoint.base_url)) is not None:
+            return failures.no_connection("model.proxy_failed", told, again=False)
+        case NotConnected():
+            return failures.no_connection("model.proxy_failed" if isinstance(error, ProxyFailed) else NO_ANSWER, told)
         case _:
             return failures.broken()
-
-
-def _not_connected(error: NotConnected, endpoint: Endpoint, failures: Failures) -> Setback:
-    if isinstance(error.__cause__, ssl.SSLError):
-        return failures.no_connection("model.certificate_refused", str(error), again=False)
-    if REFUSED in str(error):
-        # Nobody starts a server or a proxy while we pause: whoever waits is told at once.
-        if endpoint.is_loopback:
-            return failures.no_connection("model.nothing_listens", again=False)
-        if proxy_for(urlsplit(endpoint.base_url)) is not None:
-            return failures.no_connection("model.proxy_failed", str(error), again=False)
-    return failures.no_connection("model.no_connection", str(error))

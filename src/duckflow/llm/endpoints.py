@@ -47,9 +47,6 @@ class Endpoint(NamedTuple):
     also: tuple[str, ...] = ()
     """What other programs (LiteLLM, models.dev) call it."""
 
-    def cache_marks_for(self, model: str) -> bool:
-        return bool(self.cache_marks) and model.startswith(self.cache_marks)
-
     @property
     def where(self) -> str:
         """The address as shown to people, without anything that may be a secret."""

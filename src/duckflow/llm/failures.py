@@ -7,62 +7,26 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import nearest_names
-from duckflow.llm.keys import KEYRING_SERVICE, Key, may_be_stored
+from duckflow.llm.keys import Key, may_be_stored
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.state.json_fields import as_table, first_table
+from duckflow.state.json_fields import as_table, first_table, read_json
 from duckflow.state.known_keys import without_keys
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
+from duckflow.system_keyring import KEYRING_SERVICE
 
 DETAIL_LENGTH = 240
-
-TOO_LONG = (
-    r"(?is)context_length_exceeded|exceed_context|context (length|window|size|limit)|context the overflows"
-    r"|maximum (context|prompt|model|input) length|prompt (is )?too long|in(put|puts?) (is|are)? ?too long"
-    r"|too many (input )?tokens|reduce the length"
-    r"|(token count|tokens?|input length|prompt).{0,60} exceeds?\b.{0,40}(maximum|limit|context)"
-    r"|maximum number of tokens allowed|string_above_max_length|request (entity )?too large"
-)
-NEVER_FITS = r"(?i)request too large"
-NO_CREDIT = r"(?i)insufficient.{0,12}(quota|balance|credit|fund)|billing_hard_limit|billing_not_active|credit balance"
-PLACE_REFUSED = (
-    r"(?i)unsupported_country|(country|region|territory|location).{0,40}(not |un)(supported|available|allowed)"
-    r"|not (supported|available|allowed|offered) in your (country|region|territory|location)"
-)
-NAMES_KEY = (
-    r"(?i)\b(api|access|secret|bearer)?[ _-]?(keys?|tokens?|credentials?)\b|authenticat|unauthori[sz]ed|unregistered"
-)
-BAD_KEY = r"(?i)api.?key.{0,20}(not valid|invalid|expired)|(invalid|incorrect|missing).{0,10}api.?key|api_key_invalid"
-UNKNOWN_MODEL = (
-    r"(?is)model_not_found|invalid_model|not_found_error"
-    r"|\bmodels?\b.{0,120}(not found|not exist|no such|not available|not loaded|is unknown|not a valid)"
-    r"|(unknown|invalid|no such|not a valid) model|no endpoints found|no model.{0,20}loaded"
-)
-CONTENT_REFUSED = r"(?i)content_filter|content_policy|content management policy|moderation|data_inspection_failed"
-BAD_GENERATION = r"(?i)json_validate_failed|tool_use_failed|failed to generate json"
-BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
-
-AGAIN = (408, 409, 425)
-OVERLOADED = (503, 529)
-PICTURES_NAMED = (
-    r"(?is)image|vision|multi-?modal|picture|invalid type: sequence"
-    r"|content.{0,40}(?:must|should) be (?:a |of type )?string"
-)
-PICTURE_SPOILT = (
-    r"(?is)too (?:large|big|small|many)|exceed|at most [1-9]|maximum|dimension|pixel|decod|corrupt|truncated|mime"
-    r"|media.?type|(?:could not|cannot|unable to|failed to) (?:process|read|load|open)"
-    r"|(?:invalid|unsupported|valid) (?:image|base64)"
-)
-PICTURES_REFUSED = (400, 404, 413, 415, 422, 500, 501)
-SAYS_BLIND = r"(?i)support|mmproj|multi-?modal|missing data"
-"""What a server says that answers with an error of its own; any other such error may pass."""
 BLIND = "model.blind"
+BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
+OVERLOADED = (503, 529)
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 ASKED_IN_WORDS = r"(?i)(?:try again|retry)\s+(?:in|after)\s+((?:[\d.]+\s*(?:ms|h|m|s)\s*)+)"
 ASKED_BY_GOOGLE = r'"retryDelay"\s*:\s*"([\d.]+s)"'
@@ -164,42 +128,46 @@ class Failures:
         self._key = key
 
     def of_status(self, status: int, headers: Mapping[str, str], answer: str) -> Setback:
-        detail = self.detail(answer)
-        if self._is_too_long(status, answer):
-            return Setback(ContextTooLong("model.too_long", model=self._name, detail=detail))
-        if status == 402 or (status in (400, 403, 429) and re.search(NO_CREDIT, answer)):
-            return Setback(ProviderRefused("model.no_credit", endpoint=self._endpoint.name, detail=detail))
-        if status in (400, 403) and re.search(PLACE_REFUSED, answer):
-            return Setback(ProviderRefused("model.place_refused", endpoint=self._endpoint.name, detail=detail))
-        if self._is_about_key(status, answer):
-            return Setback(key_refused(self._endpoint, self._key, detail))
-        if status == 429:
-            return self.busy(asked_wait(headers, answer), detail)
-        if re.search(BAD_GENERATION, answer):
-            return self.broken()
-        if status in AGAIN or (status >= 500 and status not in (501, 505)):
-            why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
-            error = ProviderUnreachable("model.server_failed", where=self._endpoint.where, status=status, detail=detail)
-            return Setback(error, why, asked_wait(headers, answer), status in OVERLOADED)
-        if status in (400, 404) and re.search(UNKNOWN_MODEL, answer):
-            return Setback(self._unknown_model(detail))
-        if status in (404, 405) or 300 <= status < 400:
-            return Setback(self._wrong_address(status))
-        if re.search(CONTENT_REFUSED, answer):
-            return Setback(ProviderRefused("model.content_refused", model=self._name, detail=detail))
-        if status == 403:
-            return Setback(ProviderRefused("model.forbidden", model=self._name, detail=detail))
-        return Setback(ProviderRefused("model.request_refused", model=self._name, status=status, detail=detail))
+        detail, meaning = self.detail(answer), self._meaning("requests", status, answer)
+        told = {"model": self._name, "endpoint": self._endpoint.name, "status": status, "detail": detail}
+        match meaning:
+            case "too_long":
+                return Setback(ContextTooLong("model.too_long", **told))
+            case "key":
+                return Setback(key_refused(self._endpoint, self._key, detail))
+            case "busy":
+                error = ProviderRefused("model.busy", endpoint=self._endpoint.name, detail=detail)
+                why = say("model.retry.busy", endpoint=self._endpoint.name)
+                return Setback(error, why, asked_wait(headers, answer), busy=True)
+            case "broken":
+                return self.broken()
+            case "server_failed":
+                why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
+                where = self._endpoint.where
+                error = ProviderUnreachable("model.server_failed", where=where, status=status, detail=detail)
+                return Setback(error, why, asked_wait(headers, answer), status in OVERLOADED)
+            case "unknown":
+                return Setback(self._unknown_model(detail))
+            case "wrong_address":
+                return Setback(self._wrong_address(status))
+            case _:
+                return Setback(ProviderRefused(f"model.{meaning}", **told))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
         """Where a request with pictures is refused for them: the model cannot see, or one of them cannot be used."""
-        if status not in PICTURES_REFUSED or not re.search(PICTURES_NAMED, answer):
-            return None
-        if status == 500 and not re.search(SAYS_BLIND, answer):
-            return None
-        spoilt = status == 413 or re.search(PICTURE_SPOILT, answer)
-        key = "model.picture_refused" if spoilt else BLIND
-        return Setback(PicturesRefused(key, model=self._name, detail=self.detail(answer)))
+        meaning = self._meaning("pictures", status, answer)
+        error = PicturesRefused(f"model.{meaning}", model=self._name, detail=self.detail(answer))
+        return Setback(error) if meaning else None
+
+    def _meaning(self, table: str, status: int, answer: str) -> str:
+        """The first row of the table that fits: by the status, by words of the answer, and whether there was a key."""
+        return next(
+            row["means"]
+            for row in refusals()[table]
+            if re.fullmatch(row.get("status", "..."), str(status))
+            and re.search(row.get("words", ""), answer, re.IGNORECASE | re.DOTALL)
+            and not (row.get("keyless") and self._key)
+        )
 
     def of_error(self, error: Any, answer: str) -> Setback:
         """An error object that came in place of a reply, or in the middle of one."""
@@ -213,10 +181,6 @@ class Failures:
         # Whoever begins to answer and then fails has usually run into trouble of its own.
         kind = str(as_table(error).get("type") or "")
         return self.of_status(400 if "invalid" in kind else 500, {}, answer)
-
-    def busy(self, wait: float | None, detail: str) -> Setback:
-        error = ProviderRefused("model.busy", endpoint=self._endpoint.name, detail=detail)
-        return Setback(error, say("model.retry.busy", endpoint=self._endpoint.name), wait, busy=True)
 
     def timed_out(self, seconds: float) -> Setback:
         waited = f"{seconds:g}"
@@ -249,27 +213,22 @@ class Failures:
     def _name(self) -> str:
         return f"{self._endpoint.name}:{self._model}"
 
-    def _is_too_long(self, status: int, answer: str) -> bool:
-        # Rate limits are about tokens too: there, only a request that can never pass is too long.
-        pattern = NEVER_FITS if status in (401, 403, 429) else TOO_LONG
-        return status == 413 or re.search(pattern, answer) is not None
-
-    def _is_about_key(self, status: int, answer: str) -> bool:
-        """A 403 is about the key only where there is none, or where the answer names it."""
-        if status == 403:
-            return self._key is None or re.search(NAMES_KEY, answer) is not None
-        return status == 401 or (status == 400 and re.search(BAD_KEY, answer) is not None)
-
     def _wrong_address(self, status: int) -> ModelError:
         """Says where else it might be: most wires want a version at the end of the address, Anthropic's wants none."""
         where = self._endpoint.where
-        versioned = re.search(r"/v\d\w*(/|$)", where)
         if self._endpoint.wire == "anthropic":
-            other = where.removesuffix("/v1") if where.endswith("/v1") else ""
+            other = where.removesuffix("/v1")
         else:
-            other = "" if versioned else f"{where}/v1"
+            other = where if re.search(r"/v\d\w*(/|$)", where) else f"{where}/v1"
+        other = "" if other == where else other
         key = "model.wrong_address_maybe" if other else "model.wrong_address"
         return ProviderRefused(key, where=where, status=status, other=other)
+
+
+@cache
+def refusals() -> dict[str, list[dict[str, Any]]]:
+    tables: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("refusals.json").read_text("utf-8"))
+    return tables
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
@@ -290,9 +249,8 @@ def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelE
 
 
 def _message(answer: str) -> str:
-    try:
-        value: Any = json.loads(answer)
-    except (ValueError, RecursionError):
+    value = read_json(answer)
+    if value is None:
         title = re.search(r"<title>(.*?)</title>", answer, re.I | re.S)
         return title.group(1) if title else re.sub(r"<[^>]*>", " ", answer[:4000])
     value = as_table(value) or first_table(value)

@@ -174,20 +174,14 @@ def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
 
 
 def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
-    unknown = fields.keys() - {"text", "json", "chunk", "delay", "finish", "error", "when", "usage", "calls", "thought"}
-    finish = fields.get("finish", "stop")
-    if unknown or finish not in get_args(Finish):
+    made: dict[str, Any] = {**fields, "chunk": int(fields.get("chunk", 0)), "delay": float(fields.get("delay", 0))}
+    if "json" in fields:
+        made["text"] = json.dumps(made.pop("json"), ensure_ascii=False)
+    if made.get("finish", "stop") not in get_args(Finish):
         raise ValueError
-    text = json.dumps(fields["json"], ensure_ascii=False) if "json" in fields else str(fields.get("text", ""))
-    error, usage = fields.get("error"), fields.get("usage")
-    return ScriptedReply(
-        text,
-        chunk=max(0, int(fields.get("chunk", 0))),
-        delay=max(0.0, float(fields.get("delay", 0.0))),
-        finish=finish,
-        error=None if error is None else ERRORS[error]("model.scripted_error", kind=error),
-        when=str(fields.get("when", "")),
-        usage=None if usage is None else Usage(**usage),
-        thought=str(fields.get("thought", "")),
-        calls=tuple(ToolCall(**one) for one in fields.get("calls", ())),
-    )
+    if kind := made.get("error"):
+        made["error"] = ERRORS[kind]("model.scripted_error", kind=kind)
+    if used := made.get("usage"):
+        made["usage"] = Usage(**used)
+    made["calls"] = tuple(ToolCall(**call) for call in made.get("calls", ()))
+    return ScriptedReply(**made)

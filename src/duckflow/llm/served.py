@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.keys import Key
-from duckflow.state.json_fields import as_count, as_table, tables, text_of
+from duckflow.state.json_fields import as_count, as_table, read_json, tables, text_of
 
 if TYPE_CHECKING:
     from duckflow.http import HttpClient
@@ -41,7 +41,7 @@ async def served_window(endpoint: Endpoint, model: str, key: Key | None) -> Serv
         server = endpoint._replace(base_url=endpoint.base_url.removesuffix("/v1"))
         async with open_client(server, key, ASK_SECONDS) as client, asyncio.timeout(LOAD_SECONDS):
             return await ask(client, model)
-    except (TimeoutError, HttpError, ValueError, RecursionError):
+    except (TimeoutError, HttpError):
         return ServedWindow()
 
 
@@ -90,7 +90,7 @@ async def _table(
     async with asyncio.timeout(seconds):
         answer = await client.send(method, path, content, {"content-type": "application/json"})
         text = await answer.body()
-    return as_table(json.loads(text)) if answer.is_success else {}
+    return as_table(read_json(text)) if answer.is_success else {}
 
 
 WAYS: dict[str, Callable[["HttpClient", str], Awaitable[ServedWindow]]] = {

@@ -2,9 +2,9 @@
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from duckflow.state.noun import Value
+from duckflow.state.noun import Section, Value
 
 DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 """The local model that is used where none is named."""
@@ -14,10 +14,8 @@ WireName = Literal["chat", "responses", "anthropic", "google"]
 """A module of `llm/wires` each."""
 
 
-class Price(BaseModel):
+class Price(Section):
     """Dollars per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     input: float = Field(default=0.0, ge=0)
     output: float = Field(default=0.0, ge=0)
@@ -32,10 +30,8 @@ class Price(BaseModel):
         return self.input if self.cached is None else min(self.input, self.cached)
 
 
-class EndpointSettings(BaseModel):
+class EndpointSettings(Section):
     """An endpoint of the user's own, or other values for a known one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     base_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     key_env: str = ""
@@ -47,10 +43,8 @@ class EndpointSettings(BaseModel):
     """How it is spoken to; empty: as is known of it, else chat."""
 
 
-class LlmSettings(BaseModel):
+class LlmSettings(Section):
     """Which model is used, and how patient Duckflow is with it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: str = ""
     """Such as `openai:gpt-5-mini`; empty: found out."""

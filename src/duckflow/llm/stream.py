@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from duckflow.http import HttpAnswer, HttpError
 from duckflow.llm.failures import Failures
@@ -14,7 +14,7 @@ from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
-from duckflow.state.json_fields import as_table, as_text, first_table
+from duckflow.state.json_fields import as_table, as_text, first_table, read_json, tables
 from duckflow.state.message import ToolCall
 
 LARGEST = 16 * 1024 * 1024
@@ -22,10 +22,6 @@ MOST_LINES = 64
 """Over as many lines an event may be split."""
 FIELDS = (b"event:", b"id:", b"retry:", b":")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class TooLarge(Exception):
-    """More came without an event than any reply needs."""
 
 
 class EventReader:
@@ -37,6 +33,8 @@ class EventReader:
 
     def __init__(self) -> None:
         self.done = False
+        self.flooded = False
+        """More came without an event than any reply needs."""
         self.count = 0
         self.stray = bytearray()
         self._buffer = bytearray()
@@ -46,8 +44,8 @@ class EventReader:
         first, *others = data.split(b"\n")
         self._buffer += first
         if len(self._buffer) + len(self.stray) > LARGEST:
-            raise TooLarge
-        if not others:
+            self.flooded = True
+        if self.flooded or not others:
             return []
         lines = [bytes(self._buffer), *others[:-1]]
         self._buffer = bytearray(others[-1])
@@ -55,9 +53,7 @@ class EventReader:
 
     def finish(self) -> list[dict[str, Any]]:
         """What an unended last line holds."""
-        last, self._buffer = bytes(self._buffer), bytearray()
-        event = self._line(last) if last else None
-        return [] if event is None else [event]
+        return self.feed(b"\n")
 
     def _line(self, line: bytes) -> dict[str, Any] | None:
         line = line.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r")
@@ -74,23 +70,15 @@ class EventReader:
             self.done = True
             return None
         # A line is tried by itself first: some servers forget the empty line between events, few split one over lines.
-        event = _object(text)
-        if event is None and self._pending:
-            event = _object("".join((*self._pending, text)))
-        if event is None:
+        event = as_table(read_json(text))
+        if not event and self._pending:
+            event = as_table(read_json("".join((*self._pending, text))))
+        if not event:
             self._pending = [*self._pending, text] if len(self._pending) < MOST_LINES else []
             return None
         self._pending = []
         self.count += 1
         return event
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 CALL_FIELDS = ("index", "id", "type", "function")
@@ -105,8 +93,7 @@ class CallCollector:
 
     def take(self, given: Any) -> list[CallDelta]:
         """What these pieces add."""
-        pieces = [as_table(one) for one in cast("list[Any]", given)] if isinstance(given, list) else []
-        return [self._piece(piece, number) for number, piece in enumerate(pieces) if piece]
+        return [self._piece(piece, number) for number, piece in enumerate(tables(given)) if piece]
 
     def _piece(self, piece: dict[str, Any], number: int) -> CallDelta:
         index, call_id = piece.get("index"), str(piece.get("id") or "")
@@ -130,7 +117,7 @@ class CallCollector:
         """Whether a piece with a name begins a new call: by its id, or, without any, as the last one is whole."""
         if call_id and call["id"]:
             return call["id"] != call_id
-        return not call_id and not call["id"] and _is_whole(call["arguments"])
+        return not call_id and not call["id"] and read_json("".join(call["arguments"])) is not None
 
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(
@@ -142,14 +129,6 @@ class CallCollector:
             )
             for one in self._calls
         )
-
-
-def _is_whole(pieces: list[str]) -> bool:
-    try:
-        json.loads("".join(pieces))
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 Piece = Delta | Thought | CallDelta
@@ -251,8 +230,10 @@ class ReplyListener:
         latest = now() + self._settings.reply_seconds
         async with aclosing(self._pieces):
             while not self._reader.done and (data := await self._next(min(deadline, latest))) is not None:
-                for piece in _joined(piece for event in self._events(data) for piece in self._take(event)):
+                for piece in _joined(piece for event in self._reader.feed(data) for piece in self._take(event)):
                     yield piece
+                if self._reader.flooded:
+                    raise self._failures.garbage("")
                 patience = USAGE_GRACE_SECONDS if self.reply.ended else self._settings.between_chunks_seconds
                 deadline = now() + patience
             if self._reader.done:
@@ -284,12 +265,6 @@ class ReplyListener:
         except (TimeoutError, HttpError):
             pass
 
-    def _events(self, data: bytes) -> list[dict[str, Any]]:
-        try:
-            return self._reader.feed(data)
-        except TooLarge:
-            raise self._failures.garbage("") from None
-
     def _take(self, event: dict[str, Any]) -> list[Piece]:
         event = self._told(event)
         if error := event.get("error"):
@@ -312,14 +287,10 @@ class ReplyListener:
 
     def _whole(self, answer: str) -> list[Piece]:
         """The reply of an endpoint that does not stream."""
-        try:
-            value: Any = json.loads(answer)
-        except (ValueError, RecursionError):
-            cut_off = answer.lstrip().startswith("{")
-            raise (self._failures.broken() if cut_off else self._failures.garbage(answer)) from None
-        event = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        event = as_table(read_json(answer))
         if not {"choices", "candidates", "error"} & event.keys():
-            raise self._failures.garbage(answer)
+            cut_off = not event and answer.lstrip().startswith("{")
+            raise self._failures.broken() if cut_off else self._failures.garbage(answer)
         return self._take(event)
 
 

@@ -1,28 +1,12 @@
 """What a model thinks: beside its reply, or in it, between tags, before it says anything."""
 
-import re
-from typing import Any, cast
+from typing import Any
 
-from duckflow.state.json_fields import as_table
+from duckflow.state.json_fields import tables
 
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000
 """Spaces before a reply for which its first word is waited for."""
-WHOLE_THOUGHT = r"(?si)\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)"
-END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
-
-
-def without_thoughts(text: str) -> str:
-    """What a model says after thinking aloud. Thoughts that never end leave nothing."""
-    end = 0
-    while match := re.compile(WHOLE_THOUGHT).match(text, end):
-        end = match.end()
-    text = text[end:]
-    if text.lstrip()[:1] in ("{", "[", "`"):
-        return text
-    # Some servers leave out the opening tag.
-    orphan = re.search(END_OF_THOUGHTS, text)
-    return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
 
 
 class Thoughts:
@@ -84,9 +68,8 @@ class ThoughtCollector:
             self.fields[name] = self.fields.get(name, "") + text
         if said.get(PHASE):
             self.fields[PHASE] = said[PHASE]
-        details = said.get(DETAILS)
-        for piece in cast("list[Any]", details) if isinstance(details, list) else []:
-            self._detail(as_table(piece))
+        for piece in tables(said.get(DETAILS)):
+            self._detail(piece)
         return next(iter(texts.values()), "")
 
     def _detail(self, piece: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.state.noun import ELLIPSIS, holds, shorten
+from duckflow.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -123,12 +124,8 @@ class ProjectFacts:
         return "\n".join(told)
 
     def _write(self, known: Known) -> None:
-        beside = self._path.with_name(f"{self._path.name}.new")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(json.dumps(vars(known), ensure_ascii=False), encoding="utf-8")
-            beside.chmod(0o600)
-            beside.replace(self._path)
+            write_whole(self._path, json.dumps(vars(known), ensure_ascii=False))
         except OSError as problem:
             log.warning("facts %s cannot be written: %s", self._path, problem)
 

@@ -1,16 +1,16 @@
 """Settings of memory."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 LEAST_BUDGET = 8000
 MOST_OF_WINDOW = 0.8
 """The rest is for instructions, state and reply, whatever the settings say."""
 
 
-class MemorySettings(BaseModel):
+class MemorySettings(Section):
     """How much history a prompt may carry, and what of the past comes with it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     budget_tokens: int | None = None
     """What history may take; unset, it is a share of the model's window."""
@@ -36,7 +36,7 @@ class MemorySettings(BaseModel):
     lessons: int = 4
     """Lessons in a prompt."""
     lesson_tokens: int = 200
-    known_bytes: dict[str, int] = {}
+    known_bytes: dict[str, int] = Field(default_factory=dict[str, int])
     """What earlier sessions tell of the project, in every prompt; by language, where it is not what the language says
     itself."""
 

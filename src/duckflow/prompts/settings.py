@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 
-class PromptSettings(BaseModel):
+class PromptSettings(Section):
     """How long each layer of a prompt may be, and in which form it is written."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     profile: Literal["", "full", "compact"] = ""
     """Empty: compact for models on this machine, for small ones and for small windows, else full."""

@@ -1,12 +1,12 @@
 """Settings of proof."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 
-class ProofSettings(BaseModel):
+class ProofSettings(Section):
     """What a claim of "done" is tried with, and how long that may take."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     enabled: bool = True
     required: bool = False

@@ -8,12 +8,11 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.mode import Mode
+from duckflow.state.noun import Section
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact, Risk
 
@@ -297,10 +296,8 @@ def forbidden_here(reasons: Iterable[Phrase]) -> Phrase | None:
 Ruling = Literal["pass", "ask", "refuse"]
 
 
-class SafetySettings(BaseModel):
+class SafetySettings(Section):
     """Settings of safety."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     mode: Mode = Mode.ASK
 

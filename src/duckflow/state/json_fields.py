@@ -1,10 +1,19 @@
 """Reads fields of JSON of which only the outline is known: what is missing or of another kind is empty."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 1_000_000.0
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a text that others wrote; None where it is no JSON, or nested too deeply."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 def as_table(value: Any) -> dict[str, Any]:

@@ -22,6 +22,12 @@ class Value(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
+class Section(BaseModel):
+    """A part of the settings: a name that it does not know is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
 def new_id(prefix: str) -> Callable[[], str]:
     """A factory of ids such as `plan_1a2b3c4d`."""
     return lambda: f"{prefix}_{uuid4().hex[:8]}"

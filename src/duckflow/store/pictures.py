@@ -2,11 +2,11 @@
 
 import contextlib
 import hashlib
-import os
 import re
 from pathlib import Path
 
 from duckflow.state.picture import Picture
+from duckflow.whole_file import write_whole
 
 SUFFIX = ".pictures"
 DIGEST = r"[0-9a-f]{64}"
@@ -23,13 +23,8 @@ class PictureStore:
         digest = hashlib.sha256(data).hexdigest()
         path = self._folder / digest
         if not path.exists():
-            import tempfile
-
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, draft = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(draft).replace(path)
+            write_whole(path, data)
         return digest
 
     def load(self, picture: Picture) -> bytes:

@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 
-class UiSettings(BaseModel):
+class UiSettings(Section):
     """How the terminal looks."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     emoji: bool = True
     """Faces for the vitals; without them they are told in figures."""

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from duckflow.whole_file import write_whole
+
 MOST = 32
 DAYS = 14
 CONNECTIONS, ESTABLISHED = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "01"
@@ -73,13 +75,7 @@ class Visitors:
 
     def _save(self) -> None:
         text = json.dumps({"place": self.place, "visitors": self._known})
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
-        new.unlink(missing_ok=True)
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        new.replace(self._path)
+        write_whole(self._path, text)
 
 
 def _is_own(host: str, port: int) -> bool:

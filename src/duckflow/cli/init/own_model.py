@@ -12,10 +12,11 @@ from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
 from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
 from duckflow.llm.facts import facts_of
-from duckflow.llm.keys import Key, may_be_stored, usable_key, write_keyring
+from duckflow.llm.keys import Key, may_be_stored, usable_key
 from duckflow.state.phrase import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
+from duckflow.system_keyring import write_keyring
 
 MOST_LISTED = 8
 LISTING_SECONDS = 15.0

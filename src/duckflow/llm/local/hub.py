@@ -9,9 +9,10 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from duckflow.llm.local.catalogue import LocalModel
 
@@ -109,17 +110,15 @@ class Meter:
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total = total
         self._progress = progress
-        self._last: tuple[float, Stage] | None = None
+        self._shown: dict[Stage, float] = {}
 
     def show(self, done: int, stage: Stage) -> None:
         if self._progress is None:
             return
         now = time.monotonic()
-        if self._last is not None and done < self._total:
-            when, what = self._last
-            if what == stage and now - when < REPORT_SECONDS:
-                return
-        self._last = (now, stage)
+        if done < self._total and now < self._shown.get(stage, 0.0) + REPORT_SECONDS:
+            return
+        self._shown[stage] = now
         self._progress(min(done, self._total), self._total, stage)
 
 
@@ -131,13 +130,6 @@ TRIES_AFTER_A_BREAK = 3
 PAUSE_SECONDS = 0.5
 
 
-class HubSums(NamedTuple):
-    """What the hub says of a file."""
-
-    size: int
-    sha256: str
-
-
 class Hub:
     """Fetches the file of a model from the hub."""
 
@@ -145,10 +137,11 @@ class Hub:
 
     def __init__(self, model: LocalModel, environment: Mapping[str, str]) -> None:
         endpoint = environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT
+        self._model = model
         self._url = f"{endpoint.rstrip('/')}/{model.hub}/resolve/main/{model.file}"
 
-    def sums(self) -> HubSums:
-        """Its size and sha256, which the hub tells before it leads on to where the bytes lie."""
+    def with_sums(self) -> LocalModel:
+        """The model with its size and sha256, which the hub tells before it leads on to where the bytes lie."""
         import httpx
 
         try:
@@ -161,7 +154,7 @@ class Hub:
         size, sha256 = answer.headers.get("x-linked-size", ""), answer.headers.get("x-linked-etag", "").strip('"')
         if not size.isdigit() or not re.fullmatch(r"[0-9a-f]{64}", sha256):
             raise SourceUnavailable("it does not say what the file must be")
-        return HubSums(int(size), sha256)
+        return replace(self._model, size=int(size), sha256=sha256)
 
     def fill(self, incoming: Incoming, meter: Meter) -> None:
         """Append what is missing, or raise SourceUnavailable; what arrived stays."""

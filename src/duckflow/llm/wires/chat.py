@@ -65,7 +65,8 @@ class ChatWire(Wire):
             body["prompt_cache_key"] = cache_key(asked)
         if request.schema is not None and abilities.format != "text":
             body["response_format"] = response_format(request.schema, abilities.format)
-        if request.tools and asked.endpoint.cache_marks_for(asked.model) and asked.takes("cache_control"):
+        marked = asked.endpoint.cache_marks
+        if marked and request.tools and asked.model.startswith(marked) and asked.takes("cache_control"):
             _mark(body["messages"])
         return body
 

@@ -2,13 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from duckflow.state.noun import Section
 
 
-class SandboxSettings(BaseModel):
+class SandboxSettings(Section):
     """What commands may reach beyond the work folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     kind: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
     """`auto`: the best this machine has. A named one that does not work here leaves no sandbox: every command asks."""

@@ -1,14 +1,14 @@
 """Settings of undo."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 MB = 1024 * 1024
 
 
-class UndoSettings(BaseModel):
+class UndoSettings(Section):
     """What is kept so that it can be brought back, and for how long. What is not kept is said."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     enabled: bool = True
     """Without it changes and commands run even where nothing can be kept, such as on a full disk."""

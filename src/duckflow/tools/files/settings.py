@@ -1,15 +1,13 @@
 """Settings of the file tools."""
 
-from pydantic import BaseModel, ConfigDict
+from duckflow.state.noun import Section
 
 KB = 1024
 MB = 1024 * KB
 
 
-class FileSettings(BaseModel):
+class FileSettings(Section):
     """How much a tool reads and shows at once."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     read_bytes: int = 256 * KB
     read_lines: int = 2000

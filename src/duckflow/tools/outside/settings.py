@@ -1,12 +1,12 @@
 """Which servers of the Model Context Protocol there are, and what their tools may do."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 
-class ServerSettings(BaseModel):
+class ServerSettings(Section):
     """One server: a program with its arguments, or an address."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     command: str = ""
     args: tuple[str, ...] = ()
@@ -37,10 +37,8 @@ def describe_entry(entry: ServerSettings) -> str:
     return entry.url.partition("?")[0] or " ".join((entry.command, *entry.args))
 
 
-class McpSettings(BaseModel):
+class McpSettings(Section):
     """Names of tools are `server/tool`; `*` stands for anything."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     servers: dict[str, ServerSettings] = Field(default_factory=dict)
     allow: tuple[str, ...] = ()

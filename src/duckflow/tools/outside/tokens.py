@@ -3,16 +3,16 @@
 import asyncio
 import hashlib
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from duckflow.llm.keys import read_keyring, write_keyring
 from duckflow.state.json_fields import as_table
 from duckflow.store.paths import private_folder
+from duckflow.system_keyring import read_keyring, write_keyring
+from duckflow.whole_file import write_whole
 
 Table = dict[str, Any]
 RENEW_SECONDS = 30.0
@@ -48,11 +48,7 @@ class Logins:
             path.unlink(missing_ok=True)
             return None
         private_folder(self._folder)
-        scratch = path.with_suffix(".new")
-        scratch.unlink(missing_ok=True)
-        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-        scratch.replace(path)
+        write_whole(path, text)
         return path
 
     def _path(self, url: str) -> Path:

@@ -1,12 +1,12 @@
 """Settings of the shell."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 
-class ShellSettings(BaseModel):
+class ShellSettings(Section):
     """How long a command may take, how much of the machine, and how much of what it prints is kept."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     timeout_seconds: int = Field(default=120, ge=1)
     """When the model does not say."""

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from duckflow.state.noun import Section
 
 MB = 1024 * 1024
 FETCH, SEARCH = "web.fetch", "web.search"
@@ -20,10 +22,8 @@ class SearchEngine(NamedTuple):
     key: str = ""
 
 
-class WebSettings(BaseModel):
+class WebSettings(Section):
     """What may be fetched, and by whom the web is searched. A project's file cannot set this."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     fetch: bool = True
     """Whether the model is offered to fetch pages at all; each host is asked for."""

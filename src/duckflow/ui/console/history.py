@@ -5,6 +5,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 
+from duckflow.whole_file import write_whole
+
 KEPT_BYTES = 1_000_000
 LONGEST_ENTRY = 10_000
 
@@ -46,10 +48,7 @@ class InputHistory(FileHistory):
             if path.stat().st_size > KEPT_BYTES:
                 kept = path.read_bytes()[-KEPT_BYTES // 2 :]
                 start = kept.find(b"\n# ") + 1
-                fresh = path.with_suffix(".new")
-                fresh.touch(mode=0o600)
-                fresh.write_bytes(kept[start:])
-                fresh.replace(path)
+                write_whole(path, kept[start:])
         except OSError:
             return
 

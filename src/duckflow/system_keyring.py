@@ -1,0 +1,67 @@
+"""The keyring of the operating system. It gets a moment to answer: one that is locked, broken or waits for somebody to
+type is as good as none."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+KEYRING_SERVICE = "duckflow"
+KEYRING_SECONDS = 2.0
+ASKS_THE_USER = ("keyring.backends.kwallet", "keyrings.alt.file")
+
+
+def write_keyring(name: str, secret: str) -> bool:
+    """Stores a secret and says whether the keyring gives it back: without a desktop some take it and never do."""
+
+    def store() -> str:
+        import keyring
+
+        keyring.set_password(KEYRING_SERVICE, name, secret)
+        return _stored(name) or ""
+
+    return _in_time(store) == secret
+
+
+def read_keyring(name: str) -> str:
+    """The secret of this name; nothing where that cannot be told at once."""
+    return _in_time(lambda: _stored(name) or "").strip()
+
+
+def _in_time(look: Callable[[], str]) -> str:
+    """A keyring may be locked, broken or waiting for somebody to type: it gets a moment in a thread of its own. It can
+    fail in as many ways as there are desktops; then there is simply no key."""
+    secrets: list[str] = []
+
+    def work() -> None:
+        with contextlib.suppress(Exception):
+            secrets.append(look())
+
+    seeker = threading.Thread(target=work, daemon=True)
+    seeker.start()
+    seeker.join(KEYRING_SECONDS)
+    return secrets[0] if secrets else ""
+
+
+def _stored(name: str) -> str | None:
+    try:
+        import keyring
+    except ImportError:
+        return None
+    backend: Any = keyring.get_keyring()
+    for store in getattr(backend, "backends", [backend]):
+        if not _would_ask(store) and (secret := store.get_password(KEYRING_SERVICE, name)):
+            return str(secret)
+    return None
+
+
+def _would_ask(store: Any) -> bool:
+    module = type(store).__module__
+    return module in ASKS_THE_USER or (module == "keyring.backends.SecretService" and _locked())
+
+
+def _locked() -> bool:
+    import secretstorage
+
+    with contextlib.closing(secretstorage.dbus_init()) as connection:
+        return bool(secretstorage.Collection(connection).is_locked())
