@@ -37,6 +37,47 @@ def test_a_rule_whose_second_word_is_an_option_covers_that_command_alone(agreed:
     assert not older.covers("shell.run", (), tried) or older.pattern.split()[1][0] != "-"
 
 
+ALONE = [
+    ("rm x.py", "rm x.py y.py"),
+    ("rm x.py", "rm x.py -r src"),
+    ("cp x.py y.py", "cp x.py src/app.py"),
+    ("cp x.py y.py", "cp x.py y.py notes.txt src"),
+    ("mv a.py b.py", "mv a.py .git"),
+    ("mkdir build", "mkdir build src/new"),
+    ("touch notes", "touch notes .envrc"),
+    ("ln a b", "ln a b c src"),
+    ("tee log", "tee log src/app.py"),
+    ("chmod 644 a", "chmod 644 a src/app.py"),
+    ("python3 manage", "python3 manage evil.py"),
+    ("python3 app.py", "python3 app.py --drop"),
+    ("node app", "node app ../evil.js"),
+    ("./deploy.sh", "./deploy.sh --production"),
+    ("scripts/clean", "scripts/clean src"),
+    ("git rm a.py", "git rm src/app.py"),
+    ("git mv a b", "git mv src .git"),
+    ("unzip a.zip", "unzip a.zip -d src"),
+    ("tar xf a.tar", "tar xf a.tar -C src"),
+    ("curl localhost", "curl localhost -o src/app.py"),
+    ("kill 12", "kill 12 13"),
+]
+
+
+@pytest.mark.parametrize(("agreed", "tried"), ALONE)
+def test_a_rule_for_a_command_that_names_files_or_values_covers_that_command_alone(agreed: str, tried: str) -> None:
+    rule = rule_for("shell.run", (), agreed)
+    assert rule and rule.covers("shell.run", (), agreed) and not rule.covers("shell.run", (), tried)
+    assert rule.told == agreed
+    older = Permission(operation="shell.run", pattern=" ".join(agreed.split()[:2]))
+    assert not older.covers("shell.run", (), tried), "a rule that was given before is not wider either"
+
+
+@pytest.mark.parametrize("tried", ["psql shop -c 'select 1'", "psql shop -e", "psql shop --command=x", "psql shop -mx"])
+def test_a_rule_to_which_words_may_be_added_takes_no_code(tried: str) -> None:
+    rule = rule_for("shell.run", (), "psql shop")
+    assert rule and rule.told == "psql shop …"
+    assert rule.covers("shell.run", (), "psql shop --quiet") and not rule.covers("shell.run", (), tried)
+
+
 FREE = ["cat a.txt", "ls", "grep x a.txt", "head -1 a.txt", "wc -l a.txt", "sort a.txt", "git --version", "rg x a.txt"]
 
 

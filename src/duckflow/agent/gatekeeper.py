@@ -114,7 +114,7 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
         return say(f"gate.{scope}_several", rules="; ".join(rule.shown() for rule in rules))
     [rule] = rules
     ending = f"_{rule.sort}" if rule.sort else ""
-    return say(f"gate.{scope}{ending}", operation=rule.operation, pattern=rule.pattern)
+    return say(f"gate.{scope}{ending}", operation=rule.operation, pattern=rule.told)
 
 
 def _habit(risky: Sequence[RiskyAction], question: Question) -> Permission | None:

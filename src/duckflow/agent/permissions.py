@@ -11,9 +11,11 @@ from typing import Any
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
 from duckflow.safety.commands.verdict import ProjectTool
+from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.wildcard import Wildcard, escaped
+from duckflow.state.action import RUN_COMMAND
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Plan
@@ -56,7 +58,9 @@ class Permission(Value):
             if command == self.pattern:
                 return True
             plain = _unwrapped(command) if _plain(command) else ""
-            return plain == self.pattern if _has_option(self.pattern) else f"{plain} ".startswith(self.pattern + " ")
+            if _stands_alone(self.pattern) or _hands_over_code(plain):
+                return plain == self.pattern
+            return f"{plain} ".startswith(self.pattern + " ")
         paths = [impact.path for impact in impacts]
         if not paths:
             return self.pattern == ANY
@@ -68,9 +72,15 @@ class Permission(Value):
     def covers_tool(self, operation: str, tool: ProjectTool) -> bool:
         return operation == self.operation and (self.kind, self.pattern) == tool
 
+    @property
+    def told(self) -> str:
+        """The pattern as people read it: where more words may follow, it says so."""
+        goes_on = self.operation == RUN_COMMAND and not self.kind and not _stands_alone(self.pattern)
+        return f"{self.pattern} …" if goes_on else self.pattern
+
     def shown(self) -> str:
         """The rule in a line that people read."""
-        return f"{self.operation} {self.pattern}" + (f" ({self.kind})" if self.kind else "")
+        return f"{self.operation} {self.told}" + (f" ({self.kind})" if self.kind else "")
 
     def begins(self, scope: str) -> Phrase:
         """What people are told when the rule takes effect."""
@@ -81,7 +91,8 @@ class Permission(Value):
         return say(f"permission.given.{scope}", rule=self.shown())
 
     def describe(self) -> Phrase:
-        return say(f"permission.{self.sort or 'rule'}", **self.model_dump(exclude_defaults=True))
+        values = {**self.model_dump(exclude_defaults=True), "pattern": self.told}
+        return say(f"permission.{self.sort or 'rule'}", **values)
 
     @property
     def sort(self) -> str:
@@ -122,6 +133,7 @@ RUNS_ANYTHING = frozenset((
 ))  # fmt: skip
 """No rule is made for these: it would allow far more than it looks like."""
 CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
+WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """After these the next word says what runs: `npm run test`, `poetry run pytest`."""
 
@@ -180,20 +192,30 @@ def fits(rule: Permission, about: str, language: str) -> bool:
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """The program and its first word, or the whole command where that is an option; nothing where that would allow any
-    code."""
+    """The program and what it is told to do, or the whole command where the first word is an option, a file or a
+    value; nothing where that would allow any code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
-    if any(word.startswith(CODE_OPTIONS) for word in words):
+    if _hands_over_code(command):
         return None
     shown = words[: 3 if words[1:2] and words[1] in NAMES_WHAT_RUNS else 2]
-    return Permission(operation=operation, pattern=" ".join(words if _has_option(" ".join(shown)) else shown))
+    return Permission(operation=operation, pattern=" ".join(words if _stands_alone(" ".join(shown)) else shown))
 
 
-def _has_option(pattern: str) -> bool:
-    """Whether an option stands where a rule expects what the program is to do: `sed -i` says nothing of the file."""
-    return any(word.startswith("-") for word in pattern.split()[1:3])
+def _stands_alone(pattern: str) -> bool:
+    """Whether a rule covers that command and no other. More words may follow only where the ones before them are plain
+    names that say what a program is to do, as in `git commit`: `sed -i`, `rm a.py` and `./deploy.sh` do not."""
+    from duckflow.safety.commands.judge import TAKES_FILES
+    from duckflow.safety.commands.parse import WRITERS
+
+    words = pattern.split()
+    takes_files = program_name(words[0]) in TAKES_FILES or not WRITERS.isdisjoint(words[1:2])
+    return takes_files or not all(map(WHAT_TO_DO.fullmatch, words[:3]))
+
+
+def _hands_over_code(command: str) -> bool:
+    return any(word.startswith(CODE_OPTIONS) for word in command.split())
 
 
 def _unwrapped(command: str) -> str:

@@ -15,6 +15,13 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def program_name(word: str) -> str:
+    """The program's name without its folder and version; `RM` is `rm` on some disks."""
+    name = posixpath.basename(word.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
+    versioned = VERSIONED.match(name)
+    return versioned[1] if versioned else name
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """`known`: bash hands over exactly this text. `literal`: so does any shell, and it is spelled without tricks."""
@@ -60,12 +67,7 @@ class Call:
 
     @cached_property
     def program(self) -> str:
-        """The program's name without its folder and version; `RM` is `rm` on some disks."""
-        if not self.words:
-            return ""
-        name = posixpath.basename(self.words[0].text.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
-        versioned = VERSIONED.match(name)
-        return versioned[1] if versioned else name
+        return program_name(self.words[0].text) if self.words else ""
 
     @cached_property
     def arguments(self) -> tuple[Word, ...]:
