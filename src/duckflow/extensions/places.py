@@ -10,6 +10,8 @@ from pydantic import Field
 
 from duckflow.state.noun import Section
 
+from duckflow.safety.secrets import secret_name
+
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills", ".codex/skills")
 PROMPTS = ".codex/prompts"
 COMMAND_PLACES = (".duckflow/commands", ".claude/commands", PROMPTS)
@@ -54,7 +56,8 @@ def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -
 
 
 def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
-    """Files near its top, sorted. What the project brings must lie beneath its folder `top`, links followed."""
+    """Files near its top, sorted, but for secret ones, by their own name or behind a link: nobody is asked before these
+    are read. What the project brings must lie beneath its folder `top`, links followed."""
     looked_at = 0
     real_top = Path(os.path.realpath(top))
     waiting = [(place.folder, 0)]
@@ -68,13 +71,14 @@ def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
             looked_at += 1
             if looked_at > MOST_LOOKED_AT:
                 return
-            path = folder / name
-            if not place.own and path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(real_top):
+            path, real = folder / name, Path(os.path.realpath(folder / name))
+            inside = real.is_relative_to(real_top)
+            if (not place.own and not inside) or secret_name(str(real.relative_to(real_top) if inside else real)):
                 continue
             if path.is_dir():
                 if depth < DEPTH and not name.startswith((".", "node_modules", "__pycache__")):
                     waiting.append((path, depth + 1))
-            elif path.is_file():
+            elif path.is_file() and not secret_name(path.relative_to(place.folder).as_posix()):
                 yield path
 
 

@@ -1,12 +1,15 @@
 """Reading a skill: its instructions when it is chosen, and later the files that these name."""
 
+import os
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from duckflow.errors import ToolError
 from duckflow.extensions.skills import Skill
 from duckflow.safety.files import read_plain
+from duckflow.safety.secrets import secret_name
 from duckflow.state.action import READ_SKILL
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
@@ -67,8 +70,13 @@ class ReadSkill(Tool[SkillArgs]):
         raise ToolError(f"There is no skill {name!r}. There are: {', '.join(known) or 'none'}")
 
     def _file(self, skill: Skill, name: str) -> str:
-        path = (skill.folder / name).resolve()
-        if not path.is_relative_to(skill.folder.resolve()) or not path.is_file():
+        path, top = (skill.folder / name).resolve(), skill.folder.resolve()
+        if path.is_relative_to(top) and secret_name(path.relative_to(top).as_posix()):
+            raise ToolError(
+                f"{name} looks like a secret, which {READ_SKILL} does not give. Where it lies in the work folder, "
+                "file_ops.read_file asks the user for it."
+            )
+        if not path.is_relative_to(top) or not path.is_file():
             raise ToolError(
                 f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
             )
@@ -87,4 +95,9 @@ class ReadSkill(Tool[SkillArgs]):
         if size > LARGEST_COPY:
             return skill.folder
         shutil.rmtree(copy, ignore_errors=True)
-        return Path(shutil.copytree(skill.folder, copy, symlinks=True))
+        return Path(shutil.copytree(skill.folder, copy, symlinks=True, ignore=partial(_secrets_in, skill.folder)))
+
+
+def _secrets_in(top: Path, folder: str, names: list[str]) -> list[str]:
+    """The names of secret files: commands do not see them before the user is asked."""
+    return [name for name in names if secret_name(os.path.relpath(f"{folder}/{name}", top))]
