@@ -20,6 +20,7 @@ HIDDEN_IN = [
     ".tox/py311", "__pycache__", ".svn", ".hg", ".venv", "venv/lib", "node_modules", "node_modules/a/b",
     "site-packages", ".venv/lib/python3.11/site-packages/pkg", ".git/info", "sub/.git", "vendor", "build", "dist",
     ".cache", "a/b/c/d/e/f", ".nox", "target/debug", "Pods", "objects", "refs/logs",
+    ".git/logs", ".git/logs/refs/heads", ".git/x/logs", ".git/modules/m/logs/deep", ".git/refs/heads", ".git/y/objects",
 ]  # fmt: skip
 MOVES = [
     ("backend", ["mv backend site-packages"]),
@@ -41,6 +42,18 @@ MOVES = [
     ("backend", ["git stash -u; git stash show -p --include-untracked | rev"]),
     ("backend", ["git clean -fdx; git worktree add ../w; git worktree add w"]),
 ]
+IN_PACKAGES = [
+    "mv b c; ln -s ../.. b",
+    "mv b c; ln -s c b",
+    "mv b c; ln -s {work}/node_modules/a/c b",
+    "mv b c; ln -s /oldroot{work}/node_modules/a/c b",
+    "mv b c; mkdir b; echo PASSWORD=x > b/.env",
+    "mv b ../z/y/b; mkdir b; echo PASSWORD=x > b/.env",
+    "mv b ../../lib/site-packages/p/q/b",
+    "mv b ../../lib/site-packages/p/q/b; ln -s ../.. b",
+]
+"""How a secret that lies deep among installed packages, where not every folder is looked at before each command, gets
+another place while something stands in its old one."""
 FORGED = [
     "git update-index --add --cacheinfo 100644,{blob},{path}",
     "git update-index --add --cacheinfo 100644,{blob},{path}; git commit -qm x",
@@ -98,6 +111,40 @@ async def test_no_move_takes_a_secret_out_of_sight(tmp_path: Path, place: str, c
     await story.close()
     secret_index.cache_clear()
     assert not leaks(await run(tmp_path, READ))
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("moving", IN_PACKAGES)
+async def test_what_stands_in_its_place_among_packages_uncovers_nothing(tmp_path: Path, moving: str) -> None:
+    work = project(tmp_path).work
+    (work / ".env").write_text("PORT=80\n")
+    for folder in ("node_modules/z/y", "lib/site-packages/p/q", "../made"):
+        (work / folder).mkdir(parents=True)
+    hide_at(work, "node_modules/a/b")
+    story = await run(tmp_path, "true", f"cd node_modules/a; {moving.format(work=work)}", READ, READ)
+    assert not leaks(story)
+
+
+@pytest.mark.parametrize("target", ["{made}/new", "{made}", "../../../../../../../../oldroot{made}/deep/er", "{work}"])
+@pytest.mark.parametrize("folder", ["node_modules/a", "backend"])
+async def test_nothing_is_made_outside_by_a_link_on_the_way_to_a_cover(
+    tmp_path: Path, folder: str, target: str
+) -> None:
+    work = project(tmp_path).work
+    (work.parent / "made").mkdir()
+    hide_at(work, f"{folder}/b")
+    link = target.format(made=f"/oldroot{work.parent}/made", work=f"/oldroot{work}")
+    story = await run(tmp_path, "true", f"cd {folder}; mv b c || mv b/.env c; rm -rf b; ln -s {link} b", "true", READ)
+    assert not leaks(story)
+    assert not list((work.parent / "made").iterdir())
+
+
+@pytest.mark.parametrize("branch", ["x.env", "id_rsa", "a/prod.key", ".env.d/x", "secrets/y"])
+async def test_a_branch_with_a_secret_name_stays_readable(tmp_path: Path, branch: str) -> None:
+    work = project(tmp_path).work
+    git(work, "branch", branch.replace("/.", "/").lstrip("."))
+    index = SecretIndex(work)
+    assert not [path for path in index.look().paths if path.startswith(".git/")]
 
 
 @pytest.mark.parametrize("mode", ["plan", "full-auto"])

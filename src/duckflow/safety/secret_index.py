@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,14 +22,15 @@ from duckflow.safety.secrets import own_secret_name, secret_name
 
 PACKAGES = frozenset(("node_modules", "site-packages"))
 """Installed packages bring keys and certificates: there only names count that people give to secrets of their own. They
-are read when something is installed or removed, not before each command: no command can bring a secret there, since
-neither a covered file nor a folder above it can be moved."""
-VERSIONS = {".git": frozenset(("objects", "refs", "logs")), ".hg": frozenset(("store",))}
-"""In these folders names are those of branches and of files in the history."""
+are read when something is installed or removed, or when a secret file in them is not where it was, not before each
+command: no command can bring another secret there, since neither it nor a folder above it can be moved."""
+GIT_RECORD = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: ")
+"""How a branch or its log begins. Its file has the name of the branch, which may look like a secret's."""
 MOST_FOLDERS = 100_000
 MOST_FILES = 200
 """Each one is a mount, which a command waits for."""
 LARGEST_TRACKED = 1024 * 1024
+LONGEST_RECORD = 80
 SETTLED_NS = 50_000_000
 """A folder that changed this shortly before it was read may change again without another time."""
 
@@ -42,6 +44,8 @@ class ListedFolder(NamedTuple):
     secrets: tuple[str, ...] = ()
     read: int = 1
     """How many folders were read for it."""
+    places: tuple[int, ...] = ()
+    """Of installed packages: the inodes of the secret files."""
 
 
 class SecretFiles(NamedTuple):
@@ -81,6 +85,7 @@ class SecretIndex:
     def look(self) -> SecretFiles:
         """Every folder is looked into, breadth first, until there are too many; links are not followed."""
         with self._lock:
+            self._forget_moved()
             waiting, listed, count, paths = deque([""]), dict[str, ListedFolder](), 0, list[str]()
             while waiting and count <= self._most:
                 inner = waiting.popleft()
@@ -131,6 +136,18 @@ class SecretIndex:
         self._tracked = tracked
         return tracked & named.keys()
 
+    def _forget_moved(self) -> None:
+        """Deep in packages something may have been moved, which their own folder does not tell, and perhaps into other
+        packages. A link or another file may stand in its place."""
+        packages = {inner: known for inner, known in self._listed.items() if inner.rpartition("/")[2] in PACKAGES}
+        if any(self._places(known.secrets) != known.places for known in packages.values()):
+            self._listed = {inner: known for inner, known in self._listed.items() if inner not in packages}
+
+    def _places(self, paths: Iterable[str]) -> tuple[int, ...]:
+        """The inodes of these files, 0 where there is none or a link leads to it."""
+        top = os.path.realpath(self._folder)
+        return tuple(_inode(f"{top}/{path}") for path in paths)
+
     def _list(self, inner: str) -> ListedFolder | None:
         place = f"{self._folder}/{inner}" if inner else str(self._folder)
         try:
@@ -139,15 +156,13 @@ class SecretIndex:
             return None
         packages = inner.rpartition("/")[2] in PACKAGES
         known = self._listed.get(inner)
-        # Deep in packages something may have been moved, which their own folder does not tell.
-        if known and packages and not all(os.path.lexists(self._folder / path) for path in known.secrets):
-            known = None
         if known and known.changed_at == changed_at:
             return known
         stamp = changed_at if time.time_ns() - changed_at > SETTLED_NS else 0
         if packages:
             read = list(islice(_packages(place, inner), self._most + 1))
-            return ListedFolder(stamp, (), tuple(chain.from_iterable(read)), len(read))
+            found = tuple(chain.from_iterable(read))
+            return ListedFolder(stamp, (), found, len(read), self._places(found))
         folders, secrets = _entries(place, inner, secret_name)
         return ListedFolder(stamp, tuple(folders), tuple(secrets))
 
@@ -165,14 +180,30 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> tuple[lis
     except OSError:
         return [], []
     folders, secrets = list[str](), list[str]()
-    own = frozenset[str]().union(*(names for name, names in VERSIONS.items() if f"/{name}/" in f"/{inner}/"))
+    in_git = "/.git/" in f"/{inner}/"
+    # The history of git and Mercurial: objects, and files under the names that they have in the project.
+    history = "objects" if in_git and any(entry.name == "HEAD" for entry in entries) else ""
+    history = "store" if inner.rpartition("/")[2] == ".hg" else history
     for entry in entries:
         path = f"{inner}/{entry.name}" if inner else entry.name
         if entry.is_dir(follow_symlinks=False):
-            folders += [path] if entry.name not in own else []
-        elif secret(path) and entry.is_file(follow_symlinks=False):
+            folders += [path] if entry.name != history else []
+        elif secret(path) and entry.is_file(follow_symlinks=False) and not (in_git and _is_record(entry.path)):
             secrets.append(path)
     return folders, secrets
+
+
+def _is_record(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return GIT_RECORD.match(read_plain(Path(path), LONGEST_RECORD, follow=False, cut=True)) is not None
+    return False
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.lstat(path).st_ino if os.path.realpath(path) == path else 0
+    except OSError:
+        return 0
 
 
 def _packages(place: str, inner: str) -> Iterator[list[str]]:

@@ -168,6 +168,8 @@ class Mounts:
             try:
                 if held:
                     self._pin_above(path)
+                else:
+                    self._refuse_links(path)
                 cover = scratch.empty_folder if path.is_dir() else scratch.locked if addable else scratch.empty
                 self._at[path] = ("--ro-bind", str(cover), str(path))
             except FileNotFoundError:
@@ -202,6 +204,12 @@ class Mounts:
         else:
             empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
             self._at[path] = ("--ro-bind", str(empty), str(path))
+
+    def _refuse_links(self, path: Path) -> None:
+        """What is mounted follows links in the name of its place, even out of the sandbox."""
+        for top in self._writable:
+            if path.is_relative_to(top):
+                os.close(hold(top, path))
 
     def _pin_above(self, path: Path) -> None:
         if path.parent in self._pinned:
