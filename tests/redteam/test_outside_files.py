@@ -1,6 +1,7 @@
 """A model that reads what lies outside the work folder: by links, by names, by programs. The system's own files are
 there for every command; the homes of people and other users' temporary files are not."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,8 +73,12 @@ def make_repository(folder: Path) -> None:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
 
 
-async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What comes back to the model in full-auto, when the user says no to everything."""
+def sh(folder: Path, command: str) -> None:
+    subprocess.run(["/bin/sh", "-c", command], cwd=folder, check=True)
+
+
+async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch, first: str = "") -> str:
+    """What comes back to the model in full-auto, when the user says no to everything. `first`: a command before it."""
     home, other = top / "me", top / "other"
     for folder in (home / "projects/other", home / ".cargo/registry", home / ".cache/tool", home / ".local/bin", other):
         folder.mkdir(parents=True)
@@ -83,16 +88,74 @@ async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyP
     for name in (".cargo/registry/a", ".gitconfig", ".cache/tool/x", ".local/bin/tool", ".m2/r"):
         (home / name).write_text("[needed]\n")
     monkeypatch.setenv("HOME", str(home))
-    command = command.replace("{home}", str(home)).replace("{other}", str(other))
-    tried = decide(act("shell.run", command=command), next_step="continue")
+    tried = [
+        decide(
+            act("shell.run", command=text.replace("{home}", str(home)).replace("{other}", str(other))),
+            next_step="continue",
+        )
+        for text in (first, command)
+        if text
+    ]
     done = decide(respond("done"), step="PLANNING")
-    story = Story(top, [tried, done, done], settings={"sandbox": {"kind": sandbox}})
+    sandboxed = {"kind": sandbox, "shown": ["data"], "writable": ["cache"]}
+    story = Story(top, [*tried, done, done], settings={"sandbox": sandboxed})
     (story.folder / "conf").symlink_to(home)
     (story.folder / "letter").symlink_to(home / "diary.txt")
     await story.tell("go on")
     results = [event.result.for_model for event in story.all(ActionFinished)]
     await story.close()
-    return results[0]
+    return results[len(tried) - 1]
+
+
+SWAPS = [
+    "mv .venv old; ln -s {home} .venv",
+    "mv .venv old; ln -s {home}/projects .venv",
+    "mv .venv old; ln -s ../me .venv",
+    "mv .venv old; mkdir .venv; ln -s {home} .venv/bin",
+    "ln -sf {home}/projects/none .venv/bin/ruby",
+    "rm -f .venv/bin/python3; ln -s {home}/none .venv/bin/python3",
+    "ln -sf {home}/diary.txt .venv/bin/node",
+    "rmdir data; ln -s {home} data",
+    "ln -s {home} cache",
+    "ln -s /oldroot{home} cache",
+]
+"""What a command puts in the place of a folder that PATH or the settings name, so that the next one is shown more."""
+
+
+@pytest.mark.parametrize("session", ["the same", "the next"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+@pytest.mark.parametrize("swap", SWAPS)
+async def test_a_place_that_was_swapped_for_a_link_opens_nothing(
+    tmp_path: Path, swap: str, sandbox: str, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if session == "the next" and swap.endswith((" data", " cache")):
+        pytest.skip("the user names these places themselves, links among them")
+    work = tmp_path / "work"
+    (work / ".venv/bin").mkdir(parents=True)
+    (work / "data").mkdir()
+    monkeypatch.setenv("PATH", f"{work}/.venv/bin{os.pathsep}{os.environ['PATH']}")
+    read = "cat {home}/projects/other/notes.txt {home}/diary.txt .venv/diary.txt data/diary.txt cache/diary.txt"
+    read += "; touch {home}/hit cache/hit"
+    if session == "the next":
+        swap = swap.replace("{home}", str(tmp_path / "me"))
+        sh(work, swap)
+        swap = ""
+    assert DIARY not in await run(tmp_path, read, sandbox, monkeypatch, first=swap)
+    assert not (tmp_path / "me/hit").exists()
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+async def test_a_toolchain_behind_a_link_of_the_folder_stays(
+    tmp_path: Path, sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "me/tools"
+    (tools / "bin").mkdir(parents=True)
+    (tools / "bin/python3").symlink_to("/bin/true")
+    (tools / "needed").write_text("[needed]\n")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/.venv").symlink_to(tools)
+    monkeypatch.setenv("PATH", f"{tmp_path}/work/.venv/bin{os.pathsep}{os.environ['PATH']}")
+    assert "[needed]" in await run(tmp_path, "cat .venv/needed", sandbox, monkeypatch)
 
 
 @pytest.mark.one_in(2)

@@ -1,13 +1,13 @@
 """What commands may touch: folders to write in, and places that they must not see."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME
+from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.sandbox.scratch import Scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
@@ -69,9 +69,9 @@ class SandboxPaths:
 
     def writable(self) -> tuple[Path, ...]:
         """The work folder and what the settings add to it, as far as it is there."""
-        added = [self._place(name) for name in self.settings.writable]
+        added = as_first_seen(str(self._place(name)) for name in self.settings.writable)
         folders = (self.folder,) if self.folder_writable else ()
-        return (*folders, *(Path(os.path.realpath(path)) for path in added if path.exists()))
+        return (*folders, *(Path(path) for path in added if os.path.exists(path)))
 
     def hidden(self) -> tuple[Path, ...]:
         """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""
@@ -99,8 +99,8 @@ class SandboxPaths:
         if top == self.git.top and not any(home.is_relative_to(top) for home in self.closed()):
             repository.append(top)
         wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, repository)]
-        wanted += _program_places(os.environ.get("PATH", os.defpath))
-        return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
+        wanted += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
+        return outermost(path for path in as_first_seen(wanted) if os.access(path, os.R_OK))
 
     def covered(self) -> CoveredSecrets:
         """The secret files of the work folder, and of the repository around it, that no command gets to see unless the
@@ -113,16 +113,35 @@ class SandboxPaths:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
 
 
+def as_first_seen(paths: Iterable[str]) -> Iterator[str]:
+    """Where these led before any command ran. What leads elsewhere since is left out: a command may have put a link to
+    anywhere in its place."""
+    for path in paths:
+        real = _real(path)
+        if os.path.realpath(real) == real:
+            yield real
+
+
+@lru_cache(4096)
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
 @lru_cache(4)
-def _program_places(search_path: str) -> tuple[str, ...]:
+def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ...]:
     """A virtual environment or a toolchain keeps its libraries beside `bin`. They are looked for once: a command waits
-    for this."""
+    for this. What lies in the work folder opens a place elsewhere only where that is a toolchain: an earlier command
+    may have made the link."""
     places: dict[str, None] = {}
     for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
             real = Path(os.path.realpath(program))
-            folder = real if program == entry else real.parent
-            places[str(folder.parent if folder.name == "bin" and len(folder.parts) > 3 else folder)] = None
+            place = real if program == entry else real.parent
+            if place.name == "bin" and len(place.parts) > 3 and not holds_home(place.parent, home):
+                place = place.parent
+            brought = Path(program).is_relative_to(folder) and not place.is_relative_to(folder)
+            if not brought or any(os.access(place / "bin" / name, os.X_OK) for name in INTERPRETERS):
+                places[str(place)] = None
     return tuple(places)
 
 
