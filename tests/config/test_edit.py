@@ -64,6 +64,11 @@ def test_what_cannot_be_changed_safely_is_left_to_the_user(text: str) -> None:
     assert refusal.value.values["line"] == 'llm.model = "x"'
 
 
+def test_a_table_is_written_without_what_is_not_set() -> None:
+    changed = set_value("", read_key('llm.prices."a:b"'), {"input": 1.0, "cached": None})
+    assert tomllib.loads(changed) == {"llm": {"prices": {"a:b": {"input": 1.0}}}}
+
+
 def test_a_value_is_taken_out_again() -> None:
     assert remove_value(FILE, ("llm", "tries")) == FILE.replace("tries = 3 # few\n", "")
     with pytest.raises(UsageError):

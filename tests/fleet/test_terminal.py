@@ -35,7 +35,7 @@ def test_a_fleet_is_watched_answered_merged_and_cleaned_up_in_a_terminal(tmp_pat
     merge = Terminal(tmp_path, None, "fleet", "merge", "--lang", language, GIT_CONFIG_GLOBAL="/dev/null")
     merge.wait_for(words("fleet.merge.which", best=1).strip())
     merge.enter("2")
-    merge.wait_for(words("fleet.merge.done", task="送料", branch="duckflow/送料-2", onto="main"))
+    merge.wait_for("送料: duckflow/送料-2")
     assert merge.wait_for_end() == 0
     assert shell.repository.show("main", "ship.py") == "SHIP = 5"
     for answer, told in ("no", words("fleet.clean.nothing")), ("yes", words("fleet.clean.removed", what="").strip()):

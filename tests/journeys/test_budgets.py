@@ -68,3 +68,11 @@ async def test_a_call_that_costs_more_than_is_left_is_not_begun(tmp_path: Path) 
     assert len(story.model.requests) == 1
     why = story.ending().why
     assert why and why.key == "budget.spent_next" and why.values["used"] == "0.05"
+
+
+async def test_a_budget_of_money_for_a_model_without_a_price_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    story = limited(tmp_path, [decide(respond("Nothing."))], True, max_budget_usd=0.06)
+    story.model.least_price = None
+    assert await story.tell("look") == "budget"
+    why = story.ending().why
+    assert why and why.key == "budget.no_price" and not story.model.requests

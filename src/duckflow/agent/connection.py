@@ -232,7 +232,9 @@ class ModelConnection:
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
         guessed = estimate_request(request)
         prompt = round(guessed * self._factor)
-        self.check_budget(prompt, prompt * provider.least_price / 1_000_000)
+        if self.budget_usd and provider.least_price is None:
+            raise BudgetSpent("budget.no_price", model=provider.model, limit=self.budget_usd)
+        self.check_budget(prompt, prompt * (provider.least_price or 0.0) / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces, thoughts, size = list[str](), list[str](), 0
         live = shown()

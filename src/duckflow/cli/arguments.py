@@ -217,7 +217,21 @@ def _prompt(add: Add, words: Words) -> None:
 
 
 def _fleet(add: Add, words: Words) -> None:
-    known = ["run", "list", "show", "logs", "inbox", "answer", "cancel", "retry", "merge", "clean", "worker", "export"]
+    known = [
+        "run",
+        "list",
+        "show",
+        "logs",
+        "inbox",
+        "answer",
+        "cancel",
+        "retry",
+        "merge",
+        "clean",
+        "worker",
+        "workers",
+        "export",
+    ]
     add("what", choices=known, nargs="?", default="list", help=words("cli.fleet_what"))
     add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
     add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))

@@ -25,6 +25,7 @@ from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.git import Git
 from duckflow.fleet.ranking import side_by_side
+from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
@@ -63,6 +64,8 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
             case "export":
                 return asyncio.run(_export(engine, options, words))
+            case "workers":
+                return _workers(engine, options, words)
             case "cancel" | "retry":
                 return _change(engine, options, words)
             case _:
@@ -240,10 +243,36 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
     else:
         if not task:
             raise UsageError("fleet.retry_usage")
-        engine.retry(fleet, task, options.attempt or 0)
-        tell(words("fleet.again", task=task))
-        if not options.no_work and not asyncio.run(work_and_watch(engine, fleet, options, words)):
+        (state,) = [state for state in engine.tasks(fleet) if state.task.name == task]
+        base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
+        engine.retry(fleet, task, options.attempt or 0, base=base)
+        worked_on = any(worker.lives and worker.place == state.place for worker in engine.workers())
+        tell(words("fleet.again_worker" if worked_on else "fleet.again", task=task))
+        if worked_on or options.no_work:
+            return 0
+        if not asyncio.run(work_and_watch(engine, fleet, options, words)):
             return exit_code_of("interrupted")
+    return 0
+
+
+async def _newest_base(task: FleetTask, options: Options) -> str:
+    """What the branch to merge onto holds by now: the old base may conflict with it. Nothing where the clone is on
+    another machine."""
+    folder = Path(folder_of(options.repositories or "")) / task.repository
+    return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""
+
+
+def _workers(engine: Engine, options: Options, words: Words) -> int:
+    workers = engine.workers()
+    if options.json:
+        print_out(json.dumps([worker.model_dump(mode="json") for worker in workers]))
+        return 0
+    for worker in workers:
+        key = "fleet.workers.line" if worker.lives else "fleet.workers.dead"
+        told = worker.model_dump(include={"worker", "place", "running"})
+        tell(words(key, **told, age=age(worker.seen, time.time(), words)))
+    if not any(worker.lives for worker in workers):
+        tell(words("fleet.workers.none"))
     return 0
 
 
@@ -286,6 +315,9 @@ def _show(engine: Engine, options: Options, words: Words) -> int:
         return 0
     states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
     attempts = engine.attempts(fleet, task)
+    (whole,) = [state for state in engine.fleets() if state.fleet == fleet]
+    if whole.forsaken:
+        tell(fleet_line(whole, words))
     for line in table_lines(states, attempts, words, NO_LIMIT):
         tell(line)
     for attempt in attempts if task else ():

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from duckflow.cli.fleet_table import tell
 from duckflow.cli.parser import Options
@@ -19,7 +20,7 @@ def show_inbox(engine: Engine, fleet: str, options: Options, words: Words) -> in
     """Answered here where there is a person; else only listed."""
     asked = engine.inbox(fleet)
     if options.json:
-        print_out(json.dumps([one.model_dump(mode="json") for one in asked], ensure_ascii=False))
+        print_out(json.dumps([_as_json(one, words) for one in asked], ensure_ascii=False))
     elif not asked:
         tell(words("fleet.inbox_empty"))
     elif sys.stdin.isatty() and sys.stdout.isatty():
@@ -63,6 +64,14 @@ def answer(engine: Engine, options: Options, words: Words) -> int:
     return 0 if count else 1
 
 
+def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
+    """With the texts beside the keys, as people read them."""
+    question = asked.question
+    texts = [words.phrase(phrase) for phrase in (question.title, *question.details)]
+    choices = {choice.key: words.phrase(choice.label) for choice in question.choices}
+    return asked.model_dump(mode="json") | {"text": "\n".join(texts), "choices": choices}
+
+
 def _who(one: Asked, asked: Sequence[Asked], words: Words) -> str:
     others = len(_same(one, asked))
     told = words("fleet.who", task=one.task, attempt=one.attempt, fleet=one.fleet)
@@ -70,7 +79,9 @@ def _who(one: Asked, asked: Sequence[Asked], words: Words) -> str:
 
 
 def _same(one: Asked, asked: Sequence[Asked]) -> list[Asked]:
-    return [other for other in asked if other.same == one.same and other.asked_id != one.asked_id]
+    """An answer for all reaches those of the same fleet."""
+    alike = [other for other in asked if (other.fleet, other.same) == (one.fleet, one.same)]
+    return [other for other in alike if other.asked_id != one.asked_id]
 
 
 def _says_yes(line: str, words: Words) -> bool:

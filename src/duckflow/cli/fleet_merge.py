@@ -56,7 +56,8 @@ class FleetMerge:
         why = words.phrase(result.why) if result.why else ""
         if result.outcome in ("merged", "already"):
             self._engine.merged(self._fleet, name, result.commit)
-            done = words("fleet.merge.done", task=name, branch=report.branch, onto=state.task.onto)
+            places = {"onto": state.task.onto, "repository": report.order.task.repository}
+            done = words("fleet.merge.done", task=name, branch=report.branch, commit=result.commit[:12], **places)
             brings = [words("fleet.merge.brings", files=", ".join(result.brings))] if result.brings else []
             self._tell(name, result, "\n".join([done, *brings]))
         elif result.can_be_mended and not last and not report.order.mend:

@@ -25,8 +25,15 @@ def tell(text: str) -> None:
 
 
 def fleet_line(fleet: FleetState, words: Words) -> str:
-    counted = ", ".join(f"{count} {words(f'fleet.state.{state}')}" for state, count in fleet.tasks.items() if count)
-    return f"{fleet.fleet}  {counted}  {money(fleet.cost_usd)}"
+    shown = {state: "stopped" if state == "running" and fleet.forsaken else state for state in fleet.tasks}
+    counted = ", ".join(
+        f"{count} {words(f'fleet.state.{shown[state]}')}" for state, count in fleet.tasks.items() if count
+    )
+    line = f"{fleet.fleet}  {counted}  {money(fleet.cost_usd)}"
+    if not fleet.forsaken:
+        return line
+    waiting = fleet.tasks.get("waiting", 0) + fleet.tasks.get("running", 0)
+    return f"{line}\n⚠ {words('fleet.nobody', fleet=fleet.fleet, count=waiting)}"
 
 
 def table_lines(

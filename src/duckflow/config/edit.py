@@ -1,6 +1,5 @@
 """Changing the user's config file: what a person wrote in it stays."""
 
-import copy
 import os
 import re
 import tempfile
@@ -55,7 +54,7 @@ def set_value(text: str, key: Key, value: Any) -> str:
         place = cast("dict[str, Any]", place).setdefault(name, {})
         if not isinstance(place, dict):
             raise _uneditable(key, value)
-    place[key[-1]] = copy.deepcopy(value)
+    place[key[-1]] = tomllib.loads(f"value = {write_value(value)}")["value"]
     for way in (_replace, _add_to_table, _add_table, _add_dotted):
         changed = _try(way, text, key, write_value(value))
         if changed is not None and _reads_as(changed, expected):

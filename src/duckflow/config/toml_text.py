@@ -45,8 +45,9 @@ def write_value(value: Any) -> str:
         case str():
             return _text(value)
         case Mapping():
-            table = cast("Mapping[str, Any]", value)
-            inside = ", ".join(f"{write_key((name,))} = {write_value(one)}" for name, one in table.items())
+            # TOML has no word for nothing.
+            table = {name: part for name, part in cast("Mapping[str, Any]", value).items() if part is not None}
+            inside = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in table.items())
             return f"{{ {inside} }}" if inside else "{}"
         case list() | tuple():
             return f"[{', '.join(write_value(one) for one in cast('Sequence[Any]', value))}]"

@@ -67,6 +67,7 @@ class Attempt:
         self._workshop = workshop
         self._words = workshop.words
         self._began = time.monotonic()
+        self._waited = 0.0
         self._report = AttemptReport(order=order, outcome="failed")
 
     async def run(self) -> AttemptReport:
@@ -88,9 +89,14 @@ class Attempt:
             why = await asyncio.shield(self._close(worktree)) or why
         if outcome == "done" and why:
             outcome = "failed"
-        return self._report.model_copy(
-            update={"outcome": outcome, "open": why, "seconds": round(time.monotonic() - self._began, 1)}
-        )
+        report = self._report.model_copy(update={"outcome": outcome, "open": why, "seconds": round(self._seconds(), 1)})
+        if worktree and self._order.mend and not report.passed:
+            await worktree.put_branch_back(self._order)
+        return report
+
+    def _seconds(self) -> float:
+        """Time in which it waited for a person does not count."""
+        return time.monotonic() - self._began - self._waited
 
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
         try:
@@ -115,10 +121,11 @@ class Attempt:
             self._update(
                 cost_usd=state.usage.cost_usd,
                 tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
-                evidence=tuple(one.text for one in state.evidence),
+                evidence=tuple(shown.text for shown in state.evidence if shown.ok),
                 proof=state.proof.verdict if state.proof else None,
             )
             await talk.close()
+            self._waited += talk.waited
             await host.end()
 
     async def _prepare(self, worktree: Worktree) -> str:
@@ -224,7 +231,7 @@ class Attempt:
         except DuckflowError as failed:
             problem = said(failed)
         await worktree.remove()
-        if not self._report.commit and not problem:
+        if not self._report.commit and not problem and not self._order.mend:
             await worktree.drop_branch(self._order)
         return problem
 

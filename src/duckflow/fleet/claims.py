@@ -46,6 +46,8 @@ class TakenAttempt(NamedTuple):
     task: FleetTask
     goes: int
     mend: str
+    inherited: bool
+    """Another worker was carrying it out and died."""
     before: WorkerProcess | None
     """Who had it before and may still be there: dead, by its lease, but stopped or stuck."""
 
@@ -83,8 +85,8 @@ class Claims:
 
         def change(connection: sa.Connection) -> None:
             if connection.execute(sa.select(WORKERS.c.worker).where(self._own)).first() is None:
-                until = self._database.now(connection) + self.lease
-                connection.execute(sa.insert(WORKERS).values(**row, until=until))
+                now = self._database.now(connection)
+                connection.execute(sa.insert(WORKERS).values(**row, until=now + self.lease, seen=now))
 
         self._database.do(change)
 
@@ -92,8 +94,9 @@ class Claims:
         """Whether we still count as alive."""
 
         def change(connection: sa.Connection) -> int:
-            until = self._database.now(connection) + self.lease
-            return connection.execute(sa.update(WORKERS).where(self._own, ~WORKERS.c.dead).values(until=until)).rowcount
+            now = self._database.now(connection)
+            alive = sa.update(WORKERS).where(self._own, ~WORKERS.c.dead)
+            return connection.execute(alive.values(until=now + self.lease, seen=now)).rowcount
 
         return bool(self._database.do(change, patience=0, urgent=True))
 
@@ -128,7 +131,9 @@ class Claims:
             connection.execute(sa.update(TASKS).where(begun).values(state="running"))
             before = self._holder(connection, row)
             task = FleetTask.model_validate_json(row.task_json)
-            return TakenAttempt(claim, row.fleet, row.number, task, row.goes + 1, row.mend, before)
+            return TakenAttempt(
+                claim, row.fleet, row.number, task, row.goes + 1, row.mend, row.state == "running", before
+            )
 
         if not self._database.read(attempts_to_take(self.place).limit(1), patience=0):
             return None
@@ -160,7 +165,15 @@ class Claims:
         def change(connection: sa.Connection) -> bool:
             values = {"state": report.outcome, "ended": self._database.now(connection), "doing": "", "wanted": ""}
             spent = {"cost_usd": report.cost_usd, "tokens": report.tokens}
-            changed = sa.update(ATTEMPTS).where(mine).values(**values, **spent, report=report.model_dump_json())
+            if order.mend and not report.passed:
+                # What it had done before is on its branch and as good as it was.
+                values |= {"state": "done"}
+                why = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
+                notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in why]
+                write_notes(self._database, connection, notes)
+            else:
+                spent |= {"report": report.model_dump_json()}
+            changed = sa.update(ATTEMPTS).where(mine).values(**values, **spent)
             close_questions(connection, order.fleet, order.task.name, order.number)
             return bool(connection.execute(changed).rowcount or connection.execute(cancelled).first())
 

@@ -108,6 +108,9 @@ class FleetDatabase:
         if self.on_many:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": lock})
 
+    def time(self) -> float:
+        return self.do(self.now)
+
     def now(self, connection: sa.Connection) -> float:
         """By one clock for all: that of the database, or of the only machine."""
         if not self.on_many:

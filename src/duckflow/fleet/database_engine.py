@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
-from duckflow.fleet.engine import AttemptState, Choose, FleetOrder, FleetState, LogLine, TaskState
+from duckflow.fleet.engine import AttemptState, Choose, FleetOrder, FleetState, LogLine, TaskState, WorkerState
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import Answered, Asked, CarryOut
@@ -79,8 +79,11 @@ class DatabaseEngine:
     def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
         return self._endings.cancel(fleet, task, attempt)
 
-    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "") -> None:
-        self._database.do(lambda connection: self._store.retry(connection, fleet, task, attempt, mend))
+    def workers(self) -> tuple[WorkerState, ...]:
+        return self._store.workers()
+
+    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
+        self._database.do(lambda connection: self._store.retry(connection, fleet, task, attempt, mend, base))
 
     def pick(self, fleet: str, task: str, attempt: int) -> None:
         self._store.change_task(fleet, task, state="done", picked=attempt)

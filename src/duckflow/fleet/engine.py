@@ -33,6 +33,13 @@ class FleetState(Value):
     cost_usd: float
     tokens: int
     tasks: dict[TaskProgress, int]
+    workers: int = 0
+    """Workers that live, on the machines of this fleet."""
+
+    @property
+    def forsaken(self) -> bool:
+        """Says whether there is something to do and nobody who does it."""
+        return not self.ended and not self.workers
 
     @property
     def ended(self) -> bool:
@@ -81,6 +88,19 @@ class AttemptState(Value):
     def live(self) -> bool:
         """Whether it has not ended."""
         return self.state in LIVE
+
+
+class WorkerState(Value):
+    """A worker, as its machine has last told of it."""
+
+    worker: str
+    place: str
+    machine: str
+    seen: float
+    """When it last said that it lives."""
+    lives: bool
+    running: int
+    """Attempts that it carries out."""
 
 
 class LogLine(Value):
@@ -151,6 +171,10 @@ class Engine(Protocol):
 
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]: ...
 
+    def workers(self) -> tuple[WorkerState, ...]:
+        """Those that live first, then the latest."""
+        ...
+
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
         """The lines after line `after`."""
         ...
@@ -168,9 +192,9 @@ class Engine(Protocol):
         rest within seconds. How many attempts had not ended before."""
         ...
 
-    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "") -> None:
-        """As many attempts as the task has, with new numbers; or this one again, from its branch, to mend what does
-        not go together with the commit."""
+    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
+        """As many attempts as the task has, with new numbers, from the commit `base` if it is named; or this one again,
+        from its branch, to mend what does not go together with the commit `mend`."""
         ...
 
     def pick(self, fleet: str, task: str, attempt: int) -> None: ...

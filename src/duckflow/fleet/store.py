@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import OVER, AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState
+from duckflow.fleet.engine import OVER, AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState, WorkerState
 from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptReport, FleetTask, free_name
@@ -79,6 +79,7 @@ class FleetStore:
             ATTEMPTS.c.fleet, sa.func.sum(FULL_COST).label("cost"), sa.func.sum(FULL_TOKENS).label("tokens")
         )
         spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
+        living = Counter(worker.place for worker in self.workers() if worker.lives)
         return tuple(
             FleetState(
                 fleet=row.fleet,
@@ -87,10 +88,28 @@ class FleetStore:
                 cost_usd=spent[row.fleet].cost,
                 tokens=spent[row.fleet].tokens,
                 tasks=counts[row.fleet],
+                workers=sum(living[place] for place in cast("list[str]", row.places)),
             )
             # Without tasks it has been taken out meanwhile.
             for row in rows
             if row.fleet in counts and row.fleet in spent
+        )
+
+    def workers(self) -> tuple[WorkerState, ...]:
+        held = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
+        running = Counter(row.worker for row in self._database.read(held))
+        now = self._database.time()
+        rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.dead, WORKERS.c.until.desc()))
+        return tuple(
+            WorkerState(
+                worker=row.worker,
+                place=row.place,
+                machine=row.machine,
+                seen=row.seen,
+                lives=not row.dead and row.until > now,
+                running=running[row.worker],
+            )
+            for row in rows
         )
 
     def has_ended(self, fleet: str) -> bool:
@@ -139,7 +158,7 @@ class FleetStore:
             for row in self._database.read(chosen.order_by(LINES.c.line))
         )
 
-    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str) -> None:
+    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str, base: str) -> None:
         """Puts attempts of a task that has ended into the queue again."""
         row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
         if row is None or row.state not in ENDED_TASKS:
@@ -152,8 +171,11 @@ class FleetStore:
                 raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
         else:
             last = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(mine)).scalar_one()
-            count = FleetTask.model_validate_json(row.task).attempts
-            numbers = range(last + 1, last + 1 + count)
+            again = FleetTask.model_validate_json(row.task)
+            again = again.model_copy(update={"base": base or again.base})
+            this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
+            connection.execute(sa.update(TASKS).where(this).values(task=again.model_dump_json()))
+            numbers = range(last + 1, last + 1 + again.attempts)
             rows = [{"fleet": fleet, "task": task, "number": number, "round": row.round + 1} for number in numbers]
             connection.execute(sa.insert(ATTEMPTS), rows)
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)

@@ -86,6 +86,8 @@ WORKERS = sa.Table(
     _given("pid", sa.Integer),
     _given("born"),
     _given("until", sa.Float),
+    # When it last said that it lives.
+    _given("seen", sa.Float, default="0"),
     # Its lease ran out, or it has left: it never comes back under this name.
     _marked("dead"),
 )

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
+import time
 from typing import NamedTuple
 
 from duckflow.clock import PausableTimeout
@@ -54,6 +55,8 @@ class AttemptTalk:
         """Why the latest turn has ended."""
         self.said = ""
         self.doing = "working"
+        self.waited = 0.0
+        """Seconds in which at least one question waited for a person."""
         conversation.hear(self._hear)
 
     async def say(self, text: str) -> TurnResult:
@@ -164,11 +167,13 @@ class AttemptTalk:
             fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
         )
         self._inbox[question.question_id] = asked
+        began = None if self._clock.stands_still else time.monotonic()
         try:
             with self._clock.standing_still():
                 self._tell_progress()
                 return await self._desk.ask(asked)
         finally:
+            self.waited += time.monotonic() - began if began is not None else 0.0
             self._tell_progress()
 
     def _same(self, question: Question) -> str:

@@ -163,6 +163,7 @@ class Worker:
             end_worker(*taken.before)
         if taken.goes > 1:
             await end_processes(order.attempt_id)
+        if taken.inherited:
             running.desk.say(say("fleet.goes_on", worker=self.claims.worker))
         if over := await asyncio.to_thread(self.claims.overspent, order.fleet, order.task, PATIENCE):
             task = order.task.name if over == "task" else ""

@@ -35,7 +35,7 @@ class Worktree:
         self.git = git
         self.start = start
         self._main = main
-        self._stands = stands
+        self._before = self._stands = stands
 
     @property
     def folder(self) -> Path:
@@ -87,6 +87,11 @@ class Worktree:
     async def drop_branch(self, order: AttemptOrder) -> None:
         """Where there is nothing on it."""
         await self._main.ends("update-ref", "-d", f"refs/heads/{order.branch}", self.start)
+
+    async def put_branch_back(self, order: AttemptOrder) -> None:
+        """To where it stood when this began."""
+        if self._before and self._stands != self._before:
+            await self._main.move_branch(order.branch, self._before, self._stands)
 
     async def remove(self) -> None:
         await remove_worktree(self._main, self.folder)

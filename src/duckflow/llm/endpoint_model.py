@@ -22,7 +22,7 @@ from duckflow.http import (
 )
 from duckflow.llm.abilities import Abilities, AbilityBook
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.facts import facts_of, price_of
+from duckflow.llm.facts import facts_of, has_price, price_of
 from duckflow.llm.failures import BLIND, Failures, Setback, persist
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Chunk, Finished, Remark, Request
@@ -84,7 +84,9 @@ class EndpointModel:
         return False if PICTURES in self._abilities.lacks else self._facts.has("v")
 
     @property
-    def least_price(self) -> float:
+    def least_price(self) -> float | None:
+        if self._endpoint.key_needed and not has_price(self._settings, self._endpoint.name, self._model):
+            return None
         return price_of(self._settings, self._endpoint.name, self._model).least
 
     def forgo_tools(self) -> None:

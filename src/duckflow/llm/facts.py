@@ -88,6 +88,11 @@ def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price:
     return own or facts_of(endpoint, model).price or Price()
 
 
+def has_price(settings: LlmSettings, endpoint: str, model: str) -> bool:
+    """Says whether what a model costs can be counted."""
+    return price_of(settings, endpoint, model) != Price() or facts_of(endpoint, model).price is not None
+
+
 def _facts(name: str, row: Row) -> Facts:
     window, reply, given, got, cached, written, flags = row
     price = None if given is None else Price(input=given, output=got or 0.0, cached=cached, written=written)

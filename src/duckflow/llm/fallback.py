@@ -55,7 +55,7 @@ class WithFallback:
         return self._active.takes_pictures
 
     @property
-    def least_price(self) -> float:
+    def least_price(self) -> float | None:
         return self._active.least_price
 
     def forgo_tools(self) -> None:

@@ -118,8 +118,9 @@ class Provider(Protocol):
         ...
 
     @property
-    def least_price(self) -> float:
-        """Dollars for a million tokens of a prompt, if it had them all in its cache; 0 where that is not known."""
+    def least_price(self) -> float | None:
+        """Dollars for a million tokens of a prompt, if it had them all in its cache; nothing where that is not
+        known."""
         ...
 
     def forgo_tools(self) -> None:
@@ -136,7 +137,7 @@ class WithoutTools:
 
     takes_tools = False
     takes_pictures: bool | None = False
-    least_price = 0.0
+    least_price: float | None = 0.0
 
     def forgo_tools(self) -> None:
         pass

@@ -74,7 +74,7 @@ class Scripted:
         self.requests: list[Request] = []
         self.takes_tools = native
         self.takes_pictures: bool | None = True
-        self.least_price = 0.0
+        self.least_price: float | None = 0.0
         script = [_reply(line, native) for line in replies]
         self._expecting = [reply for reply in script if reply.when]
         self._in_order = deque(reply for reply in script if not reply.when)
