@@ -1,24 +1,27 @@
 """A recorded session played again from its record alone: what was decided and done, and what became of the files."""
 
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+import shutil
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from duckflow.agent.session import replay
-from duckflow.events.types import ActionFinished, ActionStarted, Event, SessionOpened, TurnBegan
+from duckflow.events.types import ActionFinished, ActionStarted, Event, LoopBegan, SessionOpened, TurnBegan, TurnUndone
 from duckflow.safety.path_names import shown
 from duckflow.safety.undo.ledger import Change, Contents, Database, Fact, UndoLedger, UndoWork, content_id
-from duckflow.state.action import Action
+from duckflow.state.action import Action, ActionResult
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.journal import JournalReader
 
 WRITE, EDIT = "file_ops.write_file", "file_ops.edit_file"
+Facts = Mapping[str, Fact | None]
+"""Files by their paths; nothing: they are not there."""
 
 
 class Replayed(NamedTuple):
-    """What came of it; without problems the files are the same, byte by byte."""
+    """The end of a replay; without problems the files are the same, byte by byte."""
 
     session: str
     turns: int
@@ -27,13 +30,49 @@ class Replayed(NamedTuple):
     problems: tuple[Phrase, ...]
 
 
-class Deeds(NamedTuple):
-    """Of a journal: the session, its turns, and by author and path the last action that succeeded in changing it."""
+class RecordedDeed(NamedTuple):
+    """An action of the record, and what came of it. `step`: the number of the model's step in the session."""
+
+    step: int
+    turn: int
+    job: str
+    action: Action
+    result: ActionResult
+
+
+class RecordedPast(NamedTuple):
+    """The record of a session, as far as it tells of deeds and of undoing them, in their order."""
 
     session: str
     turns: int
-    actions: int
-    last: dict[tuple[str, str], Action]
+    events: tuple[RecordedDeed | TurnUndone, ...]
+
+    @property
+    def deeds(self) -> list[RecordedDeed]:
+        return [event for event in self.events if isinstance(event, RecordedDeed)]
+
+
+def read_past(events: Iterable[tuple[int, Event]]) -> RecordedPast:
+    session, turn, step = "", 0, 0
+    running: dict[str, Action] = {}
+    done: list[RecordedDeed | TurnUndone] = []
+    for _, event in events:
+        match event:
+            case SessionOpened():
+                session = event.session_id
+            case TurnBegan():
+                turn = event.turn
+            case LoopBegan():
+                step += 1
+            case ActionStarted():
+                running[event.action.action_id] = event.action
+            case ActionFinished() if action := running.pop(event.result.action_id, None):
+                done.append(RecordedDeed(step, turn, event.job, action, event.result))
+            case TurnUndone():
+                done.append(event)
+            case _:
+                pass
+    return RecordedPast(session, turn, tuple(done))
 
 
 def play(journal: Path, undo: Path, into: Path) -> Replayed:
@@ -43,109 +82,115 @@ def play(journal: Path, undo: Path, into: Path) -> Replayed:
         record.check()
         if replay(record) != replay(record, from_snapshot=False):
             problems.append(say("replay.state"))
-        deeds = _deeds(event for _, event in record.events())
-    if not undo.exists():
-        return Replayed(deeds.session, deeds.turns, deeds.actions, 0, tuple(problems))
+        past = read_past(record.events())
+    files = 0
+    if undo.exists():
+        with closing(Database(undo)) as database:
+            kept = KeptFiles(database, past.session)
+            ends = kept.at_the_end()
+            kept.put(ends, into)
+            problems += [*kept.contradictions(past), *kept.differences(ends, into)]
+            files = len(ends)
+    return Replayed(past.session, past.turns, len(past.deeds), files, tuple(problems))
+
+
+@contextmanager
+def kept_files(undo: Path, session: str) -> Generator["KeptFiles"]:
     with closing(Database(undo)) as database:
-        works = UndoLedger(database).works(deeds.session)
-        player = _Player(Contents(database, 0), into, deeds)
-        files = player.play(works)
-    return Replayed(deeds.session, deeds.turns, deeds.actions, files, (*problems, *player.problems))
+        yield KeptFiles(database, session)
 
 
-def _deeds(events: Iterable[Event]) -> Deeds:
-    session, turn, count = "", 0, 0
-    running: dict[str, Action] = {}
-    last: dict[tuple[str, str], Action] = {}
-    for event in events:
-        match event:
-            case SessionOpened():
-                session = event.session_id
-            case TurnBegan():
-                turn = event.turn
-            case ActionStarted():
-                running[event.action.action_id] = event.action
-            case ActionFinished():
-                count += 1
-                if action := running.pop(event.result.action_id, None):
-                    last |= {(event.job or str(turn), path): action for path in event.result.changed}
-            case _:
-                pass
-    return Deeds(session, turn, count, last)
+class KeptFiles:
+    """The files that a session has changed, as they were at any turn, from what `/undo` keeps."""
 
+    def __init__(self, database: Database, session: str) -> None:
+        self._contents = Contents(database, 0)
+        works: list[UndoWork] = UndoLedger(database).works(session)
+        changes = [(change, work.author) for work in works for change in work.changes]
+        self._changes = sorted(changes, key=lambda pair: pair[0].order)
 
-class _Player:
-    """Puts each change in the place of the one before it, and looks whether they fit."""
+    def at_the_end(self) -> dict[str, Fact | None]:
+        return {change.path: change.after for change, _ in self._changes if not change.undone}
 
-    def __init__(self, contents: Contents, into: Path, deeds: Deeds) -> None:
-        self._contents = contents
-        self._into = into
-        self._deeds = deeds
-        self.problems: list[Phrase] = []
+    def before(self, turn: int) -> dict[str, Fact | None]:
+        """The files as the turn found them, those that only later turns have changed included."""
+        earlier = {one.path: one.after for one, author in self._changes if author.turn < turn and not one.undone}
+        later = {one.path: one.before for one, author in reversed(self._changes) if author.turn >= turn}
+        return earlier | later
 
-    def play(self, works: Iterable[UndoWork]) -> int:
-        changes = sorted(
-            ((change, work.author) for work in works for change in work.changes if not change.undone),
-            key=lambda one: one[0].order,
-        )
-        ends: dict[str, Fact | None] = {}
-        latest: dict[tuple[str, str], Change] = {}
-        for change, author in changes:
-            ends[change.path] = change.after
-            latest[author.job or str(author.turn), change.path] = change
-        self._write(ends)
-        for key, change in latest.items():
-            self._compare(change, self._deeds.last.get(key))
-        for path, fact in ends.items():
-            self._check(path, fact)
-        return len(ends)
-
-    def _write(self, ends: Mapping[str, Fact | None]) -> None:
-        """Makes folders, then files, then links. No link stands there while anything is written, so that nothing can
-        be written through one."""
-        inside = {path: fact for path, fact in ends.items() if fact and _is_inside(path)}
-        links = {path: fact.content for path, fact in inside.items() if fact.kind == "link"}
-        for path, fact in inside.items():
+    def put(self, facts: Facts, into: Path) -> None:
+        """Removes what stands in these places, then makes folders, then files, then links. No link of the record stands
+        there while anything is written, and nothing is written through one that was there before."""
+        root = into.resolve()
+        inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
+        for path in sorted(inside, reverse=True):
             with suppress(OSError):
-                (self._into / path if fact.kind == "folder" else (self._into / path).parent).mkdir(
-                    parents=True, exist_ok=True
-                )
-        for path, fact in inside.items():
-            if fact.kind == "file" and fact.blob and (data := self._contents.get(fact.blob)) is not None:
+                _remove(into / path, root, inside[path])
+        for path, fact in sorted(inside.items(), key=lambda pair: ("folder", "file", "link").index(_kind(pair[1]))):
+            place = into / path
+            if fact and (place.parent if fact.kind != "folder" else place).resolve().is_relative_to(root):
                 with suppress(OSError):
-                    (self._into / path).write_bytes(data)
-        for path, target in links.items():
-            with suppress(OSError):
-                (self._into / path).symlink_to(target)
+                    self._make(place, fact)
 
-    def _check(self, path: str, fact: Fact | None) -> None:
-        if fact and fact.kind == "file" and not fact.blob:
-            self.problems.append(say("replay.not_kept", path=shown(path)))
-        elif not _is_inside(path) or not self._is_so(self._into / path, fact):
-            self.problems.append(say("replay.differs", path=shown(path)))
+    def _make(self, place: Path, fact: Fact) -> None:
+        (place if fact.kind == "folder" else place.parent).mkdir(parents=True, exist_ok=True)
+        if fact.kind == "link":
+            place.symlink_to(fact.content)
+        elif fact.kind == "file" and fact.blob and (data := self._contents.get(fact.blob)) is not None:
+            place.write_bytes(data)
+            place.chmod(fact.mode & 0o777 | 0o400)
 
-    @staticmethod
-    def _is_so(place: Path, fact: Fact | None) -> bool:
-        match fact.kind if fact else "":
-            case "":
-                return not place.is_symlink() and not place.is_file()
-            case "file" if fact:
-                return not place.is_symlink() and place.is_file() and content_id(place.read_bytes()) == fact.content
-            case "link" if fact:
-                return place.is_symlink() and str(place.readlink()) == fact.content
-            case _:
-                return True
+    def differences(self, facts: Facts, into: Path) -> Iterator[Phrase]:
+        """The files of a folder that are not as they should be."""
+        for path, fact in facts.items():
+            if fact and fact.kind == "file" and not fact.blob:
+                yield say("replay.not_kept", path=shown(path))
+            elif not _is_inside(path) or not _is_so(into / path, fact):
+                yield say("replay.differs", path=shown(path))
 
-    def _compare(self, change: Change, action: Action | None) -> None:
+    def contradictions(self, past: RecordedPast) -> Iterator[Phrase]:
         """What the record says was written, beside what is kept as written."""
-        if action is None or action.operation not in (WRITE, EDIT) or not change.after or not change.after.blob:
-            return
+        actions = {
+            (deed.job or str(deed.turn), path): deed.action for deed in past.deeds for path in deed.result.changed
+        }
+        standing = [(change, author) for change, author in self._changes if not change.undone]
+        for (author, path), change in {(who.job or str(who.turn), one.path): one for one, who in standing}.items():
+            action = actions.get((author, path))
+            if action and not self._holds(change, action):
+                yield say("replay.other_text", path=shown(path), action=action.action_id)
+
+    def _holds(self, change: Change, action: Action) -> bool:
+        if action.operation not in (WRITE, EDIT) or not change.after or not change.after.blob:
+            return True
         data = self._contents.get(change.after.blob)
-        if data is None:
-            return
-        text = _bare(data.decode("utf-8", "replace"))
-        if not all(_bare(part) in text for part in _written(action.operation, action.args)):
-            self.problems.append(say("replay.other_text", path=shown(change.path), action=action.action_id))
+        text = _bare((data or b"").decode("utf-8", "replace"))
+        return data is None or all(_bare(part) in text for part in _written(action.operation, action.args))
+
+
+def _kind(fact: Fact | None) -> str:
+    return fact.kind if fact and fact.kind in ("folder", "file") else "link"
+
+
+def _remove(place: Path, root: Path, fact: Fact | None) -> None:
+    """A folder that stays one is left as it is."""
+    if not place.parent.resolve().is_relative_to(root):
+        return
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.is_dir() and not (fact and fact.kind == "folder"):
+        shutil.rmtree(place)
+
+
+def _is_so(place: Path, fact: Fact | None) -> bool:
+    match fact.kind if fact else "":
+        case "":
+            return not place.is_symlink() and not place.is_file()
+        case "file" if fact:
+            return not place.is_symlink() and place.is_file() and content_id(place.read_bytes()) == fact.content
+        case "link" if fact:
+            return place.is_symlink() and str(place.readlink()) == fact.content
+        case _:
+            return True
 
 
 def _is_inside(path: str) -> bool:

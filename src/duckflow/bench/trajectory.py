@@ -1,7 +1,7 @@
 """A session as a trajectory in the Agent Trajectory Interchange Format (ATIF 1.8), for benchmarks and training."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -185,7 +185,7 @@ class Trajectories:
     def _reply(self, track: Track, message: Message) -> None:
         actions = message.decision.actions if message.decision else []
         calls = [
-            {"tool_call_id": one.action_id, "function_name": one.operation, "arguments": _hidden(one.args)}
+            {"tool_call_id": one.action_id, "function_name": one.operation, "arguments": mapped(one.args, redacted)}
             for one in actions
         ]
         other: dict[str, Any] = track.metrics()
@@ -234,13 +234,13 @@ def _keys(phrases: Iterable[Phrase]) -> list[str]:
     return [phrase.key for phrase in phrases]
 
 
-def _hidden(value: Any) -> Any:
-    """Arguments without what looks like a secret, at any depth."""
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """Arguments with every text in them changed, at any depth."""
     if isinstance(value, str):
-        return redacted(value)
+        return change(value)
     if isinstance(value, dict):
-        return {name: _hidden(one) for name, one in cast("dict[str, Any]", value).items()}
-    return [_hidden(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {name: mapped(inner, change) for name, inner in cast("dict[str, Any]", value).items()}
+    return [mapped(inner, change) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def trajectory_text(events: Iterable[tuple[int, Event]]) -> str:

@@ -151,6 +151,12 @@ def _audit(add: Add, words: Words) -> None:
 def _replay(add: Add, words: Words) -> None:
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.replay_session"))
     add("--into", default="", metavar="FOLDER", help=words("cli.replay_into"))
+    add("--run", action="store_true", help=words("cli.replay_run"))
+    add("--from", dest="step", type=_positive(int), metavar="N", help=words("cli.replay_from"))
+    add("-m", "--model", metavar="MODEL", help=words("cli.model"))
+    add("--times", type=_positive(int), default=1, metavar="N", help=words("cli.replay_times"))
+    _mode(add, words)
+    _limits(add, words)
 
 
 def _attach(add: Add, words: Words) -> None:

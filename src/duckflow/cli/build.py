@@ -85,6 +85,7 @@ class BuiltConversation(NamedTuple):
     thinker: Thinker
     close: Callable[[], Awaitable[None]]
     toolbox: Toolbox
+    dispatcher: Dispatcher
     outside: "Outside | None" = None
     """The servers of others, where there are any."""
 
@@ -128,7 +129,7 @@ def build_conversation(
         ground.opened.close()
         end_tracing()
 
-    return BuiltConversation(front.conversation, model.thinker, close, toolbox, front.outside)
+    return BuiltConversation(front.conversation, model.thinker, close, toolbox, guard.dispatcher, front.outside)
 
 
 class Ground(NamedTuple):

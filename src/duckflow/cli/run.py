@@ -37,7 +37,7 @@ COMMANDS = {
     "doctor": "doctor.command:run_doctor",
     "sessions": "session_list:run_sessions",
     "audit": "audit:show_audit",
-    "replay": "session_list:run_replay",
+    "replay": "replay:run_replay",
     "jobs": "detached:list_jobs",
     "attach": "detached:attach",
     "web": "web:run_web",

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,10 @@ class Sandboxes:
         if self._setup.contained:
             return contained_machine(self._setup.folder, settings.sandbox)
         private = [paths.data, paths.config]
-        return choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets)
+        sandbox = choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets)
+        if place := self._setup.copy_of:
+            return sandbox.reaching(replace(sandbox.paths, stand_ins=((self._setup.folder, place),)))
+        return sandbox
 
     def runner(self) -> AnyTool:
         from duckflow.tools.shell.background import Background

@@ -10,12 +10,11 @@ from duckflow.cli.parser import Options
 from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import read_answer
-from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.store.journal import JournalReader
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions
-from duckflow.ui.streams import print_err, print_out
+from duckflow.ui.streams import print_out
 
 SHOWN = 30
 PIPED_WIDTH = 160
@@ -132,28 +131,3 @@ def _export(kept: Sessions, options: Options, words: Words) -> int:
     save(path, text)
     print_out(words("export.written", path=str(path.resolve())))
     return 0
-
-
-def run_replay(options: Options, words: Words, paths: Paths) -> int:
-    """`duckflow replay`: plays a session again from its record, and says whether it ends in the same files."""
-    import tempfile
-
-    from duckflow.bench.replay import play
-
-    kept = Sessions(paths.sessions_of(Path.cwd()))
-    entry = kept.find(options.session) if options.session else kept.latest()
-    undo = paths.undo_of(Path(entry.headline.folder))
-    if options.into:
-        into = Path(options.into).expanduser()
-        if into.exists() and (not into.is_dir() or any(into.iterdir())):
-            raise UsageError("replay.not_empty", path=options.into)
-        into.mkdir(parents=True, exist_ok=True)
-        played = play(entry.path, undo, into)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            played = play(entry.path, undo, Path(folder))
-    for problem in played.problems:
-        print_err(plain(words.phrase(problem)))
-    facts = {"session": entry.session_id, "turns": played.turns, "actions": played.actions, "files": played.files}
-    print_out(words("replay.differences" if played.problems else "replay.same", **facts))
-    return 1 if played.problems else 0

@@ -45,6 +45,8 @@ class Setup(NamedTuple):
     """The user insists on the mode `contained`, whatever this machine looks like."""
     on_duck_call: tuple[str, int] = ("replan", 2)
     """Where the machine is the sandbox: the answer to a Duck Call, and how often it is given before the turn ends."""
+    copy_of: Path | None = None
+    """The folder that this one is a copy of: commands see the copy in its place as well."""
 
     @property
     def contained(self) -> bool:

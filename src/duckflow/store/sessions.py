@@ -1,7 +1,9 @@
 """The sessions of one user: those of a work folder first, then those of all others."""
 
 import contextlib
+import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -12,7 +14,7 @@ from duckflow.errors import UsageError
 from duckflow.events.types import SessionOpened, SessionTitled
 from duckflow.events.views import SessionSummary
 from duckflow.store.headline import Headline, read_headline
-from duckflow.store.journal import Journal, Lock, read_event
+from duckflow.store.journal import Journal, JournalReader, Lock, read_event
 from duckflow.store.pictures import copy_pictures, remove_pictures
 
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
@@ -90,19 +92,12 @@ class Sessions:
     def fork(self, source: Path) -> Path:
         """A new journal with all events of `source` under a new id."""
         session_id = new_session_id()
-        with closing(Journal(source)) as origin:
-            origin.check()
-            with closing(Journal(source.with_name(f"{session_id}.db"))) as target:
-                for row in origin.rows():
-                    if row.kind == SessionOpened.kind and isinstance(event := read_event(row), SessionOpened):
-                        forked = {"session_id": session_id, "forked_from": event.session_id}
-                        target.append(event.model_copy(update=forked))
-                    else:
-                        target.append_row(row.kind, row.body)
-                copy_pictures(source, target.path)
-                if headline := read_headline(source):
-                    target.save_headline(headline.model_dump_json())
-        return target.path
+        target = source.with_name(f"{session_id}.db")
+        with closing(Journal(source)) as origin, closing(Journal(target)) as journal:
+            copy_events(origin, journal, session_id)
+            if headline := read_headline(source):
+                journal.save_headline(headline.model_dump_json())
+        return target
 
     def rename(self, entry: SessionEntry, title: str) -> None:
         with closing(Journal(entry.path)) as journal:
@@ -132,6 +127,23 @@ class Sessions:
             return []
         near = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
         return near or list(_entries(self.folder.parent.glob(f"*/{wanted}*.db"), here=False))
+
+
+def copy_events(
+    origin: JournalReader, journal: Journal, session_id: str, until: int = -1, moved: tuple[Path, Path] | None = None
+) -> None:
+    """Takes over the events of a session into a new journal, or only the first `until`. `moved`: its folder, and the
+    one that the events speak of instead."""
+    origin.check()
+    names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in moved or ()]
+    for row in origin.first(until, 0):
+        body = re.sub(rf"{re.escape(names[0])}(?![\w.-])", lambda _: names[1], row.body) if names else row.body
+        if row.kind == SessionOpened.kind and isinstance(event := read_event(row._replace(body=body)), SessionOpened):
+            forked = {"session_id": session_id, "forked_from": event.session_id}
+            journal.append(event.model_copy(update=forked))
+        else:
+            journal.append_row(row.kind, body)
+    copy_pictures(origin.path, journal.path)
 
 
 def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:

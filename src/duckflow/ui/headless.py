@@ -92,7 +92,7 @@ class Headless:
             await conversation.say(f"{prompt}{shape}", attachments)
         await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED):
-            await self._carry_through(answered)
+            await self.carry_through(answered)
         fits = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits)
 
@@ -128,7 +128,7 @@ class Headless:
             await self._conversation.say(wish)
         return False
 
-    async def _carry_through(self, answered: str) -> None:
+    async def carry_through(self, answered: str) -> None:
         """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances. What
         was said now `answered` a draft of an earlier run: where that was no yes, it stays a draft."""
         conversation, reached = self._conversation, -1
