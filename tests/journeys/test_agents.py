@@ -187,6 +187,31 @@ async def test_escape_stops_them_with_the_turn_and_they_can_go_on(tmp_path: Path
     assert len(story.session.state.agents) == 2
 
 
+async def test_one_is_stopped_and_another_told_something_and_the_turn_goes_on(tmp_path: Path) -> None:
+    slow = ScriptedReply("Never.", delay=30)
+    agents = {
+        "explore-1": [
+            calls(reading("a.py")),
+            replace(called(calls(reading("a.py", 1, 1))), delay=0.2),
+            decide(respond("Tests.")),
+        ],
+        "work-2": [calls(written("b.py")), slow],
+    }
+    main = [calls(hand("look"), hand("write", "work")), DONE]
+    story, cast = on_stage(tmp_path, main, agents)
+    (story.folder / "a.py").write_text("A = 1\n")
+    turn = asyncio.create_task(story.tell("look and write"))
+    await until(story, lambda: len(story.all(ActionFinished)) == 2)
+    assert await story.chat.run_command("/agents tell explore-1 only the tests") == ""
+    assert await story.chat.run_command("/agents stop work-2") == ""
+    assert await turn == "done"
+    ended = {event.agent_id: event.status for event in story.all(AgentEnded)}
+    assert ended == {"explore-1": "done", "work-2": "stopped"}
+    assert "only the tests" in cast.asked("explore-1")
+    assert "work-2: stopped\nChanged: b.py\nOpen: you stopped it" in cast.asked()
+    assert await story.chat.run_command("/agents stop work-2") == "No agent work-2 is at work."
+
+
 async def test_what_was_done_before_a_failure_comes_back(tmp_path: Path) -> None:
     fails = ScriptedReply(error=ProviderRefused("model.scripted_error", kind="refused"))
     main = [calls(hand("write", "work")), DONE]

@@ -368,7 +368,7 @@ def _front(
         work.jobs.hold()
 
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
-    planned = PlannedWork(session, turns, work.jobs, work.approval)
+    planned = PlannedWork(session, turns, work.jobs, work.approval, work.sub_agents)
     choices = Choices(session, guard.gatekeeper, connection)
     files, questions = FileIndex(setup.folder, ground.code.symbols), ground.questions
     conversation = ChatLoop(

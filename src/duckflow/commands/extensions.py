@@ -15,6 +15,7 @@ from duckflow.state.noun import shorten
 from duckflow.state.phrase import quote
 
 HELP = 90
+AGENT_WORDS = ("stop", "tell")
 
 
 class ExtensionCommands:
@@ -27,7 +28,7 @@ class ExtensionCommands:
 
     def group(self) -> Group:
         listed = (("agents", self._list_agents), ("skills", self._list_skills), ("hooks", self._list_hooks))
-        return tuple(Command(name, run) for name, run in listed)
+        return tuple(Command(name, run, AGENT_WORDS if name == "agents" else ()) for name, run in listed)
 
     def commands(self) -> Iterator[Command]:
         """A custom command goes before a skill of the same name."""
@@ -48,6 +49,14 @@ class ExtensionCommands:
         from duckflow.commands.agents import agent_lines, report_lines
 
         state, words = context.conversation.state, context.words
+        deed, _, rest = wanted.partition(" ")
+        agent_id, _, text = rest.strip().partition(" ")
+        if deed == "stop":
+            await context.conversation.work.stop_agent(agent_id)
+            return ""
+        if deed == "tell":
+            await context.conversation.work.tell_agent(agent_id, text)
+            return ""
         if wanted:
             return "\n".join(report_lines(state, wanted, words))
         return "\n".join(agent_lines(state, self._extensions.found().kinds, words))

@@ -74,7 +74,7 @@ class ChoicesPort(Protocol):
 
 
 class WorkPort(Protocol):
-    """The plan and its jobs."""
+    """The plan, its jobs, and the agents that were handed a task."""
 
     def control(self, wish: JobWish, job_id: str = "") -> None:
         """Pause, resume or cancel a job; how that went is told by an event."""
@@ -83,6 +83,14 @@ class WorkPort(Protocol):
     async def jobs_over(self, alone: bool = False) -> None:
         """Returns when no job runs; a paused one does not. `alone`: nobody is there who could resume a paused job, so
         it is cancelled."""
+        ...
+
+    async def stop_agent(self, agent_id: str) -> None:
+        """End one agent that runs; the model gets its report so far. Raises a UsageError for one that does not run."""
+        ...
+
+    async def tell_agent(self, agent_id: str, text: str) -> None:
+        """Say something to one agent that runs: it hears that before its next request."""
         ...
 
     def approve_plan(self) -> Awaitable[Outcome]:

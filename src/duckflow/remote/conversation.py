@@ -46,6 +46,12 @@ class RemoteWork:
     def control(self, wish: JobWish, job_id: str = "") -> None:
         self._call("control", wish=wish, job_id=job_id)
 
+    async def stop_agent(self, agent_id: str) -> None:
+        await self._call("stop_agent", agent_id=agent_id)
+
+    async def tell_agent(self, agent_id: str, text: str) -> None:
+        await self._call("tell_agent", agent_id=agent_id, text=text)
+
     async def jobs_over(self, alone: bool = False) -> None:
         await self._call("jobs_over", alone=alone)
 

@@ -77,6 +77,8 @@ class ConversationServer:
             "change_model": conversation.choices.change_model,
             "change_language": conversation.choices.change_language,
             "control": conversation.work.control,
+            "stop_agent": conversation.work.stop_agent,
+            "tell_agent": conversation.work.tell_agent,
             "approve_plan": conversation.work.approve_plan,
             "jobs_over": conversation.work.jobs_over,
             "record": self._record,

@@ -49,6 +49,7 @@ DOING: dict[str, Handler] = {
     f"{ONE}/interrupt": doing.interrupt,
     f"{ONE}/command": doing.command,
     f"{ONE}/control": doing.control,
+    f"{ONE}/agent": doing.agent,
     f"{ONE}/plan": doing.plan,
     f"{ONE}/mode": doing.mode,
     f"{ONE}/model": doing.model,

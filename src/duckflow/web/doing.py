@@ -96,6 +96,14 @@ async def control(desk: PageDesk, request: Request) -> Any:
     return {}
 
 
+async def agent(desk: PageDesk, request: Request) -> Any:
+    """Say something to one agent that runs, or stop it where nothing is said."""
+    given, watched = await read_body(request), await desk.watched(request)
+    name, text, work = given.text("agent"), given.text("text"), watched.conversation.work
+    await (work.tell_agent(name, text) if text else work.stop_agent(name))
+    return {}
+
+
 async def plan(desk: PageDesk, request: Request) -> Any:
     """Carry the draft out."""
     await read_body(request)

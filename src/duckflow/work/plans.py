@@ -1,8 +1,8 @@
 """The plan and its jobs as the user controls them, and the checks that keep a completed step completed."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
@@ -10,7 +10,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
-from duckflow.errors import ToolError
+from duckflow.errors import ToolError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
@@ -29,6 +29,9 @@ from duckflow.state.question import Answer, Choice, Question
 from duckflow.tools.plan.ports import Folder, Jobs
 from duckflow.tools.plan.steering import tell_changed_steps
 from duckflow.work.jobs import JobRunner
+
+if TYPE_CHECKING:
+    from duckflow.work.sub_agents import SubAgents
 
 LONGEST_ACTION = 3000
 PLAIN_YES = WholeAnswer("yes")
@@ -208,9 +211,17 @@ class StepChecks:
 
 
 class PlannedWork:
-    """Approves, changes and drops the plan; pauses, resumes and cancels its jobs."""
+    """Approves, changes and drops the plan; pauses, resumes and cancels its jobs; stops and speaks to agents."""
 
-    def __init__(self, session: Session, turns: Turns, jobs: JobRunner, approval: PlanApproval) -> None:
+    def __init__(
+        self,
+        session: Session,
+        turns: Turns,
+        jobs: JobRunner,
+        approval: PlanApproval,
+        agents: "Callable[[], SubAgents]",
+    ) -> None:
+        self._agents = agents
         self._approval = approval
         self._session = session
         self._turns = turns
@@ -253,6 +264,14 @@ class PlannedWork:
         task = asyncio.create_task(self._control(wish, job_id))
         self._controls.add(task)
         task.add_done_callback(self._controls.discard)
+
+    async def stop_agent(self, agent_id: str) -> None:
+        self._agents().stop(agent_id)
+
+    async def tell_agent(self, agent_id: str, text: str) -> None:
+        if not text.strip():
+            raise UsageError("agent.tell_usage")
+        self._agents().tell(agent_id, text.strip())
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
         state = self._session.state

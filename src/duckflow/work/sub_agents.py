@@ -3,14 +3,14 @@ the session, from which an agent can go on."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.undo import UndoKeeper
-from duckflow.errors import DuckflowError, ToolError
+from duckflow.errors import DuckflowError, ToolError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PastForgotten
 from duckflow.events.work import AgentEnded, AgentStarted
@@ -46,6 +46,20 @@ class Conduct:
     undo: UndoKeeper
 
 
+@dataclass(slots=True)
+class WithinReach:
+    """An agent that runs, as the user reaches it: it can be told something, and stopped."""
+
+    said: list[str] = field(default_factory=list[str])
+    work: asyncio.Future[AgentReport] | None = None
+    """Nothing while it waits for its turn to begin."""
+    stopped: bool = False
+
+    def heard(self) -> str:
+        said, self.said = "\n".join(self.said), []
+        return said
+
+
 class SubAgents:
     """Runs agents, a limited number side by side; the others wait."""
 
@@ -68,6 +82,24 @@ class SubAgents:
         self._allowance = allowance
         self._turn_limits = TurnLimits(session.state, allowance, settings)
         self._slots = asyncio.Semaphore(settings.agents_at_once)
+        self._at_work: dict[str, WithinReach] = {}
+
+    def stop(self, agent_id: str) -> None:
+        """Ends one agent; the conversation gets the report of what it has done so far."""
+        running = self._running(agent_id)
+        running.stopped = True
+        if running.work:
+            running.work.cancel()
+
+    def tell(self, agent_id: str, text: str) -> None:
+        """Says something to one agent. It hears that before its next request."""
+        self._running(agent_id).said.append(text)
+        self._session.emit(Noticed(what=say("agent.told", agent=agent_id, text=text)))
+
+    def _running(self, agent_id: str) -> WithinReach:
+        if agent_id not in self._at_work:
+            raise UsageError("agent.not_running", agent=agent_id)
+        return self._at_work[agent_id]
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
         """Runs one agent to its end and gives its report, also of part of the work."""
@@ -80,13 +112,17 @@ class SubAgents:
             raise ToolError(why, "agent.file_taken", path=taken.path, owner=taken.owner)
         # From now on its name is taken.
         self._session.emit(AgentStarted(agent=agent))
+        within_reach = self._at_work[agent.agent_id] = WithinReach()
         try:
             async with self._slots:
+                if within_reach.stopped:
+                    return self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
                 self._turn_limits.begin(agent.agent_id)
                 if reached := self._turn_limits.reached():
                     return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=reached))
-                return await self._run(agent, how, earlier)
+                return await self._run(agent, how, earlier, within_reach)
         finally:
+            del self._at_work[agent.agent_id]
             self._locks.release(agent.agent_id)
             if self._session.state.agents[agent.agent_id].status == "running":
                 self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
@@ -107,7 +143,9 @@ class SubAgents:
         agent_id = next_agent_id(kind, known)
         return SubAgent(agent_id=agent_id, kind=kind, task=task, files=files, only_reads=how.only_reads), how
 
-    async def _run(self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...]) -> Done:
+    async def _run(
+        self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...], within_reach: WithinReach
+    ) -> Done:
         state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
         bounds = AgentBounds(
             agent,
@@ -131,14 +169,18 @@ class SubAgents:
             self._settings.agent_tokens,
             self._allowance,
             earlier,
+            within_reach.heard,
         )
         work = self._agents.begin(task, Actor(self._session.emit, conduct.ask, agent.agent_id, agent.agent_id))
+        within_reach.work = asyncio.ensure_future(work.run(self._settings.agent_seconds))
         try:
-            return self._ended(agent, await work.run(self._settings.agent_seconds))
+            return self._ended(agent, await within_reach.work)
         except TimeoutError:
             why = say("agent.cap.time", limit=round(self._settings.agent_seconds))
             return self._ended(agent, work.report("budget", why))
         except asyncio.CancelledError:
+            if within_reach.stopped:
+                return self._ended(agent, work.report("interrupted", say("agent.stopped_by_user")))
             self._session.emit(Noticed(what=self._ended(agent, work.report("interrupted")).for_user))
             text = self._note("agents_cut_off", agents=agent.agent_id)
             self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=state.turn)))
