@@ -129,6 +129,18 @@ class SessionShelf:
         with closing(self._open(session_id)) as journal:
             return rendered(Transcript().hear_all(journal.events()), words, Format(form))
 
+    def search(self, question: str, words: Words) -> list[dict[str, Any]]:
+        from duckflow.commands.session_search import places_where_said
+
+        shown = self.all()
+        places = places_where_said(question, self._paths.archives(None), shown, words)
+        return [
+            {"id": one.session_id, "title": one.session.title or one.session.asked, "folder": one.session.folder}
+            | {"at": one.at, "who": one.who, "excerpt": one.excerpt}
+            for one in places
+            if one.session
+        ]
+
     def folders(self, at: str) -> dict[str, Any]:
         with suppress(OSError, ValueError, RuntimeError):
             home = Path.home().resolve()

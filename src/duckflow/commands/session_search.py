@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.commands.session_rows import short_folder
 from duckflow.events.views import SessionSummary
@@ -19,22 +20,46 @@ OF_A_SESSION = 2
 EXCERPT = 160
 
 
+class SaidSomewhere(NamedTuple):
+    """A place in a session where what is looked for was said. Nothing is known of a session that was deleted."""
+
+    session_id: str
+    session: SessionSummary | None
+    at: float
+    who: str
+    excerpt: str
+
+
 def search_sessions(
     question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
 ) -> list[str]:
     """Three lines a hit: when and where it was said, the words around what was looked for, and how to go on there."""
-    known = {one.session_id: one for one in summaries}
     lines = list[str]()
-    for hit in _best(question, archives):
-        session = known.get(hit.session)
-        title = plain(session.title or session.asked) if session else hit.session
-        place = plain(short_folder(session.folder)) if session else "?"
-        when = time.strftime("%Y-%m-%d", time.localtime(hit.at))
-        who = hit.operation or words(f"search.by_{hit.role}")
-        lines.append(words("search.hit", when=when, title=title, folder=place, who=who))
-        lines.append(f"  {_excerpt(question, older_words(hit.role, hit.text))}")
-        lines += [f"  duckflow --resume {hit.session}"] if session else []
+    for place in places_where_said(question, archives, summaries, words):
+        session = place.session
+        title = plain(session.title or session.asked) if session else place.session_id
+        folder = plain(short_folder(session.folder)) if session else "?"
+        when = time.strftime("%Y-%m-%d", time.localtime(place.at))
+        lines.append(words("search.hit", when=when, title=title, folder=folder, who=place.who))
+        lines.append(f"  {place.excerpt}")
+        lines += [f"  duckflow --resume {place.session_id}"] if session else []
     return lines
+
+
+def places_where_said(
+    question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
+) -> list[SaidSomewhere]:
+    known = {one.session_id: one for one in summaries}
+    return [
+        SaidSomewhere(
+            hit.session,
+            known.get(hit.session),
+            hit.at,
+            hit.operation or words(f"search.by_{hit.role}"),
+            _excerpt(question, older_words(hit.role, hit.text)),
+        )
+        for hit in _best(question, archives)
+    ]
 
 
 def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:

@@ -21,6 +21,7 @@ ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
     "/api/me": reading.me,
     "/api/sessions": followed(listing.sessions, listing.mark),
+    "/api/search": shelving.search,
     "/api/folders": shelving.folders,
     "/api/models": shelving.models,
     "/api/fleet": followed(fleet.fleets, fleet.mark),

@@ -11,7 +11,7 @@ from duckflow.web.desk import PageDesk, read_body
 from duckflow.web.telling import worded
 
 FORMATS = {"html": "text/html", "md": "text/markdown"}
-LONGEST_TITLE = 100
+LONGEST_TITLE, LONGEST_QUESTION = 100, 400
 
 
 async def rename(desk: PageDesk, request: Request) -> Any:
@@ -50,6 +50,12 @@ async def export(desk: PageDesk, request: Request) -> Response:
     text = await asyncio.to_thread(desk.shelf.export, session_id, form, desk.words)
     headers = {"content-disposition": f'attachment; filename="duckflow-{session_id}.{form}"'}
     return Response(text, media_type=FORMATS[form], headers=headers)
+
+
+async def search(desk: PageDesk, request: Request) -> Any:
+    """Where in all sessions something was said."""
+    question = request.query_params.get("q", "").strip()[:LONGEST_QUESTION]
+    return worded(await asyncio.to_thread(desk.shelf.search, question, desk.words) if question else [], desk.words)
 
 
 async def folders(desk: PageDesk, request: Request) -> Any:
