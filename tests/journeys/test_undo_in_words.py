@@ -8,7 +8,7 @@ import pytest
 
 from duckflow.events.types import TurnUndone
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import means_undo
+from duckflow.i18n.typed import REDO, UNDO, restoring
 from duckflow.state.agent import AgentState
 from duckflow.state.question import Answer
 from tests.journeys.plans import PROPOSE, Typing, job_ended, report, until, when
@@ -117,9 +117,9 @@ async def test_over_a_port_that_waits_for_the_answer_too(tmp_path: Path) -> None
 def test_only_a_whole_wish_is_one_and_only_after_a_change(said: str) -> None:
     language = "de" if "rückg" in said else "en"
     changed = AgentState(language=language, files_changed=["a.txt"])
-    assert means_undo(said, changed) and not means_undo(said, AgentState(language=language))
-    assert not means_undo(f"{said} and then add an undo button", changed)
-    assert not means_undo("add undo to the editor", changed) and not means_undo("元に戻す機能を追加して", changed)
+    assert restoring(said, changed) == UNDO and not restoring(said, AgentState(language=language))
+    assert not restoring(f"{said} and then add an undo button", changed)
+    assert not restoring("add undo to the editor", changed) and not restoring("元に戻す機能を追加して", changed)
 
 
 WISHES = """
@@ -212,7 +212,49 @@ def test_many_ways_to_wish_for_it_and_none_that_means_something_else() -> None:
     for wishes, expected in ((WISHES, True), (OTHERS, False)):
         for said in wishes.strip().splitlines():
             state = AgentState(language="en" if said.isascii() else "ja", files_changed=["a.txt"])
-            assert means_undo(said, state) is expected, said
+            assert bool(restoring(said, state)) is expected, said
+
+
+REDO_WISHES = """
+redo that
+ok, redo it then
+Redo it please
+no wait, do that again
+put it back in after all
+undo the undo
+やり直して
+やっぱりやり直してください
+じゃあ、さっきの変更をもう一度適用して
+"""
+NO_REDO = """
+redo the layout of the page
+redo it with tabs
+do it again but faster
+設計をやり直して
+"""
+
+
+def test_what_was_undone_is_wanted_again_only_where_something_was() -> None:
+    for wishes, expected in ((REDO_WISHES, REDO), (NO_REDO, "")):
+        for said in wishes.strip().splitlines():
+            language = "en" if said.isascii() else "ja"
+            undone = AgentState(language=language, undone_last=True)
+            assert restoring(said, undone) == expected, said
+            assert restoring(said, AgentState(language=language, files_changed=["a.txt"])) in ("", UNDO), said
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "ok, redo it then"), ("ja", "やり直して")])
+async def test_a_redo_in_words_brings_back_what_was_undone(tmp_path: Path, language: str, said: str) -> None:
+    yes = {"en": "yes", "ja": "はい"}[language]
+    story = Typing(tmp_path, [WRITE], language=language)
+    await story.tell("write it")
+    for number, words in enumerate(({"en": "undo that", "ja": "元に戻して"}[language], said), 1):
+        story.chat.take(words)
+        await story.asked(number)
+        await story.chat.take(yes)
+        await until(story, lambda number=number: len(story.all(TurnUndone)) == number)
+    assert (story.folder / "a.txt").read_text() == "new\n" and len(story.model.requests) == 1
+    assert not story.session.state.undone_last
 
 
 @BOTH

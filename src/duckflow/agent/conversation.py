@@ -21,7 +21,7 @@ from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import SLASH, means_stop, means_undo, read_line
+from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
 from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
@@ -116,8 +116,6 @@ class BackgroundWork(InnerWork, Protocol):
 
 
 LAST_WORDS_SECONDS = 2
-UNDO = "/undo last"
-"""Who says so in words means what was done last."""
 
 
 class ChatLoop:
@@ -171,9 +169,9 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 unheard = self.interrupt()
                 told = (say("turn.unheard", text=unheard),) if unheard else ()
-            case "message" if self._wants_undo(text):
+            case "message" if command := self._restoring(text):
                 self.session.emit(LineTaken(text=text))
-                self._commands.start(UNDO.split()[0], self.run_command(UNDO))
+                self._commands.start(command.split()[0], self.run_command(command))
             case "message":
                 self._turns.submit(text)
             case "answer":
@@ -202,8 +200,8 @@ class ChatLoop:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
             return "done"
-        if self._wants_undo(text):
-            if lines := await self.run_command(UNDO):
+        if command := self._restoring(text):
+            if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
         ended = self._turns.submit(text, attachments, wish=wish)
@@ -302,9 +300,9 @@ class ChatLoop:
         await self._commands.rest(LAST_WORDS_SECONDS)
         await self.work.aclose()
 
-    def _wants_undo(self, text: str) -> bool:
-        """Says whether a line only asks for the last changes to be undone. While a turn runs, it is for the model."""
-        return not self.in_turn and means_undo(text, self.state)
+    def _restoring(self, text: str) -> str:
+        """The command for a line that only asks for an undo or a redo. While a turn runs, it is for the model."""
+        return "" if self.in_turn else restoring(text, self.state)
 
     def _count(self, event: Event) -> None:
         """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""

@@ -293,11 +293,13 @@ def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
     drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
         _has_changed(state, path, event.turn)
+    state.undone_last = event.back and bool(event.changed)
     state.files_changed = [path for path in state.files_changed if path not in event.cleared]
     state.changed_in |= {path: set[int]() for path in event.cleared if path in state.changed_in}
 
 
 def _has_changed(state: AgentState, path: str, turn: int) -> None:
+    state.undone_last = False
     if path in state.files_changed:
         state.files_changed.remove(path)
     state.files_changed.append(path)

@@ -16,6 +16,8 @@ Wish = Literal["progress", "pause", "resume", "cancel"]
 
 WISHES: tuple[Wish, ...] = get_args(Wish)
 LONGEST = 80
+UNDO, REDO = "/undo last", "/redo"
+"""Who says so in words means what was done last."""
 SIGNS = r"[?!,;:…、。]+|[.](?=\s|$)"
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
@@ -39,9 +41,12 @@ def means_stop(text: str, language: str) -> bool:
     return any(wish in ("pause", "cancel") for wish in _wishes(text, language))
 
 
-def means_undo(text: str, state: AgentState) -> bool:
-    """Whether a line is nothing but a wish to take the last changes back, where there are some."""
-    return bool(state.files_changed) and _is(text, "undo", state.language)
+def restoring(text: str, state: AgentState) -> str:
+    """The command that a line stands for which only wants the last changes taken back, or the last undo: those that
+    there are. Nothing where it says anything else."""
+    if state.undone_last and _is(text, "redo", state.language):
+        return REDO
+    return UNDO if state.files_changed and _is(text, "undo", state.language) else ""
 
 
 def _wishes(text: str, language: str) -> list[Wish]:

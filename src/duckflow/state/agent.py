@@ -96,6 +96,8 @@ class AgentState(Noun):
     files_changed: list[str] = Field(default_factory=list[str])
     changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
     """By which turns each of them was."""
+    undone_last: bool = False
+    """The last change of files was an undo, which can be done again."""
     comments: list[LineComment] = Field(default_factory=list[LineComment])
     """The user's comments on changed lines that were not sent yet."""
     reviewed: list[str] = Field(default_factory=list[str])
