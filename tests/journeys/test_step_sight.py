@@ -15,6 +15,7 @@ from tests.journeys.test_steps import RUN_ALL, a_plan, tasks_of, written
 
 both = pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 LINES = [f"def part_{number}(): return {number}  # {'x' * 20}" for number in range(1, 2001)]
+LENGTHS = pytest.mark.parametrize("longer", [1, 6], ids=["short", "long"])
 NO_READING = "they need no reading"
 
 
@@ -44,13 +45,16 @@ class Sight(Story):
 
 
 @both
-async def test_what_the_chat_has_read_of_a_long_file_stands_in_the_step(tmp_path: Path, native: bool) -> None:
+@LENGTHS
+async def test_what_the_chat_has_read_of_a_long_file_stands_in_the_step(
+    tmp_path: Path, native: bool, longer: int
+) -> None:
     looks = [read("src/big.py", start_line=900, end_line=940), read("src/big.py", start_line=930, end_line=960)]
     story = Sight(tmp_path, native, [*looks, decide(respond("The mistake is in part_933."))], "mend big.py")
     (story.folder / "src").mkdir()
-    (story.folder / "src/big.py").write_text("\n".join(LINES) + "\n")
+    (story.folder / "src/big.py").write_text("\n".join(LINES * longer) + "\n")
     request = await story.carried_out("look at the parts", "make a plan")
-    assert "src/big.py, lines 900-960 of 2000" in request, "two looks that overlap are one piece"
+    assert f"src/big.py, lines 900-960 of {2000 * longer}" in request, "two looks that overlap are one piece"
     assert "\n".join(LINES[899:960]) in request and LINES[898] not in request and LINES[960] not in request
     if native:
         assert NO_READING in request and "The mistake is in part_933." in request

@@ -8,7 +8,8 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
 from duckflow.tools.plan.ports import Folder
 
-FACT_FILE = 200_000
+FACT_FILE = 16_000_000
+"""Bytes: a larger file cannot be read by the tools either."""
 NAMES = 60
 TICK = 0.01
 """Seconds by which a file system's clock may be behind."""

@@ -40,7 +40,8 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
     chosen: list[FilePiece] = []
     for path in files_of(plan, step):
         text = texts.text(path)
-        if text.strip() and len(text) <= room:
+        text = mask(text).text if len(text) <= room else ""
+        if text.strip():
             room -= len(text)
             chosen.append(FilePiece(path, text))
     read = _lines_read(state, texts)
@@ -55,19 +56,24 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
 
 
 class _Texts:
-    """Reads each file once. A file that may hold secrets is empty here."""
+    """Reads each file once. A file that may hold secrets is empty here; in others, what is shown must still be masked:
+    to mask all of a long file would take too long."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
         self._read: dict[str, str] = {}
+        self._split: dict[str, list[str]] = {}
 
     def text(self, path: str) -> str:
         if path not in self._read:
-            self._read[path] = "" if secret_name(path) else mask(self._folder.text(path)).text
+            self._read[path] = "" if secret_name(path) else self._folder.text(path)
         return self._read[path]
 
     def lines(self, path: str) -> list[str]:
-        return self.text(path).removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n").split("\n")
+        if path not in self._split:
+            plain = self.text(path).removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
+            self._split[path] = plain.split("\n")
+        return self._split[path]
 
 
 def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
@@ -88,7 +94,8 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
         # The first line names the file. A last one may say that the rest is not shown.
         shown = message.text.split("\n")[1:]
-        pairs = zip(shown, texts.lines(path)[start:], strict=False)
+        now = mask("\n".join(texts.lines(path)[start : start + len(shown)])).text.split("\n")
+        pairs = zip(shown, now, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same and same >= len(shown) - 1:
             read.setdefault(path, set()).update(range(start, start + same))
@@ -134,7 +141,7 @@ def _cut(path: str, lines: list[str], run: range, room: int) -> FilePiece | None
         if room < 0:
             break
         taken.append(lines[number])
-    text = "\n".join(taken)
+    text = mask("\n".join(taken)).text
     if not text.strip():
         return None
     last = run.start + len(taken)
