@@ -14,7 +14,7 @@ from tests.journeys.story import Story, decide, respond
 
 SAYS = {"en": "What can you do for me in this folder?", "ja": "このフォルダーで何ができますか。教えてください。"}
 DOCS = Path(__file__).parent.parent.parent / "docs/prompts.md"
-LIMITS = {("full", "en"): 7000, ("full", "ja"): 7600, ("compact", "en"): 5120, ("compact", "ja"): 5120}
+LIMITS = {("full", "en"): 7000, ("full", "ja"): 7000, ("compact", "en"): 5120, ("compact", "ja"): 5120}
 """Bytes of a first request in all, the tools included. A Japanese letter has three."""
 
 
