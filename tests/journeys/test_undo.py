@@ -302,3 +302,30 @@ async def test_said_in_words_after_a_job_it_means_the_job(tmp_path: Path) -> Non
     assert words.phrase(story.questions[-1].title) == "Take back what “Work” did?"
     await story.chat.take("yes")
     await until(story, lambda: (story.folder / "list.txt").read_text() == "first:\nsecond:\nthird:\n")
+
+
+async def test_a_plan_whose_work_is_undone_is_open_again_until_the_redo(tmp_path: Path) -> None:
+    check = "python3 -c 'import pond'"
+    steps: list[dict[str, Any]] = [{"name": name, "success": f"`{check}` exits with 0"} for name in ("write", "test")]
+    steps[1]["depends_on"] = [1]
+    write = act("file_ops.write_file", path="pond.py", content="ducks = 1\n")
+    tasks = [
+        when("Now its step: write", {"tasks": [write, run(check)]}),
+        when("Now its step: test", {"tasks": [run(check)]}),
+    ]
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    replies: list[Any] = [PROPOSE, {"name": "Work", "steps": steps, "risks": []}, run_all, *tasks]
+    story = Story(tmp_path, [*replies, when("A background job has ended", report())])
+    await story.tell("do the work")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+
+    def shown() -> list[bool]:
+        assert story.session.state.plan
+        return [step.status == "completed" and bool(step.evidence) for step in story.session.state.plan.steps]
+
+    assert shown() == [True, True]
+    await story.chat.undo.restore(back=True)
+    assert shown() == [False, False]
+    await story.chat.undo.restore(back=False)
+    assert shown() == [True, True]

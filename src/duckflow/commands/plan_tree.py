@@ -8,7 +8,6 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
-from duckflow.tools.plan.criterion import named_in
 from duckflow.view.wording import told_evidence
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
@@ -59,8 +58,6 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
         notes.append(words("plan.unverified"))
     elif step.evidence:
         notes.append(told_evidence(step.evidence, words))
-    if step.status == "pending" and (named := ", ".join(one.told() for one in named_in(step.success))):
-        notes.append(words("plan.shown_by", what=named))
     if step.added and step.status == "pending":
         notes.append(words("plan.added", number=number))
     mark = UNVERIFIED if step.unverified else MARKS[step.status]

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from duckflow.state.noun import Section
-
 from duckflow.safety.secrets import secret_name
+from duckflow.state.noun import Section
 
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills", ".codex/skills")
 PROMPTS = ".codex/prompts"

@@ -23,7 +23,7 @@ from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.message import Message
 from duckflow.state.noun import same_words, shorten
 from duckflow.state.phrase import Phrase, said, say
-from duckflow.state.plan import Plan, Step
+from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Answer, Choice, Question
 from duckflow.tools.plan.ports import Folder, Jobs
@@ -164,16 +164,46 @@ class StepChecks:
         self._session = session
         self._folder = folder
         self._opened: set[str] = set()
+        self._taken_back: dict[str, str] = {}
+        """What had shown the steps whose work is undone."""
         session.subscribe(self._hear, ActionFinished, TurnUndone)
 
     def _hear(self, event: Event) -> None:
         match event:
             case ActionFinished():
+                if event.result.changed:
+                    self._taken_back.clear()
                 self._look(evidence_of(event.result), event.result.changed)
             case TurnUndone():
+                self._take_back(event.cleared) if event.back else self._bring_back()
                 self._look(None, event.changed)
             case _:
                 pass
+
+    def _take_back(self, cleared: Sequence[str]) -> None:
+        """Opens the steps whose files are as they were before, and the steps that build on those."""
+        from duckflow.tools.plan.folder import made_by
+
+        plan = self._session.state.plan
+        gone = set[str]()
+        for step in plan.steps if plan and plan.status not in ("draft", "failed") else ():
+            undone = not gone.isdisjoint(step.depends_on) or not set(cleared).isdisjoint(made_by(step))
+            if undone and step.status == "completed":
+                gone.add(step.step_id)
+                self._taken_back[step.step_id] = step.evidence
+        if plan and gone:
+            opened = [step for step in plan.steps if step.step_id in gone]
+            names = ", ".join(step.name for step in opened)
+            for step in opened:
+                self._change(plan, step, "pending")
+            self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
+
+    def _bring_back(self) -> None:
+        """Nothing has changed since the undo, so what had shown the steps holds again."""
+        plan = self._session.state.plan
+        for step in list(plan.steps) if plan else ():
+            if plan and step.step_id in self._taken_back:
+                self._change(plan, step, "completed", self._taken_back.pop(step.step_id))
 
     def _look(self, evidence: Evidence | None, changed: Sequence[str]) -> None:
         plan = self._session.state.plan
@@ -188,7 +218,7 @@ class StepChecks:
                 if against:
                     why, opened = against, [*opened, step.name]
                     self._opened.add(step.step_id)
-                    self._change(plan, step, "")
+                    self._change(plan, step, "pending")
             elif step.status == "completed" or step.step_id in self._opened:
                 self._close(plan, step)
         if opened:
@@ -202,11 +232,10 @@ class StepChecks:
         evidence = proof(self._session.state, step, self._folder) if named_in(step.success) else ""
         if evidence:
             self._opened.discard(step.step_id)
-            self._change(plan, step, evidence)
+            self._change(plan, step, "completed", evidence)
             self._session.emit(Noticed(what=say("plan.step_shown", step=step.name, evidence=evidence)))
 
-    def _change(self, plan: Plan, step: Step, evidence: str) -> None:
-        status = "completed" if evidence else "pending"
+    def _change(self, plan: Plan, step: Step, status: StepStatus, evidence: str = "") -> None:
         self._session.emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=status, evidence=evidence))
 
 
