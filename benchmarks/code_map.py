@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.code_references import QUESTION_SECONDS, SERVER
+from benchmarks.code_references import QUESTION_SECONDS, SERVERS
 from duckflow.code.background import PROGRAM
 from duckflow.code.lsp import CodePlace, LanguageServer
 from duckflow.code.store import CodeMap
@@ -71,7 +71,7 @@ def score(folder: Path, written: dict[str, Any], misses: bool) -> None:
     total = len(written["symbols"])
     both, missed = (sum(len(getattr(one, field)) for _, one in scores) for field in ("both", "missed"))
     more = {place for _, one in scores for place in one.more}
-    wrong, untold = asyncio.run(_judged(folder, scores)) if more else (0, 0)
+    wrong, untold = asyncio.run(_judged(folder, scores, written["language"])) if more else (0, 0)
     recall = both / max(1, both + missed)
     strict, fair = (
         both / max(1, both + len(more)),
@@ -94,18 +94,17 @@ def score(folder: Path, written: dict[str, Any], misses: bool) -> None:
 
 
 def _is_name(folder: Path, path: str, line: int, column: int, name: str) -> bool:
-    """Other declarations of the same thing (overloads, setters) are no uses, and neither are texts (`__all__`)."""
+    """Other declarations of the same thing (overloads, setters) are no uses."""
     text = (folder / path).read_text("utf-8", "replace").split("\n")[line - 1]
     declared = re.search(r"\b(?:def|class)\s+$", text[:column])
-    listed = text[column - 1 : column] in "'\"" and re.fullmatch(r"[\s\w=\[('\",+.]*", text)
-    return text[column : column + len(name)] == name and not declared and not (column and listed)
+    return text[column : column + len(name)] == name and not declared
 
 
-async def _judged(folder: Path, scores: list[tuple[str, Score]]) -> tuple[int, int]:
+async def _judged(folder: Path, scores: list[tuple[str, Score]], language: str) -> tuple[int, int]:
     """Of the places that only the map names: how many the reference says are something else, and of how many it says
     nothing at all."""
-    server = LanguageServer(folder, "python")
-    await server.start(Launch((str(SERVER), "--stdio"), folder, os.environ), 120)
+    server = LanguageServer(folder, language)
+    await server.start(Launch(SERVERS[language], folder, os.environ), 120)
     wrong, untold, shown = 0, 0, set[str]()
     try:
         for _, one in scores:

@@ -1,7 +1,8 @@
-"""An independent word on uses: symbols drawn by lot from a Python project by Python's own parser, and every place that
-basedpyright's language server says refers to them.
+"""An independent word on uses: symbols drawn by lot, and every place that a language server says refers to them. For
+Python they are drawn by its own parser and basedpyright is asked; elsewhere lines that look like a definition are drawn.
 
-`python -m benchmarks.code_references FOLDER OUT.json [--symbols 100] [--seed 7]`
+`python -m benchmarks.code_references FOLDER OUT.json [--symbols 100] [--seed 7] [--language go]` (`--language typescript`);
+gopls, or typescript-language-server beside typescript, must be on the PATH.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -23,7 +25,16 @@ from duckflow.code.lsp import CodePlace, LanguageServer
 from duckflow.programs.launch import Launch
 from duckflow.rpc import RpcError
 
-SERVER = Path(sys.executable).with_name("basedpyright-langserver")
+SERVERS = {
+    "python": (str(Path(sys.executable).with_name("basedpyright-langserver")), "--stdio"),
+    "go": ("gopls",),
+    "typescript": ("typescript-language-server", "--stdio"),
+}
+DEFINED = {
+    "go": r"^(?:func (?:\([^)]*\) )?|type )(\w+)",
+    "typescript": r"^(?:export )?(?:default )?(?:async )?(?:function|class|interface|type|const) (\w+)",
+}
+SUFFIXES = {"go": ".go", "typescript": ".ts"}
 CONFIG = {"include": ["."], "typeCheckingMode": "off", "exclude": ["**/node_modules"]}
 QUESTION_SECONDS = 600.0
 
@@ -36,6 +47,17 @@ class Drawn(NamedTuple):
     column: int
     name: str
     what: str
+
+
+def lines_that_define(folder: Path, language: str) -> Iterator[Drawn]:
+    """Outside of tests, generated code and declaration files."""
+    for file in sorted(folder.rglob(f"*{SUFFIXES[language]}")):
+        path = str(file.relative_to(folder))
+        if re.search(r"test|node_modules|example|docs|\.d\.ts|dist/", path):
+            continue
+        for number, line in enumerate(file.read_text("utf-8", "replace").split("\n"), 1):
+            if defines := re.match(DEFINED[language], line):
+                yield Drawn(path, number, defines.start(1), defines[1], language)
 
 
 def definitions(folder: Path) -> Iterator[Drawn]:
@@ -58,9 +80,9 @@ def definitions(folder: Path) -> Iterator[Drawn]:
                     yield Drawn(path, node.lineno, column, node.name, type(node).__name__)
 
 
-async def references(folder: Path, drawn: list[Drawn]) -> list[dict[str, Any]]:
-    server = LanguageServer(folder, "python")
-    await server.start(Launch((str(SERVER), "--stdio"), folder, os.environ), 120)
+async def references(folder: Path, drawn: list[Drawn], language: str) -> list[dict[str, Any]]:
+    server = LanguageServer(folder, language)
+    await server.start(Launch(SERVERS[language], folder, os.environ), 120)
     found = list[dict[str, Any]]()
     try:
         first = drawn[0]
@@ -93,16 +115,19 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--symbols", type=int, default=100)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--language", choices=list(SERVERS), default="python")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as top:
         folder = Path(top) / given.folder.resolve().name
         shutil.copytree(given.folder, folder, symlinks=True)
         # The project's own settings may leave out its tests.
         (folder / "pyrightconfig.json").write_text(json.dumps(CONFIG))
-        every = list(definitions(folder))
+        language = given.language
+        every = list(definitions(folder) if language == "python" else lines_that_define(folder, language))
         drawn = random.Random(given.seed).sample(every, min(given.symbols, len(every)))
-        found = asyncio.run(references(folder, drawn))
-    given.out.write_text(json.dumps({"seed": given.seed, "of": len(every), "symbols": found}))
+        found = asyncio.run(references(folder, drawn, language))
+    written = {"seed": given.seed, "of": len(every), "language": language, "symbols": found}
+    given.out.write_text(json.dumps(written))
 
 
 if __name__ == "__main__":

@@ -165,7 +165,8 @@ class PythonFile:
                     self._known = self._known | dict(_instances(node.test))
 
     def _annotated(self, *annotations: ast.expr | None) -> None:
-        """Annotations may stand in quotes, wholly or in part; the names in them are used all the same."""
+        """Annotations may stand in quotes, wholly or in part; the names in them are used all the same, and so are those
+        that `__all__` lists."""
         for annotation in filter(None, annotations):
             self._visit(annotation)
             for part in ast.walk(annotation):
@@ -221,6 +222,8 @@ class PythonFile:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, value)
+                if any(named(target) == "__all__" for target in targets):
+                    self._annotated(value)
             case ast.NamedExpr(target=target, value=value):
                 self._bind(target, value)
             case ast.For(target=target, iter=through) | ast.AsyncFor(target=target, iter=through):

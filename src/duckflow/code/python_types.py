@@ -43,6 +43,8 @@ class PythonValue(NamedTuple):
     scope: Scope | None = None
     """Of the module or class; where the function or the annotation stands."""
     node: ast.AST | None = None
+    receiver: Scope | None = None
+    """The class on which a method was found: it may stand below the one that defines it."""
 
 
 OUTSIDE = PythonValue("outside")
@@ -227,11 +229,9 @@ class PythonTypes:
             case ast.Constant():
                 return
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-                yield from self._instances_of(left, scope)
-                yield from self._instances_of(right, scope)
+                yield from self._instances_of(ast.Tuple([left, right]), scope)
             case ast.Tuple(elts=parts):
-                for part in parts:
-                    yield from self._instances_of(part, scope)
+                yield from (value for part in parts for value in self._instances_of(part, scope))
             case ast.Subscript(value=outer, slice=inner):
                 yield from self._generic(named(outer), outer, inner, scope)
             case ast.Name(id="Self"):
@@ -243,10 +243,9 @@ class PythonTypes:
                         yield PythonValue("instance", value.scope) if value.kind == "class" else OUTSIDE
 
     def _generic(self, name: str, outer: ast.expr, inner: ast.expr, scope: Scope) -> Iterator[PythonValue]:
-        parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        parts = _parts(inner)
         if name in SAME:
-            for part in parts:
-                yield from self._instances_of(part, scope)
+            yield from self._instances_of(ast.Tuple(parts), scope)
         elif name in ("type", "Type"):
             for value in self._instances_of(parts[0], scope):
                 yield PythonValue("class", value.scope) if value.kind == "instance" else value
@@ -309,6 +308,12 @@ class PythonTypes:
                 yield from values if how == "same" else (_made(one) for one in values if one.kind == "class")
 
     def _returned(self, function: PythonValue) -> Iterator[PythonValue]:
+        """A method that gives its own class or an object of it gives that of the class it is called on."""
+        for value in self._given_back(function):
+            own = function.receiver and value.kind in ("class", "instance") and value.scope is function.scope
+            yield value._replace(scope=function.receiver) if own else value
+
+    def _given_back(self, function: PythonValue) -> Iterator[PythonValue]:
         node, scope = function.node, function.scope
         if not isinstance(node, Function) or scope is None:
             return
@@ -338,10 +343,12 @@ class PythonTypes:
                 f"{value.scope.path.rpartition('.')[0].removesuffix('/__init__')}/{name}", []
             )
             yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
+        receiver = value.scope if value.kind in ("class", "instance") else None
         for bound in self.classes.member(value, name):
             for one in self._value(bound):
+                method = one._replace(receiver=receiver) if one.kind == "function" else one
                 read = value.kind == "instance" and _is_property(one.node)
-                yield from self._returned(one) if read else (one,)
+                yield from self._returned(method) if read else (method,)
 
 
 def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Literal["same", "many", "class"]]]:
@@ -357,10 +364,15 @@ def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Li
         match arg.annotation:
             case ast.Name(id=name) if value and name == variable:
                 yield value, "same"
-            case ast.Subscript(value=outer, slice=ast.Name(id=name)) if value and name == variable:
+            case ast.Subscript(value=outer, slice=inner) if value and variable in map(named, _parts(inner)):
                 yield value, "many" if named(outer) in MANY else "class"
             case _:
                 pass
+
+
+def _parts(inner: ast.expr) -> list[ast.expr]:
+    """What stands between the brackets of a generic."""
+    return inner.elts if isinstance(inner, ast.Tuple) else [inner]
 
 
 def _is_property(node: ast.AST | None) -> bool:

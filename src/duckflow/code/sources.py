@@ -55,7 +55,10 @@ def walk(workspace: Workspace, top: str = HERE) -> Walked:
 
 
 def is_source(entry: FolderEntry) -> bool:
-    return language_of(entry.path) is not None and entry.size <= LARGEST and not secret_name(entry.path)
+    """Minified code is nobody's to read, and takes the parser long."""
+    if language_of(entry.path) is None or entry.size > LARGEST or ".min." in entry.name:
+        return False
+    return not secret_name(entry.path)
 
 
 def source_text(workspace: Workspace, path: str) -> str:

@@ -19,17 +19,15 @@ from duckflow.safety.ignored import ignored_in
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.store.paths import private_folder
 
-VERSION = 1
-WORD = re.compile(r"[^\W\d]\w*")
+VERSION = 2
 AT_ONCE = 200
 """Files between two commits: others read meanwhile."""
 TABLES = """
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER, modified REAL, digest TEXT);
 CREATE TABLE folders (path TEXT PRIMARY KEY, modified REAL);
-CREATE TABLE symbols (file INTEGER, name TEXT, what TEXT, parent TEXT, line INTEGER, start INTEGER, end INTEGER,
-  bases TEXT);
+CREATE TABLE symbols (file INTEGER, number INTEGER, name TEXT, what TEXT, parent TEXT, line INTEGER, start INTEGER,
+  end INTEGER, bases TEXT, PRIMARY KEY (file, number)) WITHOUT ROWID;
 CREATE INDEX symbols_by_name ON symbols (name);
-CREATE INDEX symbols_by_file ON symbols (file);
 CREATE VIRTUAL TABLE words USING fts5(names, content='', detail=none, tokenize="unicode61 tokenchars '_'");
 """
 SELECT = "SELECT name, what, parent, line, start, end, bases, path FROM symbols JOIN files ON files.id = symbols.file"
@@ -66,14 +64,14 @@ class CodeMap:
         files, folders = self._known()
         if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
             return _compared(walk(self.workspace), files, folders)
-        changed, gone = list[FolderEntry](), list[str]()
+        changed, gone, lstat, above = list[FolderEntry](), list[str](), os.lstat, self._at("")
         for path, known in files.items():
             try:
-                facts = os.lstat(self._at(path))
+                facts = lstat(above + path)
             except OSError:
                 gone.append(path)
                 continue
-            if (facts.st_size, facts.st_mtime) != known:
+            if facts.st_mtime != known[1] or facts.st_size != known[0]:
                 changed.append(FolderEntry(path, "file", facts.st_size, facts.st_mtime))
         touched = [path for path in folders if _time(self._at(path)) != folders[path]]
         new, times = self._new_in(touched, files, folders)
@@ -193,10 +191,9 @@ class CodeMap:
         _forget(db, entry.path)
         row = (entry.path, entry.size, entry.modified, mark)
         number = db.execute("INSERT INTO files (path, size, modified, digest) VALUES (?, ?, ?, ?)", row).lastrowid
-        found = symbols_in(text, entry.path)
-        db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ((number, *one[:7]) for one in found))
-        words = " ".join(set(WORD.findall(text)))
-        db.execute("INSERT INTO words (rowid, names) VALUES (?, ?)", (number, words))
+        rows = ((number, place, *symbol[:7]) for place, symbol in enumerate(symbols_in(text, entry.path)))
+        db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        db.execute("INSERT INTO words (rowid, names) VALUES (?, ?)", (number, text))
 
     @property
     def _db(self) -> sqlite3.Connection:

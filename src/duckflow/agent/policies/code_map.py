@@ -1,5 +1,6 @@
 """The code map in a turn: the model is told of it where the folder is large enough for it to pay."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class OfferCodeMap(Policy):
         from duckflow.code.sources import is_large
         from duckflow.code.syntax import available
 
-        if available() and is_large(self._folder, self._settings.from_files):
+        if available() and await asyncio.to_thread(is_large, self._folder, self._settings.from_files):
             self._start()
             for name in OPERATIONS:
                 self._toolbox.tell(name)
