@@ -1,8 +1,9 @@
-"""An independent word on uses: symbols drawn by lot, and every place that a language server says refers to them. For
-Python they are drawn by its own parser and basedpyright is asked; elsewhere lines that look like a definition are drawn.
+"""An independent word on uses: symbols drawn by lot, and every place that a language server says refers to them.
 
-`python -m benchmarks.code_references FOLDER OUT.json [--symbols 100] [--seed 7] [--language go]` (`--language typescript`);
-gopls, or typescript-language-server beside typescript, must be on the PATH.
+For Python they are drawn by its own parser and basedpyright is asked; elsewhere lines that look like a definition are
+drawn, and gopls or typescript-language-server, which must be on the PATH, is asked.
+
+`python -m benchmarks.code_references FOLDER OUT.json [--symbols 100] [--seed 7] [--language go|typescript]`
 """
 
 import argparse

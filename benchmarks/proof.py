@@ -146,7 +146,9 @@ class Bench:
         row = Tried(name, commit[:10], kind, proof)
         self.rows.append(row)
         why = proof.why.key if proof.why else ""
-        print(f"{name:32} {commit[:10]} {kind:12} {proof.verdict:8} {dict(+row.tests())} {why} {proof.seconds}s")
+        hollow = ", ".join(proof.hollow) if kind == "real" else ""
+        counted = dict(+row.tests())
+        print(f"{name:32} {commit[:10]} {kind:12} {proof.verdict:8} {counted} {why} {proof.seconds}s {hollow}")
         sys.stdout.flush()
 
     def _command(self, folder: Path, questions: TestsInQuestion) -> str:

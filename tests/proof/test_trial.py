@@ -7,6 +7,7 @@ import pytest
 
 from duckflow.programs.launch import Launch
 from duckflow.proof.mutants import breaks_of
+from duckflow.proof.python_tests import tests_in_question
 from duckflow.proof.reach import new_names
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial import FileVersions, RedGreenTrial, questions_of
@@ -152,6 +153,36 @@ async def test_an_old_test_that_was_altered_is_hollow_only_where_no_other_shows_
     assert (proof.verdict, proof.hollow) == ("proven", ()), proof
     proof = await tried(tmp_path, before, {"app.py": NEW, "test_app.py": altered})
     assert proof.hollow == ("test_app.py::test_old",), proof
+
+
+async def test_a_test_of_what_was_there_before_is_no_proof_but_not_hollow(tmp_path: Path) -> None:
+    half = "\n\ndef half(x):\n    return x // 2\n"
+    after = {"app.py": NEW + half, "test_app.py": source("assert half(4) == 2", "test_half")}
+    proof = await tried(tmp_path, {"app.py": OLD + half}, after)
+    assert (proof.guarding, proof.hollow) == (("test_app.py::test_half",), ()), proof
+    after["test_app.py"] = source("kept = half(4)\n    assert half(4) == kept", "test_half")
+    proof = await tried(tmp_path, {"app.py": OLD + half}, after)
+    assert (proof.guarding, proof.hollow) == ((), ("test_app.py::test_half",)), proof
+
+
+@pytest.mark.parametrize(
+    ("body", "trivial"),
+    [
+        ("kept = double(2)\n    assert double(2) == kept", True),
+        ("for kept in [double(2)]:\n        assert kept == double(2)", True),
+        ("kept = double(2)\n    forget()\n    assert double(2) == kept", False),
+        ("kept = double(2)\n    assert double(3) == kept", False),
+        ("kept = double(2)\n    assert double(2) == kept\n    assert kept == 4", False),
+    ],
+)
+def test_an_assertion_of_what_was_just_computed_cannot_fail(body: str, trivial: bool) -> None:
+    assert bool(tests_in_question("", source(body)).trivial) == trivial
+
+
+def test_the_same_words_in_another_class_are_no_copy() -> None:
+    case = "class Test{}:\n    number = {}\n\n    def test_it(self):\n        assert self.number > 0\n"
+    tests = tests_in_question(case.format("A", 1), case.format("A", 1) + case.format("B", 2))
+    assert (tests.tried, tests.copies) == (("TestB::test_it",), ())
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,10 @@ class Orders:
         self._forget(str(orders["place"]))
         self.folder = str(orders["folder"])
         self.tests: dict[str, set[str]] = {name: set(tests) for name, tests in orders["tests"].items()}
+        lines: dict[str, list[int]] | None = orders["lines"]
+        self._everywhere = lines is None
         self._watched: dict[str, set[int]] = {
-            str(Path(self.folder, name)): set(lines) for name, lines in orders["lines"].items()
+            str(Path(self.folder, name)): set(numbers) for name, numbers in (lines or {}).items()
         }
         self._report = str(orders["report"])
         self.deadline = time.time() + float(orders["seconds"])
@@ -89,20 +91,25 @@ class Orders:
         return {"kinds": [kind.__name__ for kind in type(error).__mro__], "message": message, "line": line}
 
     def watch(self) -> None:
-        if self._watched:
+        if self._watched or self._everywhere:
             threading.settrace(self._trace)
             sys.settrace(self._trace)
 
     def unwatch(self) -> None:
-        if self._watched:
+        if self._watched or self._everywhere:
             sys.settrace(None)
             threading.settrace(_nothing)
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        lines = self._watched.get(frame.f_code.co_filename)
+        path = frame.f_code.co_filename
+        lines = self._watched.get(path)
         if lines is None:
+            if not self._everywhere:
+                return None
+            lines = self._watched[path] = self._all_lines(path)
+        if not lines:
             return None
-        name = self.name(frame.f_code.co_filename)
+        name = self.name(path)
 
         def local(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line" and frame.f_lineno in lines:
@@ -110,6 +117,14 @@ class Orders:
             return local
 
         return local
+
+    def _all_lines(self, path: str) -> set[int]:
+        """All lines of a file of the project; none of another one, or of one with tests in question."""
+        own = path.startswith(self.folder + os.sep) and "site-packages" not in path
+        if not own or self.name(path) in self.tests:
+            return set()
+        with open(path, "rb") as file:
+            return set(range(1, file.read().count(b"\n") + 2))
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:

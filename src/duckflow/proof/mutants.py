@@ -33,6 +33,17 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
     return breaks
 
 
+def lines_named(text: str, names: Collection[str]) -> set[int]:
+    """Gives the lines of the functions and classes of a file that have one of these names."""
+    try:
+        nodes = ast.walk(ast.parse(text))
+    except UNREADABLE:
+        return set()
+    defined = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
+    wanted = (node for node in defined if node.name in names)
+    return {line for node in wanted for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+
+
 def chosen(breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, int]]], most: int) -> list[Break]:
     """Chooses at most so many breaks. Each is the one that most of those tests run that the fewest breaks are chosen
     for; of equal ones a return comes first, then a condition. `reached`: the lines that each test runs."""

@@ -1,13 +1,14 @@
 """Red before green: the tests of a change are tried on the code before it. Where that has no before, or where they pass
 there too, small breaks of the changed code decide."""
 
+import asyncio
 import difflib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duckflow.errors import DuckflowError
-from duckflow.proof.mutants import breaks_of, broken, chosen
+from duckflow.proof.mutants import Break, breaks_of, broken, chosen, lines_named
 from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
@@ -30,6 +31,8 @@ class TestsInQuestion:
 
     code: list[FileVersions]
     files: dict[str, FileTests]
+    sources: list[str]
+    """The texts of the files of tests."""
 
     @property
     def tests(self) -> dict[str, tuple[str, ...]]:
@@ -63,7 +66,8 @@ def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
         if belongs_to_tests(one.path) and one.path.endswith(".py") and one.after is not None
         if any((tests := tests_in_question(one.old, one.new))[:3])
     }
-    return TestsInQuestion(code, files) if code and files else None
+    sources = [one.new for one in changes if one.path in files]
+    return TestsInQuestion(code, files, sources) if code and files else None
 
 
 def _changed_lines(old: str, new: str) -> set[int]:
@@ -85,6 +89,8 @@ class RedGreenTrial:
     _absent: set[str] = field(default_factory=set[str])
     _green: set[str] = field(default_factory=set[str])
     _noticing: set[str] = field(default_factory=set[str])
+    _guarding: set[str] = field(default_factory=set[str])
+    """Tests that notice breaks of code that the change did not touch."""
     _reached: dict[str, set[tuple[str, int]]] = field(default_factory=dict[str, set[tuple[str, int]]])
     _missed: dict[str, int] = field(default_factory=dict[str, int])
     """How many breaks of lines that it runs each test has not noticed."""
@@ -111,6 +117,7 @@ class RedGreenTrial:
             if self._reached:
                 await self._on_old(folder, deadline)
                 await self._on_broken(folder, deadline)
+                await self._on_other_code(folder, deadline)
         except TimeoutError:
             self._why = say("proof.time", seconds=round(self.settings.seconds))
         except (OSError, RecursionError, MemoryError) as problem:
@@ -154,14 +161,40 @@ class RedGreenTrial:
         breaks = [one for path, lines in self.questions.lines().items() for one in breaks_of(path, texts[path], lines)]
         for name, reached in undecided.items():
             self._breakable[name] = sum((one.path, one.line) in reached for one in breaks)
-        for one in chosen(breaks, undecided, self.settings.mutants):
-            left = {name: lines for name, lines in undecided.items() if name not in self._noticing}
+        await self._break(folder, undecided, breaks, texts, deadline, self._noticing)
+
+    async def _on_other_code(self, folder: TrialFolder, deadline: float) -> None:
+        """A test of what the code did before the change is no proof of it, but not hollow either: it notices breaks of
+        other code that it runs. Those of functions that the tests name are tried."""
+        left = [name for name in (*self._green, *self._absent) if self._is_hollow(name)]
+        if not left:
+            return
+        ends = await self._run(folder, self._left(left), None, deadline)
+        reached = {name: {place for end in own for place in end.ran} for name, own in _by_test(ends, left).items()}
+        paths = {path for places in reached.values() for path, _ in places if is_code(path)}
+        texts = await asyncio.to_thread(folder.texts, paths)
+        named = frozenset(name for text in self.questions.sources for name in names_in(text))
+        breaks = [one for path, text in texts.items() for one in breaks_of(path, text, lines_named(text, named))]
+        await self._break(folder, reached, breaks, texts, deadline, self._guarding)
+
+    async def _break(
+        self,
+        folder: TrialFolder,
+        reached: Mapping[str, set[tuple[str, int]]],
+        breaks: Sequence[Break],
+        texts: Mapping[str, str],
+        deadline: float,
+        noticing: set[str],
+    ) -> None:
+        """Tries chosen breaks, until every test has noticed one. `reached` holds the lines that each test runs."""
+        for one in chosen(breaks, reached, self.settings.mutants):
+            left = {name: lines for name, lines in reached.items() if name not in noticing}
             if not left:
                 return
             ends = await self._on_one_break(folder, left, {one.path: broken(texts[one.path], one).encode()}, deadline)
             for name, own in _by_test(ends, left).items():
                 if any(notices(end, self.questions.files[end.file]) for end in own):
-                    self._noticing.add(name)
+                    noticing.add(name)
                 elif (one.path, one.line) in left[name]:
                     self._missed[name] = self._missed.get(name, 0) + 1
 
@@ -181,7 +214,7 @@ class RedGreenTrial:
         self,
         folder: TrialFolder,
         tests: Mapping[str, Iterable[str]],
-        lines: Mapping[str, set[int]],
+        lines: Mapping[str, set[int]] | None,
         deadline: float,
         versions: Versions = UNCHANGED,
     ) -> list[TrialEnd]:
@@ -204,7 +237,7 @@ class RedGreenTrial:
         questions = self.questions
         static = {*questions.names("trivial"), *questions.names("copies")}
         hollow = static | {name for name in (*self._green, *self._absent) if self._is_hollow(name)}
-        noticing, guarding = self._noticing & self._absent, self._noticing & self._green
+        noticing, guarding = self._noticing & self._absent, self._noticing & self._green | self._guarding
         known = {*self._red, *noticing, *guarding, *hollow}
         if self._red or noticing:
             # A test that was only altered is not offered as new evidence.
@@ -222,7 +255,7 @@ class RedGreenTrial:
 
     def _is_hollow(self, name: str) -> bool:
         missed, breakable = self._missed.get(name, 0), self._breakable.get(name, 0)
-        if name in self._noticing:
+        if name in self._noticing or name in self._guarding:
             return False
         if name in self._green:
             return missed > 0 or not breakable

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from duckflow.code.sources import source_text
 from duckflow.errors import DuckflowError, PathRefused
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import OverrunError, ignore, run
@@ -27,6 +28,7 @@ from duckflow.proof.verdicts import TrialEnd
 from duckflow.safety.files import open_regular
 from duckflow.safety.ignore_rules import HEAVY
 from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import READ_FOLDER, Workspace
 
 MIB = 1024 * 1024
@@ -66,12 +68,13 @@ class TrialFolder:
         self,
         command: str,
         tests: Mapping[str, Collection[str]],
-        lines: Mapping[str, Collection[int]],
+        lines: Mapping[str, Collection[int]] | None,
         versions: Versions,
         seconds: float,
     ) -> list[TrialEnd]:
-        """Runs these tests of the command, by file, and says how each ended and which of these lines it ran. Raises a
-        TimeoutError where that takes too long, and a DuckflowError where the folder cannot be copied."""
+        """Runs these tests of the command, by file, and says how each ended and which of these lines it ran, or which
+        lines of the folder where none are named. Raises a TimeoutError where that takes too long, and a DuckflowError
+        where the folder cannot be copied."""
         deadline = time.monotonic() + seconds
         async with self._copied(versions) as copied:
             left = deadline - time.monotonic()
@@ -80,7 +83,7 @@ class TrialFolder:
             orders = {
                 "folder": str(self._folder),
                 "tests": {path: sorted(names) for path, names in tests.items()},
-                "lines": {path: sorted(numbers) for path, numbers in lines.items()},
+                "lines": None if lines is None else {path: sorted(numbers) for path, numbers in lines.items()},
                 "report": str(INSIDE / "report"),
                 "seconds": left,
                 "place": str(INSIDE),
@@ -101,6 +104,12 @@ class TrialFolder:
             except OverrunError as problem:
                 raise TimeoutError from problem
             return await asyncio.to_thread(_read, copied.report)
+
+    def texts(self, paths: Iterable[str]) -> dict[str, str]:
+        """The files of the folder that a run has named, as far as they are ours to read."""
+        with contextlib.closing(Workspace(self._folder)) as workspace:
+            texts = {path: source_text(workspace, path) for path in paths if not secret_name(path)}
+        return {path: text for path, text in texts.items() if text}
 
     @asynccontextmanager
     async def launch(self, command: str, versions: Versions) -> AsyncGenerator[Launch]:
