@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.programs.launch import Launch
+from duckflow.proof import python_tests
 from duckflow.proof.mutants import breaks_of
-from duckflow.proof.python_tests import tests_in_question
 from duckflow.proof.reach import new_names
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial import FileVersions, RedGreenTrial, questions_of
@@ -176,12 +176,12 @@ async def test_a_test_of_what_was_there_before_is_no_proof_but_not_hollow(tmp_pa
     ],
 )
 def test_an_assertion_of_what_was_just_computed_cannot_fail(body: str, trivial: bool) -> None:
-    assert bool(tests_in_question("", source(body)).trivial) == trivial
+    assert bool(python_tests.tests_in_question("", source(body)).trivial) == trivial
 
 
 def test_the_same_words_in_another_class_are_no_copy() -> None:
     case = "class Test{}:\n    number = {}\n\n    def test_it(self):\n        assert self.number > 0\n"
-    tests = tests_in_question(case.format("A", 1), case.format("A", 1) + case.format("B", 2))
+    tests = python_tests.tests_in_question(case.format("A", 1), case.format("A", 1) + case.format("B", 2))
     assert (tests.tried, tests.copies) == (("TestB::test_it",), ())
 
 

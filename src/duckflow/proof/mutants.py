@@ -2,6 +2,7 @@
 left out, a value is nothing."""
 
 import ast
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -33,25 +34,18 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
     return breaks
 
 
-def lines_named(text: str, names: Collection[str]) -> set[int]:
-    """Gives the lines of the functions and classes of a file that have one of these names."""
-    try:
-        nodes = ast.walk(ast.parse(text))
-    except UNREADABLE:
-        return set()
-    defined = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))
-    wanted = (node for node in defined if node.name in names)
-    return {line for node in wanted for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-
-
-def chosen(breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, int]]], most: int) -> list[Break]:
+def chosen(
+    breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, int]]], most: int, scattered: bool = False
+) -> list[Break]:
     """Chooses at most so many breaks. Each is the one that most of those tests run that the fewest breaks are chosen
-    for; of equal ones a return comes first, then a condition. `reached`: the lines that each test runs."""
+    for; of equal ones a return comes first, then a condition. `scattered`: of equal ones conditions come first, from
+    all over the code. `reached`: the lines that each test runs."""
     picked, left = list[Break](), list(breaks)
     tried = dict.fromkeys(reached, 0)
+    rank = _scattered if scattered else _in_order
     while left and len(picked) < most:
-        worth = [(_worth(one, reached, tried), -ORDER.index(one.kind), -one.line, one) for one in left]
-        gain, _, _, best = max(worth)
+        worth = [(_worth(one, reached, tried), rank(one), one) for one in left]
+        gain, _, best = max(worth)
         if not gain and picked:
             break
         picked.append(best)
@@ -59,6 +53,14 @@ def chosen(breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, 
         for test, lines in reached.items():
             tried[test] += (best.path, best.line) in lines
     return picked
+
+
+def _in_order(one: Break) -> tuple[int, int]:
+    return -ORDER.index(one.kind), -one.line
+
+
+def _scattered(one: Break) -> tuple[int, int]:
+    return one.kind == "condition", zlib.crc32(f"{one.path}:{one.line}".encode())
 
 
 def _worth(one: Break, reached: Mapping[str, Collection[tuple[str, int]]], tried: Mapping[str, int]) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from duckflow.errors import DuckflowError
-from duckflow.proof.mutants import Break, breaks_of, broken, chosen, lines_named
+from duckflow.proof.mutants import Break, breaks_of, broken, chosen
 from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
@@ -31,8 +31,6 @@ class TestsInQuestion:
 
     code: list[FileVersions]
     files: dict[str, FileTests]
-    sources: list[str]
-    """The texts of the files of tests."""
 
     @property
     def tests(self) -> dict[str, tuple[str, ...]]:
@@ -66,8 +64,7 @@ def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
         if belongs_to_tests(one.path) and one.path.endswith(".py") and one.after is not None
         if any((tests := tests_in_question(one.old, one.new))[:3])
     }
-    sources = [one.new for one in changes if one.path in files]
-    return TestsInQuestion(code, files, sources) if code and files else None
+    return TestsInQuestion(code, files) if code and files else None
 
 
 def _changed_lines(old: str, new: str) -> set[int]:
@@ -161,21 +158,30 @@ class RedGreenTrial:
         breaks = [one for path, lines in self.questions.lines().items() for one in breaks_of(path, texts[path], lines)]
         for name, reached in undecided.items():
             self._breakable[name] = sum((one.path, one.line) in reached for one in breaks)
-        await self._break(folder, undecided, breaks, texts, deadline, self._noticing)
+        some = chosen(breaks, undecided, self.settings.mutants)
+        await self._break(folder, undecided, some, texts, deadline, self._noticing)
 
     async def _on_other_code(self, folder: TrialFolder, deadline: float) -> None:
         """A test of what the code did before the change is no proof of it, but not hollow either: it notices breaks of
-        other code that it runs. Those of functions that the tests name are tried."""
-        left = [name for name in (*self._green, *self._absent) if self._is_hollow(name)]
+        other code that it runs. Without the time to try that nothing is said of it."""
+        left = {name for name in (*self._green, *self._absent) if self._is_hollow(name)}
         if not left:
             return
-        ends = await self._run(folder, self._left(left), None, deadline)
-        reached = {name: {place for end in own for place in end.ran} for name, own in _by_test(ends, left).items()}
-        paths = {path for places in reached.values() for path, _ in places if is_code(path)}
-        texts = await asyncio.to_thread(folder.texts, paths)
-        named = frozenset(name for text in self.questions.sources for name in names_in(text))
-        breaks = [one for path, text in texts.items() for one in breaks_of(path, text, lines_named(text, named))]
-        await self._break(folder, reached, breaks, texts, deadline, self._guarding)
+        try:
+            ends = await self._run(folder, self._left(left), None, deadline)
+            reached = {name: {place for end in own for place in end.ran} for name, own in _by_test(ends, left).items()}
+            paths = {path for places in reached.values() for path, _ in places if is_code(path)}
+            texts = await asyncio.to_thread(folder.texts, paths)
+            lines = {
+                path: {line for places in reached.values() for own, line in places if own == path} for path in texts
+            }
+            breaks = [one for path, text in texts.items() for one in breaks_of(path, text, lines[path])]
+            some = chosen(breaks, reached, 2 * self.settings.mutants, scattered=True)
+            await self._break(folder, reached, some, texts, deadline, self._guarding)
+        except TimeoutError:
+            self._green -= left
+            self._absent -= left
+            raise
 
     async def _break(
         self,
@@ -186,8 +192,8 @@ class RedGreenTrial:
         deadline: float,
         noticing: set[str],
     ) -> None:
-        """Tries chosen breaks, until every test has noticed one. `reached` holds the lines that each test runs."""
-        for one in chosen(breaks, reached, self.settings.mutants):
+        """Tries breaks, until every test has noticed one. `reached` holds the lines that each test runs."""
+        for one in breaks:
             left = {name: lines for name, lines in reached.items() if name not in noticing}
             if not left:
                 return
