@@ -154,7 +154,9 @@ def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[S
     else:
         fitting = _visible(target.name, file, known)
     if target in fitting:
-        return "it" if len(fitting) == 1 else "unsure"
+        # Several declarations of one thing stand in one file.
+        same = {(one.path, one.parent) for one in fitting}
+        return "it" if len(same) == 1 else "unsure"
     if fitting or receiver is None:
         return "other"
     return "it" if len(known) == 1 and target.parent else "unsure" if target.parent else "other"
@@ -217,7 +219,10 @@ def _visible(name: str, file: SourceFile, known: Sequence[Symbol]) -> list[Symbo
     if own := [one for one in known if one.path == file.path]:
         return own
     if imported := file.imports_of(name):
-        return [one for one in known if any(_named_in(text, one.path) for text in imported)]
+        named = [one for one in known if any(_named_in(text, one.path) for text in imported)]
+        # A file of the project may hand on what another one defines.
+        handed_on = any(re.search(r"""["']\.""", text) for text in imported)
+        return named or ([one for one in known if not one.parent] if handed_on else [])
     folder = file.path.rpartition("/")[0]
     if near := [one for one in known if file.language.package and one.path.rpartition("/")[0] == folder]:
         return near
