@@ -48,7 +48,6 @@ class PythonValue(NamedTuple):
 
 
 OUTSIDE = PythonValue("outside")
-
 Infer = Callable[[ast.expr, Scope], tuple[PythonValue, ...]]
 
 
@@ -160,7 +159,7 @@ class PythonTypes:
             case ast.Constant() | ast.JoinedStr() | ast.List() | ast.Dict() | ast.Tuple() | ast.Set() | ast.Compare():
                 yield OUTSIDE
             case _:
-                return
+                pass
 
     def _elements(self, values: Iterable[PythonValue]) -> Iterator[PythonValue]:
         for value in values:
@@ -308,10 +307,7 @@ class PythonTypes:
                 yield from values if how == "same" else (_made(one) for one in values if one.kind == "class")
 
     def _returned(self, function: PythonValue) -> Iterator[PythonValue]:
-        """A method that gives its own class or an object of it gives that of the class it is called on."""
-        for value in self._given_back(function):
-            own = function.receiver and value.kind in ("class", "instance") and value.scope is function.scope
-            yield value._replace(scope=function.receiver) if own else value
+        yield from (_on_receiver(value, function) for value in self._given_back(function))
 
     def _given_back(self, function: PythonValue) -> Iterator[PythonValue]:
         node, scope = function.node, function.scope
@@ -339,9 +335,8 @@ class PythonTypes:
             yield OUTSIDE
             return
         if value.kind == "module" and value.scope:
-            paths = self._modules.stems.get(
-                f"{value.scope.path.rpartition('.')[0].removesuffix('/__init__')}/{name}", []
-            )
+            stem = value.scope.path.rpartition(".")[0].removesuffix("/__init__")
+            paths = self._modules.stems.get(f"{stem}/{name}", [])
             yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
         receiver = value.scope if value.kind in ("class", "instance") else None
         for bound in self.classes.member(value, name):
@@ -382,6 +377,12 @@ def _is_property(node: ast.AST | None) -> bool:
 def _made(value: PythonValue) -> PythonValue:
     """An instance of a class."""
     return PythonValue("instance", value.scope)
+
+
+def _on_receiver(value: PythonValue, method: PythonValue) -> PythonValue:
+    """A method that gives its own class or an object of it gives that of the class it is called on."""
+    own = method.receiver and value.kind in ("class", "instance") and value.scope is method.scope
+    return value._replace(scope=method.receiver) if own else value
 
 
 def _yielded(statement: ast.stmt) -> ast.expr | None:
