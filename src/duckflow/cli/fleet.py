@@ -49,8 +49,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 tasks = _with_spelled_models(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words))
             case "worker":
-                _require_few(options, 0)
-                return asyncio.run(_work(engine, words))
+                return asyncio.run(_work(engine, _wanted_fleet(engine, options), words))
             case "inbox":
                 return show_inbox(engine, _wanted_fleet(engine, options), options, words)
             case "answer":
@@ -188,12 +187,13 @@ def _ended_by_signals() -> AbstractContextManager[None]:
     return ended_by_signals(task.cancel)
 
 
-async def _work(engine: Engine, words: Words) -> int:
-    """For ever, or until a signal. One that is taken for dead begins anew, as another one."""
+async def _work(engine: Engine, fleet: str, words: Words) -> int:
+    """Until that fleet has ended, or for ever, or until a signal. One that is taken for dead begins anew, as another
+    one."""
     print_err(words("fleet.worker"))
     try:
         with _ended_by_signals():
-            await engine.work()
+            await engine.work(fleet)
     except asyncio.CancelledError:
         return 0
     except LeaseLost as problem:

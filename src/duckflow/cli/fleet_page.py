@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from duckflow.cli.fleet_engine import DATABASE, FILE, PART, open_engine
-from duckflow.cli.host_process import flag_words
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 
@@ -26,7 +25,7 @@ SHOWN = 5
 """Fleets that the page lists."""
 MOST_LINES = 300
 """Of a task's log."""
-LONGEST_DIFF = 400_000
+LONGEST_DIFF, LONGEST_PROMPT = 400_000, 300
 HEADERS = ("diff --git ", "index ", "new file mode ", "deleted file mode ")
 """Of each file in a diff, besides its name."""
 PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
@@ -34,7 +33,7 @@ PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
 
 class PageFleet:
     """Opened at the first look at which there is a fleet. What takes long is done by `duckflow fleet` itself, in a
-    process that outlives the page's server; what it said is shown with the task, or with the fleet."""
+    process that outlives the page's server; what a merge said is shown with the task, or with the fleet."""
 
     def __init__(self, there: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
         self._there = there
@@ -57,6 +56,30 @@ class PageFleet:
             for task in (fleet, *fleet["tasks"]):
                 task |= self._told.get((fleet["fleet"], task.get("name", "")), {})
         return listed
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        engine = await self._engine()
+        return [one.model_dump(mode="json") for one in await asyncio.to_thread(engine.workers)] if engine else []
+
+    async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
+        """`duckflow fleet run` reads and checks the tasks, as in a terminal; what it does not like is told."""
+        place = Path(folder).expanduser()
+        if not folder or not await asyncio.to_thread(place.is_dir):
+            raise UsageError("editor.no_folder", folder=folder)
+        given = [f"{flag}={value}" for flag, values in flags.items() for value in values]
+        command = [*PROGRAM, "run", "-", "--no-work", "--json", f"--lang={self._words.language}", *given]
+        code, said, problems = await asyncio.to_thread(_run, command, tasks, place)
+        if code:
+            raise DuckflowError("talk.quoted", text=problems)
+        fleet = str(json.loads(said)["fleet"])
+        self._begin_work(fleet)
+        return fleet
+
+    def _begin_work(self, fleet: str) -> None:
+        """A worker in a process of its own, until the fleet has ended."""
+        nothing = subprocess.DEVNULL
+        command = [*PROGRAM, "worker", fleet]
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         from duckflow.fleet.task import Answered
@@ -102,29 +125,31 @@ class PageFleet:
         await asyncio.to_thread(engine.pick, fleet, task, attempt)
 
     async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
-        await self._known(fleet, task)
+        engine = await self._known(fleet, task)
         key = (fleet, task)
-        if what != "cancel" and self._told.get(key, {}).get("doing") == "merge":
+        if what != "cancel" and self._told.get(key, {}).get("doing"):
             raise UsageError("fleet.busy", what=task or fleet)
-        flags = flag_words({"--attempt": attempt, "--lang": self._words.language})
-        words = [*PROGRAM, what, fleet, *([task] if task else []), "--json", *flags]
-        doing = asyncio.create_task(self._run(key, what, words))
-        self._doing[key] = doing
-        self._told[key] = {"doing": what, "told": ""}
+        if what == "cancel":
+            await asyncio.to_thread(engine.cancel, fleet, task, attempt)
+        elif what == "retry":
+            await asyncio.to_thread(engine.retry, fleet, task, attempt)
+        else:
+            self._told[key] = {"doing": what, "told": ""}
+            self._doing[key] = asyncio.create_task(self._merge(fleet, task))
 
-    async def _run(self, key: tuple[str, str], what: str, command: list[str]) -> None:
+    async def work(self, fleet: str) -> None:
+        await self._known(fleet, "")
+        self._begin_work(fleet)
+
+    async def _merge(self, fleet: str, task: str) -> None:
         """One that merges waits for the one before it."""
-        said = ""
+        words, key, said = ([task] if task else []), (fleet, task), ""
         try:
-            if what == "merge":
-                async with self._merging:
-                    said = await _ends(command)
-            else:
-                said = await _ends(command)
+            async with self._merging:
+                said = await _ends([*PROGRAM, "merge", fleet, *words, "--json", f"--lang={self._words.language}"])
         finally:
-            if self._doing.get(key) is asyncio.current_task():
-                del self._doing[key]
-                self._told[key] = {"doing": "", "told": said}
+            del self._doing[key]
+            self._told[key] = {"doing": "", "told": said}
 
     async def _attempts(self, fleet: str, task: str) -> "Sequence[AttemptState]":
         engine = await self._known(fleet, task)
@@ -150,7 +175,7 @@ async def _ends(command: list[str]) -> str:
     said: asyncio.Future[str] = loop.create_future()
 
     def run() -> None:
-        text = _run(command)
+        text = _said(command)
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(lambda: said.done() or said.set_result(text))
 
@@ -158,12 +183,20 @@ async def _ends(command: list[str]) -> str:
     return await said
 
 
-def _run(command: list[str]) -> str:
+def _run(command: list[str], text: str = "", folder: Path | None = None) -> tuple[int, str, str]:
+    """Its exit code, what it said and its problems."""
     # Into files: a pipe would break when the server ends.
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        nothing = subprocess.DEVNULL
-        subprocess.run(command, stdin=nothing, stdout=output, stderr=errors, start_new_session=True, check=False)
-        said, problems = _read(output), _read(errors)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        given.write(text.encode())
+        given.seek(0)
+        ended = subprocess.run(
+            command, stdin=given, stdout=output, stderr=errors, cwd=folder, start_new_session=True, check=False
+        )
+        return ended.returncode, _read(output), _read(errors)
+
+
+def _said(command: list[str]) -> str:
+    _, said, problems = _run(command)
     with contextlib.suppress(ValueError):
         said = "\n".join(one["text"] for one in json.loads(said))
     return "\n".join(filter(None, (problems, said)))
@@ -187,8 +220,8 @@ def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
         attempts.setdefault(one.task, []).append(_attempt(one))
     return [
         state.model_dump(mode="json", include={"state", "picked", "merged"})
-        | state.task.model_dump(mode="json", include={"name", "prompt", "repository", "onto"})
-        | {"attempts": attempts.get(state.task.name, [])}
+        | state.task.model_dump(mode="json", include={"name", "repository", "onto"})
+        | {"prompt": state.task.prompt[:LONGEST_PROMPT], "attempts": attempts.get(state.task.name, [])}
         for state in engine.tasks(fleet)
     ]
 

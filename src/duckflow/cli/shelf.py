@@ -15,9 +15,6 @@ from duckflow.commands.audit import list_audit
 from duckflow.errors import UsageError
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.words import Words
-from duckflow.llm.endpoints import catalogue
-from duckflow.llm.facts import facts_of, models_of
-from duckflow.llm.keys import key_in_environment
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.state.agent import AgentState
@@ -152,19 +149,6 @@ class SessionShelf:
             above = str(place.parent) if place != home else ""
             return {"at": str(place), "above": above, "folders": inside[:MOST_FOLDERS], "recent": [*recent][:RECENT]}
         raise UsageError("serve.no_browsing", folder=at)
-
-    def models(self) -> list[dict[str, Any]]:
-        if self._only is not None:
-            return []
-        endpoints = catalogue({}, os.environ)
-        keyed = [one.name for one in endpoints.values() if key_in_environment(one, os.environ)]
-        rows: list[dict[str, Any]] = [{"name": "local", "window": 0, "price": None}]
-        for name in keyed:
-            for model in models_of(name):
-                facts = facts_of(name, model)
-                price = [facts.price.input, facts.price.output] if facts.price else None
-                rows.append({"name": f"{name}:{model}", "window": facts.window, "price": price})
-        return rows
 
     def _entry(self, session_id: str) -> SessionEntry:
         self._find(session_id)

@@ -52,6 +52,7 @@ def run_web(options: Options, words: Words, paths: Paths) -> int:
 async def _serve(listening: socket.socket, options: Options, words: Words, paths: Paths) -> None:
     """Until a signal ends it."""
     from duckflow.cli.fleet_page import page_fleet
+    from duckflow.cli.page_models import PageModels
     from duckflow.cli.shelf import SessionShelf
     from duckflow.web.serving import place_of, reached_at, serve
     from duckflow.web.visitors import Visitors
@@ -60,7 +61,8 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
     visitors = Visitors(paths.data / "web" / f"{place.port}.json")
     fleet = None if options.beside else page_fleet(words, paths)
     as_browser = not (options.lang or os.environ.get("DUCKFLOW_LANG") or read_language(paths.user_config))
-    serving = asyncio.create_task(serve(listening, shelf, visitors, words, fleet, as_browser))
+    models = None if options.beside else PageModels(paths)
+    serving = asyncio.create_task(serve(listening, shelf, visitors, words, fleet, as_browser, models))
     address = f"http://{reached_at(place).authority}/?token="
     if options.beside:
         print_out(address + visitors.token)

@@ -15,6 +15,7 @@ from duckflow.state.phase import Review
 from duckflow.state.phrase import Phrase
 from duckflow.state.picture import Picture
 from duckflow.state.plan import Plan
+from duckflow.state.proof import Proof
 from duckflow.state.question import Answer, Question
 from duckflow.state.sub_agent import AgentReport, SubAgentStatus
 from duckflow.state.usage import Usage
@@ -171,7 +172,7 @@ class NoticeItem(NamedTuple):
     - ended: nothing, `outcome` is that of the turn; forgotten: the words
     - undone: `back`, or nothing for a turn that was done again
     - typed: a line that is no message; offered: a line for the user to change; left: where the user goes
-    - allowed: nothing, `what` is the rule; reviewed: nothing, `review` says it
+    - allowed: nothing, `what` is the rule; reviewed: nothing, `review` says it; proof: nothing, `proof` says it
     - again: nothing, a reply is written again; noticed, retry, rejected, pruned: nothing"""
 
     kind = "notice"
@@ -184,6 +185,7 @@ class NoticeItem(NamedTuple):
     details: tuple[Phrase, ...] = ()
     severity: Severity | None = None
     review: Review | None = None
+    proof: Proof | None = None
     outcome: Outcome | None = None
     job: str = ""
     job_name: str = ""

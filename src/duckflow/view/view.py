@@ -232,7 +232,7 @@ class View:
                 notice = self._notice(number, event, "intervened", event.what[-1], subject=event.how)
                 return [notice._replace(details=event.what, severity=event.severity)]
             case happened.ProofTried():
-                return [self._notice(number, event, "proof", None)._replace(details=event.proof.parts())]
+                return [self._notice(number, event, "proof", None)._replace(proof=event.proof)]
             case happened.Reviewed():
                 return [self._notice(number, event, "reviewed", None)._replace(review=event.review)]
             case happened.ContextPruned():

@@ -24,7 +24,8 @@ def notice_line(item: NoticeItem, words: Words) -> str:
             causes, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
             return words(f"pacemaker.told.{item.subject}", found=causes, severity=severity)
         case "proof":
-            return words("proof.line", parts=" · ".join(map(words.phrase, item.details))) if item.details else ""
+            parts = item.proof.parts() if item.proof else ()
+            return words("proof.line", parts=" · ".join(map(words.phrase, parts))) if parts else ""
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-from duckflow.web import doing, fleet, listing, reading, shelving
+from duckflow.web import doing, fleet, listing, modelling, reading, reviewing, shelving
 from duckflow.web.desk import Handler, PageDesk, handled
 from duckflow.web.following import followed
 
@@ -23,7 +23,8 @@ READING: dict[str, Handler] = {
     "/api/sessions": followed(listing.sessions, listing.mark),
     "/api/search": shelving.search,
     "/api/folders": shelving.folders,
-    "/api/models": shelving.models,
+    "/api/models": modelling.models,
+    "/api/endpoints": modelling.endpoints,
     "/api/fleet": followed(fleet.fleets, fleet.mark),
     "/api/fleet/diff": fleet.diff,
     ONE: reading.snapshot,
@@ -31,6 +32,7 @@ READING: dict[str, Handler] = {
     f"{ONE}/record": reading.record,
     f"{ONE}/files": reading.files,
     f"{ONE}/changes": reading.changes,
+    f"{ONE}/hunks": reviewing.hunks,
     f"{ONE}/audit": reading.audit,
     f"{ONE}/context": reading.context,
     f"{ONE}/chart": reading.chart,
@@ -39,6 +41,9 @@ READING: dict[str, Handler] = {
 }
 DOING: dict[str, Handler] = {
     "/api/sessions": doing.begin,
+    "/api/endpoints": modelling.add,
+    "/api/models/check": modelling.check,
+    "/api/fleet/start": fleet.start,
     "/api/fleet/answer": fleet.answer,
     "/api/fleet/change": fleet.change,
     f"{ONE}/rename": shelving.rename,
@@ -51,6 +56,7 @@ DOING: dict[str, Handler] = {
     f"{ONE}/command": doing.command,
     f"{ONE}/control": doing.control,
     f"{ONE}/agent": doing.agent,
+    f"{ONE}/review": reviewing.review,
     f"{ONE}/plan": doing.plan,
     f"{ONE}/mode": doing.mode,
     f"{ONE}/model": doing.model,

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.language import is_language
 from duckflow.i18n.words import Words
-from duckflow.web.ports import Fleets, Shelf
+from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.watched import WatchedSession, Watching
 
 LONGEST_BODY = 24 * 1024 * 1024
@@ -41,6 +41,9 @@ class PageDesk(NamedTuple):
     fleet: Fleets | None = None
     as_browser: bool = False
     """The user has chosen no language, so each browser gets its own."""
+    models: Models | None = None
+    keys_here: bool = False
+    """Keys may be typed: nothing of the page leaves the machine."""
 
     async def watched(self, request: Request) -> WatchedSession:
         return await self.watching.get(str(request.path_params["session"]), self.words.language)
@@ -104,6 +107,10 @@ class Given:
     def count(self, name: str) -> int:
         value = self._values.get(name)
         return value if type(value) is int and 0 < value < MOST else 0
+
+    def texts(self, name: str) -> "list[str]":
+        value: Any = self._values.get(name)
+        return [part for part in cast("list[Any]", value) if isinstance(part, str)] if isinstance(value, list) else []
 
     def list(self, name: str) -> "list[Given]":
         value: Any = self._values.get(name)

@@ -32,7 +32,7 @@ async def begin(desk: PageDesk, request: Request) -> Any:
         await desk.shelf.go_on(session_id)
     else:
         mode = given.text("mode")
-        session_id = await desk.shelf.begin(given.text("folder"), _mode(mode) if mode else "", given.text("model"))
+        session_id = await desk.shelf.begin(given.text("folder"), read_mode(mode) if mode else "", given.text("model"))
     if message := given.text("message"):
         await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message)
     return {"id": session_id}
@@ -44,7 +44,7 @@ async def say(desk: PageDesk, request: Request) -> Any:
     brought = [Attachment(one.text("name") or "picture", data=one.text("data")) for one in given.list("pictures")]
     brought += [Attachment(one.text("name") or "file", one.text("text")) for one in given.list("files")]
     if brought:
-        _go_on(watched, talk.say(text, brought))
+        go_on(watched, talk.say(text, brought))
         return {"taken": "message", "told": []}
     if given.flag("later"):
         talk.queue(text)
@@ -108,13 +108,13 @@ async def plan(desk: PageDesk, request: Request) -> Any:
     """Carry the draft out."""
     await read_body(request)
     watched = await desk.watched(request)
-    _go_on(watched, watched.conversation.work.approve_plan())
+    go_on(watched, watched.conversation.work.approve_plan())
     return {}
 
 
 async def mode(desk: PageDesk, request: Request) -> Any:
     given, watched = await read_body(request), await desk.watched(request)
-    wanted = _mode(given.text("mode"))
+    wanted = read_mode(given.text("mode"))
     watched.conversation.choices.change_mode(wanted)
     return {"mode": wanted}
 
@@ -129,7 +129,7 @@ def is_enough(choice: str, risk: str) -> bool:
     return not choice or choice in NO_YES or risk != "forbidden"
 
 
-def _mode(text: str) -> str:
+def read_mode(text: str) -> str:
     if text not in (*map(str, OFFERED),):
         raise UsageError("serve.bad", what=text)
     return text
@@ -147,7 +147,7 @@ def _taken(taken: Taken, words: Words) -> dict[str, Any]:
     return {"taken": taken.meaning, "told": told, "question_id": taken.question_id}
 
 
-def _go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
+def go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
     """Nobody waits for it; what comes of it is told by events, and why it could not be done to all pages."""
     task = asyncio.ensure_future(work)
     _RUNNING.add(task)

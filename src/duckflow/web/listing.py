@@ -30,7 +30,8 @@ async def sessions(desk: PageDesk, request: Request) -> Any:
     held = [one for one in held if one and not desk.shelf.is_of_fleet(one["folder"])]
     listed = held + [_old(one) for key, one in by_id.items() if key not in seen]
     listed.sort(key=lambda one: (ORDER[one["state"]], -one["updated"]))
-    return {"sessions": worded(listed, desk.words)}
+    asked = await desk.fleet.inbox() if desk.fleet else ()
+    return {"sessions": worded(listed, desk.words), "fleet_asks": len(asked)}
 
 
 def _old(one: SessionSummary) -> dict[str, Any]:

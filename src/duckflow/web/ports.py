@@ -82,8 +82,6 @@ class Shelf(Protocol):
 
     def folders(self, at: str) -> Mapping[str, Any]: ...
 
-    def models(self) -> Sequence[Mapping[str, Any]]: ...
-
     def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
         """The first events after that number, in order."""
         ...
@@ -107,6 +105,24 @@ class Shelf(Protocol):
         ...
 
 
+class Models(Protocol):
+    """The models that the user can reach. No key is ever given out."""
+
+    async def models(self) -> Sequence[Mapping[str, Any]]: ...
+
+    async def endpoints(self) -> Sequence[Mapping[str, Any]]:
+        """Each with where its key comes from, if it has one."""
+        ...
+
+    async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
+        """Try a provider's key or an address, and keep what answers; a DuckflowError says why it does not."""
+        ...
+
+    async def check(self, name: str) -> Mapping[str, Any]:
+        """Ask a model for one word; a DuckflowError says why none came."""
+        ...
+
+
 class Fleets(Protocol):
     """What the attempts of fleets ask, how far they are, and what can be done about them. All is JSON; phrases in it
     are worded here. What cannot be done raises a DuckflowError."""
@@ -116,6 +132,18 @@ class Fleets(Protocol):
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
         """The latest ones first, each with its tasks, each of these with its attempts. Fleets and tasks say in `doing`
         what is being carried out, and in `told` what came of the last."""
+        ...
+
+    async def workers(self) -> Sequence[Mapping[str, Any]]:
+        """Who carries attempts out, and whether they live."""
+        ...
+
+    async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
+        """Begin a fleet of these tasks in a repository, and have it worked on; its id."""
+        ...
+
+    async def work(self, fleet: str) -> None:
+        """Have a fleet worked on that nobody works on."""
         ...
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:

@@ -15,6 +15,7 @@ from duckflow.i18n.words import catalogue
 from duckflow.state.picture import read_header
 from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, RequestItem, TurnItem, VitalsItem
 from duckflow.view.view import View
+from duckflow.view.wording import notice_line
 from duckflow.web.desk import Handler, PageDesk, number_of
 from duckflow.web.telling import worded
 from duckflow.web.watched import SidePanel
@@ -27,7 +28,7 @@ WORDS = (
 )  # fmt: skip
 """What the page says itself; the rest is worded here."""
 CHART = ("vitals_changed", "usage_reported", "question_asked", "context_pruned")
-CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone")
+CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone", "proof_tried")
 """Kinds of events that are read for these; a session may be long."""
 
 
@@ -117,9 +118,11 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
         match item:
             case TurnItem(turn=turn):
                 turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "undone": False}
-                turns[turn] |= {"files": list[str](), "diffs": list[str]()}
+                turns[turn] |= {"files": list[str](), "diffs": list[str](), "proof": None, "shown": ""}
             case NoticeItem(about="undone", turn=turn) if turn in turns:
                 turns[turn]["undone"] = item.subject == "back"
+            case NoticeItem(proof=proof, turn=turn) if turn in turns and proof:
+                turns[turn] |= {"proof": proof.model_dump(mode="json"), "shown": notice_line(item, desk.words)}
             case QuestionItem(question=question, turn=turn) if turn in turns and question and question.gate:
                 turns[turn]["diffs"] += [question.gate.file_diff] if question.gate.impacts else []
             case ActionItem(result=result, turn=turn) if turn in turns and result:

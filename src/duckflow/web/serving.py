@@ -13,7 +13,7 @@ from duckflow.i18n.words import Words
 from duckflow.web.access import Access, ServedAt
 from duckflow.web.app import make_app
 from duckflow.web.desk import PageDesk
-from duckflow.web.ports import Fleets, Shelf
+from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.visitors import Visitors
 from duckflow.web.watched import Watching
 
@@ -69,11 +69,13 @@ async def serve(
     words: Words,
     fleet: Fleets | None = None,
     as_browser: bool = False,
+    models: Models | None = None,
 ) -> None:
     """Serves until it is cancelled. `as_browser`: each browser is spoken to in its own language."""
     watching = Watching(shelf)
-    desk = PageDesk(shelf, watching, words, fleet, as_browser)
-    app = Access(make_app(desk), place_of(listening), visitors, words)
+    place = place_of(listening)
+    desk = PageDesk(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
+    app = Access(make_app(desk), place, visitors, words)
     config = uvicorn.Config(
         app,
         log_config=None,

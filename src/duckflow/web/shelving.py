@@ -64,10 +64,5 @@ async def folders(desk: PageDesk, request: Request) -> Any:
     return worded(await asyncio.to_thread(desk.shelf.folders, wanted), desk.words)
 
 
-async def models(desk: PageDesk, request: Request) -> Any:
-    """The models that can be chosen, with windows and prices."""
-    return worded(await asyncio.to_thread(desk.shelf.models), desk.words)
-
-
 def _session(request: Request) -> str:
     return str(request.path_params["session"])

@@ -31,7 +31,7 @@ from duckflow.view.wording import notice_line
 
 PHRASE = frozenset(Phrase.model_fields)
 NOTICES: frozenset[About] = frozenset(
-    ("noticed", "rejected", "model", "intervened", "reviewed", "pruned", "undone", "allowed", "ended")
+    ("noticed", "rejected", "model", "intervened", "reviewed", "pruned", "undone", "allowed", "ended", "proof")
 )
 DEEPEST = 60
 LONGEST_MARKDOWN, MOST_BRACKETS = 100_000, 2_000
@@ -113,8 +113,9 @@ def _notice(item: NoticeItem, words: Words) -> dict[str, Any] | None:
     if item.about == "offered":
         return {"kind": "offered", "id": item.id, "text": plain(item.subject)}
     text = notice_line(item, words) if item.about in NOTICES else ""
-    well = item.outcome is None or ended_well(item.outcome)
-    return _fields(item, words, "about") | {"text": plain(text), "well": well} if text else None
+    well = (item.outcome is None or ended_well(item.outcome)) and not (item.proof and item.proof.hollow)
+    fields = _fields(item, words, "about", "proof") | {"text": plain(text), "well": well}
+    return fields if text else None
 
 
 def _fields(item: Item, words: Words, *names: str) -> dict[str, Any]:

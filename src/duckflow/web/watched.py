@@ -28,7 +28,7 @@ PANEL_SECONDS = 1.5
 """How soon a panel is read again after something has happened."""
 STATE = {
     "folder", "title", "named", "turn", "five", "plans", "active_plan", "jobs", "agents", "vitals", "usage",
-    "files_changed", "asked",
+    "files_changed", "asked", "comments", "reviewed", "taken_back",
 }  # fmt: skip
 """What the page shows of the state."""
 LEFT_OUT: Any = {"jobs": {"__all__": {"messages"}}}

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from duckflow.cli.doctor.model import try_out
@@ -48,7 +49,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
             # Some endpoints list their models for any key, so a wrong one may show itself only here.
             key = await _typed_key(ask, endpoint, said(problem))
     told = say("own.answers", model=choice.name, seconds=round(seconds, 1))
-    settings, kept = _kept(endpoint, choice)
+    settings, kept = keep(endpoint, choice)
     return OwnModel(choice, settings, (told, *kept))
 
 
@@ -73,24 +74,26 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
     while True:
         address = await _typed(ask, say("own.ask.address"), problem)
         try:
-            return await _reached(ask, address)
+            endpoint, refused = await reach(address)
+            return endpoint, await _typed_key(ask, endpoint, said(refused)) if refused else None
         except DuckflowError as error:
             problem = said(error)
 
 
-async def _reached(ask: Ask, address: str) -> tuple[Endpoint, Key | None]:
-    """Servers list their models below `/v1`, which people leave out."""
+async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
+    """The endpoint at an address, and its complaint where it wants a key, or another one. Servers list their models
+    below `/v1`, which people leave out."""
     base = checked_address(address if "://" in address else f"http://{address}", "address")
     endpoint = Endpoint(_name_of(base), base, (), key_needed=False)
     problem: DuckflowError | None = None
     for url in dict.fromkeys((base, f"{base.removesuffix('/v1')}/v1")):
         endpoint = endpoint._replace(base_url=url)
         try:
-            await fetch_models(endpoint, None, LISTING_SECONDS)
+            await fetch_models(endpoint, key, LISTING_SECONDS)
             return endpoint, None
         except DuckflowError as error:
             if _about_key(error):
-                return endpoint, await _typed_key(ask, endpoint, said(error))
+                return endpoint, error
             problem = problem or error
     raise problem or UsageError("model.bad_address", origin=address)
 
@@ -114,13 +117,17 @@ async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelC
         endpoint = endpoint._replace(window=endpoint.window or listed[0].window)
     if len(names) == 1:
         return ModelChoice("endpoint", names[0], why, endpoint, key)
-    best = sorted(names, key=lambda name: (name != endpoint.model, not _suits(endpoint, name)))
+    best = best_first(endpoint, names)
     choices = [Choice(key=name, label=_described(endpoint, name)) for name in best[:MOST_LISTED]]
     other = Choice(key=OTHER, label=say("own.other", count=len(names)))
     name = await _choose(ask, say("own.ask.model"), [*choices, other])
     if name == OTHER:
         name = await _typed(ask, say("own.ask.name", endpoint=endpoint.name), None)
     return ModelChoice("endpoint", name, why, endpoint, key)
+
+
+def best_first(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda name: (name != endpoint.model, not _suits(endpoint, name)))
 
 
 def _suits(endpoint: Endpoint, model: str) -> bool:
@@ -142,8 +149,9 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
     )
 
 
-def _kept(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
-    """What leads to the model from now on. Without a keyring the user is told how to hand over the key."""
+def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
+    """Puts the key into the keyring. Gives the settings that lead to the model from now on, the first of which makes it
+    the one that is used; without a keyring the user is told how to hand over the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     known = endpoint.name in catalogue({}, os.environ)
     if not known:

@@ -1,0 +1,106 @@
+"""Models on the page: which there are, whether they answer, and a key or an address of the user's own."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from duckflow.cli.doctor.model import try_out
+from duckflow.cli.init.own_model import best_first, keep, reach, save_settings
+from duckflow.config.load import load
+from duckflow.config.settings import Settings
+from duckflow.errors import UsageError
+from duckflow.llm.discover import ModelChoice, discover, fetch_models, list_models
+from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
+from duckflow.llm.facts import facts_of, models_of
+from duckflow.llm.keys import Key, find_key, key_in_environment, usable_key
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+
+LISTING_SECONDS, LOOK_SECONDS = 15.0, 1.5
+
+
+class PageModels:
+    """What the user's own settings and keys lead to. A key that was typed is tried before it is kept, goes to the
+    keyring, and is never given out again."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+
+    async def models(self) -> Sequence[Mapping[str, Any]]:
+        """Those whose endpoint has a key or needs none, with what is known of them."""
+        endpoints, own = await asyncio.to_thread(self._endpoints)
+        keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in KEYED})
+        rows = [_row("local")]
+        for name in (name for name in KEYED if keys[name]):
+            rows += [_row(name, model) for model in models_of(name)]
+        asked = [endpoints[name] for name in dict.fromkeys((*SERVERS, *own)) if name not in KEYED]
+        for listed in await asyncio.gather(*(self._served(endpoint) for endpoint in asked)):
+            rows += listed
+        return rows
+
+    async def endpoints(self) -> Sequence[Mapping[str, Any]]:
+        """Providers and the user's own servers, each with where its key comes from, if it has one."""
+        endpoints, own = await asyncio.to_thread(self._endpoints)
+        return await asyncio.to_thread(lambda: [_shown(endpoints[name]) for name in dict.fromkeys((*KEYED, *own))])
+
+    async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
+        """Tries a provider's key or an address, and keeps what answers."""
+        key = usable_key(secret.strip(), "own.typed") if secret.strip() else None
+        endpoint = await self._found(name, address, key)
+        names = [listed.model for listed in await fetch_models(endpoint, key, LISTING_SECONDS)]
+        wanted = model or best_first(endpoint, names)[0]
+        choice = ModelChoice("endpoint", wanted, say("model.chosen.config"), endpoint, key)
+        seconds = await try_out(choice, Settings(), self._paths)
+        settings, told = await asyncio.to_thread(keep, endpoint, choice)
+        await asyncio.to_thread(save_settings, settings if default else settings[1:], self._paths)
+        answered = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answered, *told)]}
+
+    async def check(self, name: str) -> Mapping[str, Any]:
+        """Asks the model for one word. A DuckflowError says why none came."""
+        settings = await asyncio.to_thread(self._settings)
+        choice = await discover(name, settings.llm, os.environ)
+        seconds = await try_out(choice, settings, self._paths)
+        return {"told": [say("own.answers", model=choice.name, seconds=round(seconds, 1)).model_dump()]}
+
+    async def _found(self, name: str, address: str, key: Key | None) -> Endpoint:
+        if address:
+            endpoint, refused = await reach(address, key)
+            if refused:
+                raise refused
+            return endpoint
+        endpoints, _ = await asyncio.to_thread(self._endpoints)
+        if name not in endpoints or key is None:
+            raise UsageError("serve.bad", what=name)
+        return endpoints[name]
+
+    async def _served(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+        key = await asyncio.to_thread(find_key, endpoint, os.environ)
+        return [_row(endpoint.name, one.model, one.window) for one in await list_models(endpoint, key, LOOK_SECONDS)]
+
+    def _settings(self) -> Settings:
+        return load(self._paths.user_config, Path.cwd(), {}).settings
+
+    def _endpoints(self) -> tuple[dict[str, Endpoint], Iterable[str]]:
+        own = self._settings().llm.endpoints
+        return catalogue(own, os.environ), own.keys()
+
+
+def _row(endpoint: str, model: str = "", window: int = 0) -> dict[str, Any]:
+    facts = facts_of(endpoint, model) if model else None
+    price = [facts.price.input, facts.price.output] if facts and facts.price else None
+    name = f"{endpoint}:{model}" if model else endpoint
+    return {"name": name, "window": window or (facts.window if facts else 0), "price": price}
+
+
+def _shown(endpoint: Endpoint) -> dict[str, Any]:
+    """Says where a key lies, and never the key."""
+    key = find_key(endpoint, os.environ)
+    return {
+        "name": endpoint.name,
+        "where": endpoint.where,
+        "key": key.source if key else "",
+        "fixed": bool(key_in_environment(endpoint, os.environ)),
+    }
