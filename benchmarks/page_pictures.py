@@ -3,20 +3,26 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckflow.events.types import QuestionAsked
 from duckflow.llm.scripted import Line, ScriptedReply
 from duckflow.state.usage import Usage
 from tests.journeys.plans import when
 from tests.journeys.story import act, decide, respond
-from tests.web.chromium import PHONE, browsing, chromium, visit
+from tests.web.chromium import PHONE, Tab, browsing, chromium, visit
+from tests.web.played import PlayedFleet, PlayedModels
 from tests.web.site import ID, Site, Talk
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, ViewportSize
 
 Said = dict[str, str]
 HOME, FOLDER, SNAKE = Path("/tmp/ann"), "snake", "snake.py"
-WIDTH, HEIGHT = 1400, 840
+DESK: "ViewportSize" = {"width": 1400, "height": 840}
+OTHER, TASKS = "20260102-000000-abcdef", 200
 OLD = '''"""The board and how the snake moves on it."""
 
 WIDTH, HEIGHT = 40, 20
@@ -90,22 +96,81 @@ async def take(language: str, said: Said, folder: Path) -> None:
     (talk.folder / SNAKE).write_text(OLD)
     conversation, asked = talk.built.conversation, asyncio.Event()
     conversation.hear(lambda _, event: asked.set() if isinstance(event, QuestionAsked) else None)
-    async with talk, Site(talk.paths, language=language) as site, browsing() as browser:
+    fleet, models = PlayedFleet(TASKS, asks=1), PlayedModels()
+    async with (
+        talk,
+        other_talk(said, language) as other,
+        Site(talk.paths, language=language, fleet=fleet, models=models) as site,
+        browsing() as browser,
+    ):
         for text in (said["question"], said["goal"], said["yes_please"]):
             await conversation.say(text)
+        await other.built.conversation.say(CHANGE[language]["request"])
         await asyncio.sleep(2)
         conversation.choices.change_mode("ask")
         await conversation.take(CHANGE[language]["request"])
         await asked.wait()
-        tab = await visit(browser, site, size={"width": WIDTH, "height": HEIGHT})
-        await tab.see(".card")
-        await tab.page.wait_for_timeout(800)
-        await tab.page.screenshot(path=folder / f"page-gate.{language}.png")
-        phone = await visit(browser, site, f"#/s/{ID}/work", size=PHONE, colours="dark")
-        await phone.see(".panel .job")
-        await phone.page.wait_for_timeout(500)
-        await phone.page.screenshot(path=folder / f"page-phone.{language}.png")
+        camera = Camera(browser, site, folder, language)
+        await camera.shoot("gate", f"#/s/{ID}", ".card")
+        await camera.shoot("work", f"#/s/{ID}/work", ".panel .job")
+        await camera.shoot("list", "#/", ".session .question")
+        await camera.shoot("new", "#/new", ".new-session textarea")
+        await camera.shoot("models", "#/models", ".endpoints li")
+        await camera.shoot("fleet", "#/fleet", "table.tasks-of", prepare=to_the_tasks)
+        await camera.shoot("review", f"#/s/{OTHER}/changes", ".turns summary", prepare=comment)
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+def other_talk(said: Said, language: str) -> Talk:
+    """A conversation whose change has been made, and is looked through."""
+    change = CHANGE[language]
+    wrote = decide(act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW), respond(said["done"]))
+    talk = Talk(HOME, [wrote], session_id=OTHER, language=language, folder="snake-2")
+    (talk.folder / SNAKE).write_text(OLD)
+    return talk
+
+
+async def comment(tab: Tab) -> None:
+    """A comment on a line of the change, and the next one being written."""
+    await tab.find(".turns details summary").first.click()
+    await tab.see(".review .d-add")
+    button = tab.find(".d-add .add-comment").first
+    await button.evaluate("(button) => button.click()")
+    await (await tab.see("tr.comment textarea")).fill("HEIGHT % 2 ?")
+    await tab.page.keyboard.press("Enter")
+    await tab.see("tr.comment p")
+    await tab.find(".d-add .add-comment").nth(1).evaluate("(button) => button.click()")
+    await tab.see("tr.comment textarea")
+
+
+async def to_the_tasks(tab: Tab) -> None:
+    await tab.find(".fleet-of h2").first.evaluate("(heading) => heading.scrollIntoView()")
+
+
+class Camera:
+    """Takes each scene on a desk, in light, and on a phone, in the dark."""
+
+    def __init__(self, browser: "Browser", site: Site, folder: Path, language: str) -> None:
+        self._browser = browser
+        self._site = site
+        self._folder = folder
+        self._language = language
+
+    async def shoot(
+        self,
+        name: str,
+        place: str,
+        seen: str,
+        prepare: Callable[[Tab], Awaitable[None]] | None = None,
+    ) -> None:
+        for where, size in (("", DESK), ("-phone", PHONE)):
+            tab = await visit(self._browser, self._site, place, size, "dark" if where else "light")
+            await tab.see(seen)
+            if prepare:
+                await prepare(tab)
+            await tab.page.wait_for_timeout(700)
+            await tab.page.screenshot(path=self._folder / f"page-{name}{where}.{self._language}.png")
+            await tab.page.close()
 
 
 def take_pages(texts: dict[str, Said], folder: Path) -> None:

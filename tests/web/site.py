@@ -20,7 +20,7 @@ from duckflow.llm.scripted import Line, Scripted
 from duckflow.remote.server import ConversationServer
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
-from duckflow.web.ports import Fleets
+from duckflow.web.ports import Fleets, Models
 from duckflow.web.serving import listen, place_of, serve
 from duckflow.web.visitors import Visitors
 from tests.journeys.cast import Cast
@@ -80,7 +80,9 @@ class Site:
         host: str = "127.0.0.1",
         fleet: Fleets | None = None,
         language: str = "en",
+        models: Models | None = None,
     ) -> None:
+        self._models = models
         self._listening = listen(host, port)
         self.place = place_of(self._listening)
         self.visitors = Visitors(paths.data / "web" / f"{self.place.port}.json")
@@ -90,7 +92,7 @@ class Site:
 
     async def __aenter__(self) -> "Site":
         self._serving = asyncio.create_task(
-            serve(self._listening, self._shelf, self.visitors, self._words, self._fleet)
+            serve(self._listening, self._shelf, self.visitors, self._words, self._fleet, models=self._models)
         )
         return self
 
@@ -123,7 +125,7 @@ class Browser:
         assert answer.status_code == 200, (path, answer.text)
         return answer.json()
 
-    async def post(self, path: str, status: int = 200, **values: Any) -> Any:
+    async def post(self, path: str, status: int = 200, /, **values: Any) -> Any:
         answer = await self.http.post(f"{self.top}api/{path}", json=values, headers={"origin": self.origin})
         assert answer.status_code == status, (path, answer.text)
         return answer.json()

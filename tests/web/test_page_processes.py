@@ -102,7 +102,7 @@ async def test_an_old_session_goes_on_in_a_process_of_its_own(shell: Shell) -> N
     async with browser.reading(entry["id"]) as reader:
         await browser.post(f"sessions/{entry['id']}/say", text="again")
         await reader.until(lambda: reader.turns_over == 2)
-    assert (await browser.post("sessions", status=400, folder="/nowhere/at/all"))["error"]
+    assert (await browser.post("sessions", 400, folder="/nowhere/at/all"))["error"]
     program.stop()
 
 
@@ -121,7 +121,7 @@ async def test_a_chat_is_led_from_a_page_beside_it_and_only_that_chat(tmp_path: 
             await browser.post(f"sessions/{entry['id']}/say", text="said on the page")
             await reader.until(lambda: reader.turns_over)
         await asyncio.to_thread(terminal.wait_for, "said on the page")
-        assert (await browser.post("sessions", status=400, folder=str(tmp_path)))["error"]
+        assert (await browser.post("sessions", 400, folder=str(tmp_path)))["error"]
         terminal.enter("/quit")
         assert await asyncio.to_thread(terminal.wait_for_end) == 0
         end = time.monotonic() + 60

@@ -13,6 +13,7 @@ from duckflow.state.message import Message
 from duckflow.state.phrase import say
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond
+from tests.web.played import PlayedFleet
 from tests.web.site import ID, Browser, Reader, Site, Talk
 
 WRITE = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written **well**."))
@@ -185,7 +186,7 @@ async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_p
         snapshot = await browser.get(f"sessions/{ID}")
         assert (snapshot["number"], snapshot["writable"]) == (kept, False)
         assert snapshot["state"]["files_changed"] == ["a.txt"]
-        refused = await browser.post(f"sessions/{ID}/say", status=409, text="more")
+        refused = await browser.post(f"sessions/{ID}/say", 409, text="more")
         assert "go on" in refused["error"]
         async with browser.reading() as reader:
             await reader.until(lambda: reader.numbers[-1:] == [kept])
@@ -219,7 +220,7 @@ async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:
             (job,) = await reader.until(lambda: reader.facts["state"].get("jobs"))
             await browser.post(f"sessions/{ID}/control", wish="cancel", job=job)
             await reader.until(lambda: reader.of("report"))
-            assert (await browser.post(f"sessions/{ID}/control", status=400, wish="explode", job=job))["error"]
+            assert (await browser.post(f"sessions/{ID}/control", 400, wish="explode", job=job))["error"]
         snapshot = await browser.get(f"sessions/{ID}")
         assert next(iter(snapshot["state"]["plans"].values()))["steps"]
 
@@ -236,7 +237,7 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
             await reader.until(lambda: reader.turns_over)
             assert (await browser.post(f"sessions/{ID}/mode", mode="plan")) == {"mode": "plan"}
             await reader.until(lambda: reader.facts["mode"] == "plan")
-            assert (await browser.post(f"sessions/{ID}/mode", status=400, mode="yolo"))["error"]
+            assert (await browser.post(f"sessions/{ID}/mode", 400, mode="yolo"))["error"]
             assert "tokens" in (await browser.post(f"sessions/{ID}/command", line="/context"))["text"]
             own = await browser.post(f"sessions/{ID}/say", text="/quit")
             assert own["taken"] == "command" and own["told"]
@@ -257,35 +258,15 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
         assert (await browser.http.get(f"{browser.top}api/sessions/{ID}/pictures/{'0' * 64}")).status_code == 404
 
 
-class Inbox:
+class Inbox(PlayedFleet):
     """A fleet with one question."""
 
     def __init__(self, risk: str = "medium") -> None:
-        self.open = True
+        super().__init__(asks=1)
         self._question = {"title": say("gate.yes").model_dump(), "gate": {"risk": risk}}
-        self.done: list[tuple[str, str, str, int]] = []
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
-        return [{"asked_id": "a", "question": self._question}] if self.open else []
-
-    async def fleets(self) -> Sequence[Mapping[str, Any]]:
-        return ()
-
-    async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
-        was, self.open = self.open, False
-        return was
-
-    async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
-        return {"attempts": [{"open": say("fleet.too_long", minutes=3).model_dump()}], "rows": [], "lines": []}
-
-    async def diff(self, fleet: str, task: str, attempt: int) -> str:
-        return f"{fleet} {task} {attempt}"
-
-    async def pick(self, fleet: str, task: str, attempt: int) -> None:
-        self.done.append(("pick", fleet, task, attempt))
-
-    async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
-        self.done.append((what, fleet, task, attempt))
+        return [{"asked_id": "a", "question": self._question}]
 
 
 async def test_a_fleet_asks_on_the_page_where_there_is_one(tmp_path: Path) -> None:
@@ -313,14 +294,15 @@ async def test_what_is_done_to_a_fleet_is_one_of_few_things(tmp_path: Path) -> N
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site:
         browser = await site.visit()
         for what in ("pick", "merge", "cancel", "retry"):
-            await browser.post("fleet/change", what=what, fleet="f", task="t", attempt=2)
+            await browser.post("fleet/change", what=what, fleet="f", tasks=["t"], attempt=2)
         await browser.post("fleet/change", what="merge", fleet="f", attempt="2")
-        for wrong in ({"what": "retry"}, {"what": "worker", "task": "t"}, {"what": ["merge"], "task": "t"}):
+        for wrong in ({"what": "retry"}, {"what": "worker", "tasks": ["t"]}, {"what": ["merge"], "tasks": ["t"]}):
             assert (await browser.post("fleet/change", 400, fleet="f", **wrong))["error"]
         (report,) = (await browser.get("fleet?open=f/t"))["closely"]["f/t"]["attempts"]
         assert "3" in report["open"] and (await browser.get("fleet/diff?fleet=f&task=t&attempt=2"))["diff"] == "f t 2"
     assert fleet.done == [
         *((what, "f", "t", 2) for what in ("pick", "merge", "cancel", "retry")),
+        ("work", "f"),
         ("merge", "f", "", 0),
     ]
 

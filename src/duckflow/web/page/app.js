@@ -4,6 +4,7 @@ import { html, render, useEffect, useRef, useState } from "./vendor/htm-preact.j
 import { Fleet } from "./fleet.js";
 import { Duck, Icon } from "./icons.js";
 import { SessionList } from "./list.js";
+import { Models } from "./models.js";
 import { SessionPage } from "./view.js";
 import { Theme } from "./theme-switch.js";
 import { get } from "./requests.js";
@@ -11,10 +12,18 @@ import { setWords, t, visible } from "./words.js";
 
 const TOLD_MS = 8000;
 
-/** What the address names: [view, id, panel]. */
+/** What the address names: the view, a session, what is shown of it, and since when. */
 function place() {
-	const [view, id, panel] = location.hash.replace(/^#\/?/, "").split("/");
-	return { view: view || "list", id: decodeURIComponent(id ?? ""), panel: panel || "talk" };
+	const [view, id = "", panel, at] = location.hash.replace(/^#\/?/, "").split("/");
+	return { view: view || "list", id: decoded(id), panel: panel || "talk", at: Number(at) || 0 };
+}
+
+function decoded(text) {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
 }
 
 function App({ me }) {
@@ -23,15 +32,13 @@ function App({ me }) {
 	if (me.alone && where.view !== "s") location.replace(`#/s/${encodeURIComponent(me.alone)}`);
 	const [told, setTold] = useState(null);
 	const [locked, setLocked] = useState(false);
+	const [fleetAsks, setFleetAsks] = useState(0);
 	const timer = useRef(0);
 	useEffect(() => {
 		const change = () => setWhere(place());
 		addEventListener("hashchange", change);
 		return () => removeEventListener("hashchange", change);
 	}, []);
-	useEffect(() => {
-		if (where.view === "list") document.title = "Duckflow";
-	}, [where.view]);
 	const tell = (text, kind = "note") => {
 		clearTimeout(timer.current);
 		setTold({ text, kind });
@@ -40,22 +47,46 @@ function App({ me }) {
 	const go = (hash) => {
 		location.hash = hash;
 	};
-	const common = { go, tell, lock: () => setLocked(true), alone: Boolean(me.alone) };
+	const common = { go, tell, lock: () => setLocked(true), alone: Boolean(me.alone), folder: me.folder ?? "", asks: setFleetAsks };
 	const skip = (event) => {
 		event.preventDefault();
 		document.getElementById("main")?.focus();
 	};
 	return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
 		${!locked && where.view === "s"
-			? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} ...${common} />`
-			: html`<header class="top"><a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
-						${me.fleet ? html`<nav aria-label=${t("page.views")}>${[["list", "#/", "page.sessions"], ["fleet", "#/fleet", "page.fleet"]].map(([view, to, name]) => html`<a href=${to} aria-current=${where.view === view ? "page" : undefined}>${t(name)}</a>`)}</nav>` : null}
-						<${Theme} /></header>
-					${locked ? html`<${Locked} />` : where.view === "fleet" ? html`<${Fleet} ...${common} />` : html`<${SessionList} folder=${me.folder ?? ""} ...${common} />`}`}
-		<div class="told" role="status" aria-live="polite">${told ? html`<p class=${told.kind}>${visible(told.text)}<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button></p>` : null}</div>`;
+			? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} at=${where.at} ...${common} />`
+			: html`<${Top} view=${where.view} fleet=${me.fleet} asks=${fleetAsks} />${locked ? html`<${Locked} />` : views(where.view, common)}`}
+		<div class="told" role="status" aria-live="polite">
+			${told
+				? html`<p class=${told.kind}>
+						${visible(told.text)}
+						<button class="tool" aria-label=${t("page.close")} onClick=${() => setTold(null)}><${Icon} name="cross" /></button>
+					</p>`
+				: null}
+		</div>`;
 }
 
-const Locked = () => html`<main class="page" id="main" tabindex="-1"><h1>${t("page.locked")}</h1><p>${t("page.locked_how")}</p></main>`;
+const views = (view, common) => {
+	if (view === "fleet") return html`<${Fleet} ...${common} />`;
+	if (view === "models") return html`<${Models} ...${common} />`;
+	return html`<${SessionList} key=${view} begins=${view === "new"} ...${common} />`;
+};
+
+function Top({ view, fleet, asks }) {
+	const link = (name, to, count) => html`<a href=${to} aria-current=${view === name ? "page" : undefined}>
+		${t({ list: "page.sessions", fleet: "page.fleet", models: "page.models" }[name])}${count ? html` <span class="count">${count}</span>` : null}
+	</a>`;
+	return html`<header class="top">
+		<a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
+		<nav aria-label=${t("page.views")}>${link("list", "#/")}${fleet ? link("fleet", "#/fleet", asks) : null}${link("models", "#/models")}</nav>
+		<${Theme} />
+	</header>`;
+}
+
+const Locked = () => html`<main class="page" id="main" tabindex="-1">
+	<h1>${t("page.locked")}</h1>
+	<p>${t("page.locked_how")}</p>
+</main>`;
 
 async function begin() {
 	const root = document.getElementById("app");

@@ -4,12 +4,14 @@ import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Stream } from "./requests.js";
 import { t } from "./words.js";
 
-/** The facts by now (`now`: the server's time when they came), what is wrong, and a way to hear all of them anew. */
+/** The facts by now (`now`: the server's time when they came), what is wrong, and a way to hear all of them anew.
+ *  Without an address nothing is listened to. */
 export function useFacts(address, lock) {
 	const [facts, setFacts] = useState(null);
 	const [problem, setProblem] = useState("");
 	const stream = useRef(null);
 	useEffect(() => {
+		if (!address) return undefined;
 		const hear = (messages) =>
 			setFacts((known) => messages.reduce((before, { facts: changed, now }) => ({ ...before, ...changed, now, at: performance.now() }), known));
 		const tell = (how, error) => {

@@ -1,10 +1,11 @@
 // What can be looked up beside the conversation: changes, vitals, record, the prompt's layers.
 
-import { html } from "./vendor/htm-preact.js";
+import { html, useState } from "./vendor/htm-preact.js";
 import { Chart } from "./chart.js";
 import { LaterDiff } from "./diff.js";
 import { Icon } from "./icons.js";
 import { subject } from "./plan.js";
+import { Comments, Proof, Review } from "./review.js";
 import { money, moment, t, thousands, visible } from "./words.js";
 
 /** What the server says of a panel, and keeps saying while it is shown. */
@@ -21,15 +22,27 @@ export function Changes({ session, tell }) {
 			? html`<div class="choices"><button onClick=${() => undo(false)}><${Icon} name="undo" />${t("page.undo")}</button><button onClick=${() => undo(true)}>${t("page.redo")}</button></div>`
 			: null}
 		<${Reading} problem=${problem} data=${data} nothing=${data?.length === 0 ? t("page.no_changes") : ""}>
-			<ul class="turns">${[...(data ?? [])].reverse().map((one) => html`<${Turn} key=${one.turn} turn=${one} session=${session} />`)}</ul>
+			<ul class="turns">${[...(data ?? [])].reverse().map((one) => html`<${Turn} key=${one.turn} turn=${one} session=${session} tell=${tell} />`)}</ul>
 		<//>
+		<${Comments} session=${session} tell=${tell} />
 	</section>`;
 }
 
-function Turn({ turn, session }) {
+function Turn({ turn, session, tell }) {
+	const [open, setOpen] = useState(false);
 	return html`<li class=${turn.undone ? "undone" : ""}>
-		<h3>${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null} ${turn.undone ? html`<span class="badge">${t("page.taken_back")}</span>` : null}</h3>
+		<h3>
+			${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null}
+			${turn.undone ? html` <span class="badge">${t("page.taken_back")}</span>` : null}
+		</h3>
 		<ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
+		${turn.proof ? html`<${Proof} proof=${turn.proof} line=${turn.shown} />` : null}
+		${session.writable && !turn.undone
+			? html`<details onToggle=${(event) => setOpen(event.target.open)}>
+					<summary>${t("page.look_through")}</summary>
+					${open ? html`<${Review} session=${session} turn=${turn.turn} tell=${tell} />` : null}
+				</details>`
+			: null}
 		<${LaterDiff} read=${() => session.read(`changes?turn=${turn.turn}`)} />
 	</li>`;
 }

@@ -1,10 +1,11 @@
 // The plan as a tree with what shows that its steps are done, and its jobs with what they print just now.
 
 import { html, useState } from "./vendor/htm-preact.js";
+import { Agent } from "./agents.js";
 import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
 import { Tail, elapsed } from "./tail.js";
-import { money, percent, t, thousands, visible } from "./words.js";
+import { percent, t, visible } from "./words.js";
 
 const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed: "cross", interrupted: "pause", cancelled: "cross" };
 
@@ -107,21 +108,6 @@ function Job({ job, session, tell }) {
 	</li>`;
 }
 
-const AGENT_MARKS = { running: "in_progress", done: "completed", failed: "failed" };
-
-/** What was handed on: who has it, how far it is, what it cost; the report on unfolding. */
-function Agent({ agent, session }) {
-	const { agent_id, kind, task, usage, report, doing } = agent;
-	const waits = session.questions.some((question) => question.job === agent_id);
-	// Where no process holds the session, nobody works in it.
-	const status = waits ? "waits" : agent.status === "running" && !session.writable ? "interrupted" : agent.status;
-	const facts = [visible(kind), t("page.tokens", { tokens: thousands(usage.prompt_tokens + usage.completion_tokens) }), money(usage.cost_usd)];
-	const told = [["page.found", report?.found], ["page.changes", report?.changed?.join("\n")], ["fleet.row.evidence", report?.evidence?.join("\n")], ["page.ended_early", report?.open]].filter(([, text]) => text);
-	return html`<li class="job"><details><summary><span class="job-head">${waits ? html`<${Icon} name="gate" />` : html`<${Mark} status=${AGENT_MARKS[status] ?? "interrupted"} />`}<b>${visible(agent_id)}</b> <span class=${`badge b-${status}`}>${t(`agent.status.${status}`)}</span> <span class="meta">${facts.filter(Boolean).join(" · ")}</span></span>
-			<span class="what">${visible(task)}</span></summary>
-		${told.length ? html`<dl class="five">${told.map(([name, text]) => html`<dt>${t(name)}</dt><dd>${visible(text)}</dd>`)}</dl>` : html`<p class="what now">${visible(doing)}</p>`}</details></li>`;
-}
-
 const hasFive = ({ state }) => Object.values(state.five ?? {}).some((value) => value?.length);
 
 /** Whether there is anything to see of plans, jobs and agents. */
@@ -144,7 +130,7 @@ export function Work({ session, tell }) {
 		</section>
 		${agents.length
 			? html`<section aria-labelledby="agents-title"><h2 id="agents-title">${t("page.agents")}</h2>
-					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} session=${session} />`)}</ul></section>`
+					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} session=${session} tell=${tell} />`)}</ul></section>`
 			: null}
 		<section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
 			${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}

@@ -8,6 +8,7 @@ const OLDER = 600;
 const MOST_ITEMS = 1500;
 const KEPT_ITEMS = 900;
 const DRAW_MS = 40;
+const [SOUGHT, MOST_SEEKS] = [2000, 50];
 
 export class Session {
 	constructor(id, changed) {
@@ -92,6 +93,14 @@ export class Session {
 			this.items.trim(KEPT_ITEMS);
 			this.first = this.items.list[0].number || this.last;
 		}
+		this.draw();
+	}
+
+	/** Reads back to a moment, and shows what was said then. */
+	async seek(at) {
+		this.follows = false;
+		for (let tries = 0; tries < MOST_SEEKS && this.first > 1 && !(this.items.list[0]?.at <= at); tries += 1) await this.older(SOUGHT);
+		this.sought = this.items.list.findLast((item) => item.at && item.at <= at + 1)?.k ?? this.items.list[0]?.k;
 		this.draw();
 	}
 

@@ -8,6 +8,7 @@ import { Guard } from "./guard.js";
 import { Duck, Icon, Spinner } from "./icons.js";
 import { Approve, PlanTree, subject } from "./plan.js";
 import { Answered } from "./question.js";
+import { Proof } from "./review.js";
 import { Long, Tail } from "./tail.js";
 import { clock, percent, printed, t, visible } from "./words.js";
 
@@ -105,9 +106,12 @@ const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="
 	<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
 <//>`;
 
-const Note = ({ item }) => html`<${Row} icon=${html`<${Icon} name=${item.about === "pruned" ? "prune" : item.well ? "note" : "warn"} />`} kind=${item.well ? "note" : "warn"}>
-	<p class="text">${visible(item.text)}</p>
-<//>`;
+const Note = ({ item }) => {
+	const name = item.about === "pruned" ? "prune" : item.well ? "note" : "warn";
+	return html`<${Row} icon=${item.proof ? null : html`<${Icon} name=${name} />`} kind=${item.well ? "note" : "warn"}>
+		${item.proof ? html`<${Proof} proof=${item.proof} line=${item.text} />` : html`<p class="text">${visible(item.text)}</p>`}
+	<//>`;
+};
 
 const Lines = ({ item }) => html`<${Row} icon=${html`<${Icon} name="user" />`} kind="lines">
 	${item.line ? html`<p class="typed"><code>${visible(item.line)}</code></p>` : null}
@@ -150,11 +154,14 @@ const SHOWN = {
 /** Drawn again only when it has changed, or while it runs. */
 class Item extends Component {
 	shouldComponentUpdate(next) {
-		return next.item !== this.props.item || next.v !== this.props.v || (next.item.kind === "action" && !next.item.result) || (next.item.kind === "question" && !next.item.answer) || (next.item.kind === "plan" && next.item.plan.status === "draft");
+		const { item, v, sought } = this.props;
+		const open = { action: !next.item.result, question: !next.item.answer, plan: next.item.plan?.status === "draft" };
+		return next.item !== item || next.v !== v || next.sought !== sought || open[next.item.kind];
 	}
 
-	render({ item, session }) {
-		return html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
+	render({ item, session, sought }) {
+		const shown = html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
+		return sought ? html`<div class="sought">${shown}</div>` : shown;
 	}
 }
 
@@ -196,6 +203,16 @@ export function Talk({ session, children }) {
 		session.follows = false;
 		card.scrollIntoView({ block: "start" });
 	}, [asked]);
+	useEffect(() => {
+		// Rows above it get their heights as they come into sight.
+		let frames = session.sought ? FRAMES : 0;
+		const settle = () => {
+			box.current?.querySelector(".sought")?.scrollIntoView({ block: "center" });
+			frames -= 1;
+			if (frames > 0) requestAnimationFrame(settle);
+		};
+		if (frames) settle();
+	}, [session.sought]);
 	const opened = list.length > 0;
 	useEffect(() => {
 		// A row gets its height when it is first seen: until all in sight have theirs, the end moves.
@@ -240,7 +257,7 @@ export function Talk({ session, children }) {
 		<div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("page.conversation")}>
 			<div class="column">
 				${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("page.older")}</button>` : null}
-				${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} session=${session} />`)}
+				${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} sought=${item.k === session.sought} session=${session} />`)}
 				<${Live} session=${session} />
 				${children}
 			</div>

@@ -10,6 +10,7 @@ import { Work, hasWork } from "./plan.js";
 import { Card } from "./question.js";
 import { mark, notify } from "./notices.js";
 import { Session } from "./session.js";
+import { SwitchButton, Switcher, useOthers } from "./switcher.js";
 import { Talk } from "./talk.js";
 import { Theme } from "./theme-switch.js";
 import { get, post } from "./requests.js";
@@ -42,10 +43,12 @@ function useSession(id, lock) {
 	return [kept.current, problem];
 }
 
-export function SessionPage({ id, panel, go, tell, lock, alone }) {
+export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 	const [session, problem] = useSession(id, lock);
 	const [wide, setWide] = useState(WIDE.matches);
 	const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
+	const [listed, setListed] = useState(WIDE.matches && localStorage.getItem("duckflow-list") === "open");
+	const others = useOthers(id, alone, lock);
 	const told = useAnnouncements(session);
 	const shown = wide && panel === "talk" ? "work" : panel;
 	// A column with nothing in it takes no room, unless the person asks for it.
@@ -59,18 +62,20 @@ export function SessionPage({ id, panel, go, tell, lock, alone }) {
 	useEffect(() => {
 		if (session.link === "refused" && session.problem?.status === 401) lock();
 	}, [session.link]);
+	useEffect(() => {
+		if (at && session.known) session.seek(at);
+	}, [at, session.known]);
 	const title = session.title || t("page.untitled");
 	useEffect(() => {
 		document.title = `${session.waitsFor ? "● " : ""}${title} · Duckflow`;
-		mark(session.waitsFor > 0);
+		mark(session.waitsFor + others.waits > 0);
 		if (session.waitsFor) notify(title, session.questions[0]?.title ?? t("page.state.waiting"));
-	}, [title, session.waitsFor]);
+	}, [title, session.waitsFor, others.waits > 0]);
 	useEffect(() => {
 		// A language that was chosen in the conversation is the page's, too.
 		if (session.language && session.language !== spoken()) speak(session.language).then(() => session.draw());
 	}, [session.language]);
-	if (problem) return html`<main class="page" id="main" tabindex="-1"><h1>${visible(id)}</h1><p class="problem" role="alert">${visible(problem)}</p><a href="#/">${t("page.sessions")}</a></main>`;
-	if (!session.known) return html`<main class="page" id="main" tabindex="-1"><p class="nothing">${t("page.opening")}</p></main>`;
+	if (problem || !session.known) return html`<${Closed} id=${id} problem=${problem} />`;
 	const Panel = PANELS[shown];
 	const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
 	const toggle = () => {
@@ -78,17 +83,34 @@ export function SessionPage({ id, panel, go, tell, lock, alone }) {
 		localStorage.setItem("duckflow-side", side ? "closed" : "open");
 		return setSide(!side);
 	};
+	const list = (open) => {
+		if (wide) localStorage.setItem("duckflow-list", open ? "open" : "closed");
+		setListed(open);
+	};
 	const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
 	const content = Panel
-		? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0"><${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//></div>`
+		? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0">
+				<${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//>
+			</div>`
 		: null;
-	return html`<div class=${`session-page${beside ? " with-side" : ""}`}>
-		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone} />
+	return html`<div class=${`session-page${beside ? " with-side" : ""}${listed ? " with-list" : ""}`}>
+		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone}>
+			${alone ? null : html`<${SwitchButton} others=${others} open=${listed} toggle=${() => list(!listed)} />`}
+		<//>
+		${listed ? html`<${Switcher} id=${id} others=${others} chosen=${() => wide || list(false)} />` : null}
 		<main class="main" id="main" tabindex="-1">
 			${wide ? null : tabs(NAMES)}
 			<div class="talking" hidden=${!wide && panel !== "talk"}>
 				<${Talk} session=${session}>
-					${session.questions.map((question) => html`<${Card} key=${question.question_id} question=${question} session=${session} first=${question === session.target} tell=${tell} />`)}
+					${session.questions.map(
+						(question) => html`<${Card}
+							key=${question.question_id}
+							question=${question}
+							session=${session}
+							first=${question === session.target}
+							tell=${tell}
+						/>`,
+					)}
 				<//>
 				<${Foot} session=${session} tell=${tell} />
 			</div>
@@ -98,6 +120,14 @@ export function SessionPage({ id, panel, go, tell, lock, alone }) {
 		<div class="unseen" role="status" aria-live="polite">${told}</div>
 	</div>`;
 }
+
+const Closed = ({ id, problem }) => html`<main class="page" id="main" tabindex="-1">
+	${problem
+		? html`<h1>${visible(id)}</h1>
+				<p class="problem" role="alert">${visible(problem)}</p>
+				<a href="#/">${t("page.sessions")}</a>`
+		: html`<p class="nothing">${t("page.opening")}</p>`}
+</main>`;
 
 /** What a screen reader says by itself: questions, and what was said. */
 function useAnnouncements(session) {
@@ -110,8 +140,11 @@ function useAnnouncements(session) {
 	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
 }
 
-/** How many jobs and agents are. */
-const atWork = ({ state, writable }) => (writable ? [...Object.values(state.jobs ?? {}), ...Object.values(state.agents ?? {})].filter((one) => one.status === "running").length : 0);
+/** How many jobs and agents are at work. */
+const atWork = ({ state, writable }) => {
+	const workers = [...Object.values(state.jobs ?? {}), ...Object.values(state.agents ?? {})];
+	return writable ? workers.filter((worker) => worker.status === "running").length : 0;
+};
 
 function Tabs({ names, shown, show, session }) {
 	const move = (event) => {
@@ -123,27 +156,52 @@ function Tabs({ names, shown, show, session }) {
 		setTimeout(() => document.getElementById(`tab-${name}`)?.focus(), 30);
 	};
 	const count = { talk: session.waitsFor, changes: session.state.files_changed?.length, work: atWork(session) };
-	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(
-		(name) => html`<button role="tab" id=${`tab-${name}`} aria-selected=${String(name === shown)} tabindex=${name === shown ? 0 : -1} onClick=${() => show(name)}>${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}</button>`,
-	)}</div>`;
+	const tab = (name) => html`<button
+		role="tab"
+		id=${`tab-${name}`}
+		aria-selected=${String(name === shown)}
+		tabindex=${name === shown ? 0 : -1}
+		onClick=${() => show(name)}
+	>
+		${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}
+	</button>`;
+	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(tab)}</div>`;
 }
 
-function Head({ session, title, wide, side, toggle, tell, alone }) {
+function Head({ session, title, wide, side, toggle, tell, alone, children }) {
 	const { state, mode, model, writable } = session;
 	const usage = state.usage ?? {};
 	const tokens = (usage.prompt_tokens ?? 0) + (usage.completion_tokens ?? 0);
 	const name = (model ?? "").split(":").at(-1).split("/").at(-1);
 	const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
+	const sessions = t("page.sessions");
 	return html`<header class="head">
-		${alone ? html`<span class="back"><${Duck} /></span>` : html`<a class="back" href="#/" aria-label=${t("page.sessions")} title=${t("page.sessions")}><${Icon} name="back" /><${Duck} /></a>`}
-		<div class="titles"><h1>${visible(title)}</h1><p class="meta"><span class="folder">${visible(state.folder)}</span></p></div>
+		${alone
+			? html`<span class="back"><${Duck} /></span>`
+			: html`<a class="back" href="#/" aria-label=${sessions} title=${sessions}><${Icon} name="back" /><${Duck} /></a>`}
+		${children}
+		<div class="titles">
+			<h1>${visible(title)}</h1>
+			<p class="meta"><span class="folder">${visible(state.folder)}</span></p>
+		</div>
 		<div class="facts-line">
 			<${Vitals} vitals=${state.vitals} />
 			${name ? html`<span class="meta model" title=${visible(model)}>${visible(name)}</span>` : null}
 			${tokens ? html`<span class="meta tokens">${t("page.tokens", { tokens: thousands(tokens) })}</span>` : null}
 			${usage.cost_usd ? html`<span class="meta">${money(usage.cost_usd)}</span>` : null}
-			${mode ? html`<label class="mode"><span class="unseen">${t("page.mode")}</span><select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>${MODES.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}</select></label>` : null}
-			${wide ? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}><${Icon} name="side" /></button>` : null}
+			${mode
+				? html`<label class="mode">
+						<span class="unseen">${t("page.mode")}</span>
+						<select value=${mode} disabled=${!writable} onChange=${change} title=${t("page.mode")}>
+							${MODES.map((one) => html`<option value=${one} selected=${one === mode}>${one}</option>`)}
+						</select>
+					</label>`
+				: null}
+			${wide
+				? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}>
+						<${Icon} name="side" />
+					</button>`
+				: null}
 			<${Theme} />
 		</div>
 	</header>`;
@@ -162,10 +220,19 @@ function Foot({ session, tell }) {
 		setBusy(false);
 	};
 	return html`<div class="foot">
-		${session.link === "lost" || session.link === "refused" ? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>` : null}
-		${session.link === "gone" ? html`<p class="link-lost" role="status">${t("page.gone")} <button class="link" onClick=${() => session.stream.open()}>${t("page.try_again")}</button></p>` : null}
+		${session.link === "lost" || session.link === "refused"
+			? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>`
+			: null}
+		${session.link === "gone"
+			? html`<p class="link-lost" role="status">
+					${t("page.gone")} <button class="link" onClick=${() => session.stream.open()}>${t("page.try_again")}</button>
+				</p>`
+			: null}
 		${session.writable
 			? html`<${Composer} session=${session} tell=${tell} />`
-			: html`<div class="read-only"><p>${t("page.read_only")}</p><button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button></div>`}
+			: html`<div class="read-only">
+					<p>${t("page.read_only")}</p>
+					<button class="primary" disabled=${busy} onClick=${goOn}>${t("page.go_on")}</button>
+				</div>`}
 	</div>`;
 }

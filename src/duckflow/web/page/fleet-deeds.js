@@ -1,0 +1,49 @@
+// What is done to fleets, tasks and attempts, and the signs of how they are.
+
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { Icon, Spinner } from "./icons.js";
+import { post } from "./requests.js";
+import { t, visible } from "./words.js";
+
+const SIGNS = {
+	done: "check",
+	merged: "check",
+	failed: "cross",
+	cancelled: "cross",
+	budget: "warn",
+	choose: "gate",
+};
+
+export const Sign = ({ state }) =>
+	state === "running"
+		? html`<${Spinner} label=${t("fleet.state.running")} />`
+		: html`<${Icon} name=${SIGNS[state] ?? "ring"} label=${t(`fleet.state.${state}`)} />`;
+
+export const live = ({ state }) => state === "running" || state === "queued" || state === "waiting";
+export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${about}`), text: t(`page.sure_${about}`, values) });
+
+/** What can be done; a second click does it, once it was said what happens then. */
+export function Deeds({ deeds, place, doing, again, tell }) {
+	const [sure, setSure] = useState(null);
+	const leave = useRef(null);
+	useEffect(() => leave.current?.focus(), [sure]);
+	const change = async ({ what, more }) => {
+		setSure(null);
+		await post("api/fleet/change", { what, ...place, ...more }).catch((error) => tell(error.message, "warn"));
+		again();
+	};
+	if (doing) return html`<p class="what" role="status"><${Spinner} /> ${t("page.doing_merge")}</p>`;
+	if (sure) {
+		return html`<div class="sure" role="group" aria-label=${sure.name}>
+			<p>${visible(sure.text)}</p>
+			<div class="choices">
+				<button ref=${leave} onClick=${() => setSure(null)}>${t("page.leave_it")}</button>
+				<button class=${sure.what === "cancel" ? "bad" : "primary"} onClick=${() => change(sure)}>${sure.name}</button>
+			</div>
+		</div>`;
+	}
+	if (!deeds.length) return null;
+	return html`<div class="choices">
+		${deeds.map((one) => html`<button onClick=${() => (one.text ? setSure(one) : change(one))}>${one.name}</button>`)}
+	</div>`;
+}

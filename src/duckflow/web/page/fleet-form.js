@@ -1,0 +1,80 @@
+// A new fleet: tasks that are pasted or come from a file, and what holds for all of them.
+
+import { html, useState } from "./vendor/htm-preact.js";
+import { post } from "./requests.js";
+import { FolderField, ModeField, ModelField } from "./start.js";
+import { t, visible } from "./words.js";
+
+const LONGEST_FILE = 2 * 1024 * 1024;
+
+/** How many tasks a text holds, as it is read by the program: TOML tables, or lines. */
+const counted = (text) => {
+	const tables = text.match(/^\s*\[\[\s*task\s*\]\]/gm);
+	return tables ? tables.length : text.split("\n").filter((line) => line.trim() && !line.trim().startsWith("#")).length;
+};
+
+export function NewFleet({ folder, tell, began }) {
+	const [open, setOpen] = useState(false);
+	const [where, setWhere] = useState(folder);
+	const [values, setValues] = useState({ tasks: "", checks: "", model: "", mode: "", attempts: 1, budget: "" });
+	const [problem, setProblem] = useState("");
+	const [busy, setBusy] = useState(false);
+	const set = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
+	const typed = (name) => (event) => set(name)(event.target.value);
+	const take = async (file) => {
+		if (!file) return;
+		if (file.size > LONGEST_FILE) tell(t("page.bad_file"), "warn");
+		else set("tasks")(await file.text());
+	};
+	const start = async (event) => {
+		event.preventDefault();
+		setBusy(true);
+		setProblem("");
+		try {
+			const { fleet } = await post("api/fleet/start", { ...values, folder: where });
+			setOpen(false);
+			set("tasks")("");
+			began(fleet);
+		} catch (error) {
+			setProblem(error.message);
+		}
+		setBusy(false);
+	};
+	if (!open) return html`<button class="primary new" onClick=${() => setOpen(true)}>${t("page.fleet_new")}</button>`;
+	const count = counted(values.tasks);
+	return html`<form class="new-session" onSubmit=${start} aria-label=${t("page.fleet_new")}>
+		<${FolderField} value=${where} choose=${setWhere} />
+		<label>
+			${t("page.fleet_tasks")}
+			<textarea class="mono" rows="6" value=${values.tasks} onInput=${typed("tasks")} />
+		</label>
+		<p class="row-of">
+			<span class="meta" role="status">${t("page.fleet_count", { count })}</span>
+			<label class="link">
+				${t("page.fleet_file")}
+				<input class="unseen" type="file" accept=".toml,.txt,.md" onChange=${(event) => take(event.target.files[0])} />
+			</label>
+		</p>
+		<label>
+			${t("page.fleet_checks")}
+			<textarea class="mono" rows="2" value=${values.checks} onInput=${typed("checks")} />
+		</label>
+		<${ModelField} value=${values.model} choose=${set("model")} />
+		<${ModeField} value=${values.mode} choose=${set("mode")} />
+		<div class="side-by-side">
+			<label>
+				${t("page.fleet_attempts")}
+				<input type="number" min="1" max="4" value=${values.attempts} onInput=${(event) => set("attempts")(Number(event.target.value))} />
+			</label>
+			<label>
+				${t("page.fleet_budget")}
+				<input inputmode="decimal" value=${values.budget} onInput=${typed("budget")} />
+			</label>
+		</div>
+		${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
+		<div class="choices">
+			<button class="primary" disabled=${busy || !count || !where.trim()}>${t("page.fleet_start")}</button>
+			<button type="button" onClick=${() => setOpen(false)}>${t("page.cancel")}</button>
+		</div>
+	</form>`;
+}
