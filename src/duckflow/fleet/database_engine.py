@@ -67,9 +67,6 @@ class DatabaseEngine:
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
         return self._store.attempts(fleet, task)
 
-    def workers(self) -> tuple[WorkerState, ...]:
-        return self._store.workers()
-
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
         return self._store.logs(fleet, task, attempt, after)
 
