@@ -38,8 +38,22 @@ class PlayedFleet:
         return [{**facts, "ended": False, "tasks": self.tasks, "doing": "", "told": ""}]
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
-        worker = {"worker": "ann-4711-a1b2c3", "place": "ann", "machine": "ann", "alive": True, "running": 4}
-        silent = {"worker": "bob-99-ffffff", "place": "bob", "machine": "bob", "alive": False, "running": 1}
+        worker = {
+            "worker": "ann-4711-a1b2c3",
+            "place": "ann",
+            "machine": "ann",
+            "lives": True,
+            "seen": 1767225600.0,
+            "running": 4,
+        }
+        silent = {
+            "worker": "bob-99-ffffff",
+            "place": "bob",
+            "machine": "bob",
+            "lives": False,
+            "seen": 1767225600.0,
+            "running": 1,
+        }
         return [worker, silent] if self.alive and self.tasks else []
 
     async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:

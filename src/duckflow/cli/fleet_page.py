@@ -59,7 +59,8 @@ class PageFleet:
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
-        return [one.model_dump(mode="json") for one in await asyncio.to_thread(engine.workers)] if engine else []
+        known = await asyncio.to_thread(engine.workers) if engine else ()
+        return [worker.model_dump(mode="json") for worker in known if worker.lives or worker.running]
 
     async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
         """`duckflow fleet run` reads and checks the tasks, as in a terminal; what it does not like is told."""

@@ -71,7 +71,7 @@ function Asked({ asked, same, first, again, tell }) {
 /** Who carries attempts out. A fleet that nobody works on gets somebody on a click. */
 function Workers({ workers, fleets, again, tell }) {
 	const left = fleets.find((fleet) => !fleet.ended);
-	const idle = left && !workers.some((worker) => worker.alive);
+	const idle = left && !workers.some((worker) => worker.lives);
 	const begin = async () => {
 		await post("api/fleet/change", { what: "work", fleet: left.fleet }).catch((error) => tell(error.message, "warn"));
 		again();
@@ -87,10 +87,10 @@ function Workers({ workers, fleets, again, tell }) {
 		<ul class="workers">
 			${workers.map(
 				(worker) => html`<li class="row-of">
-					<${Icon} name=${worker.alive ? "check" : "warn"} />
+					<${Icon} name=${worker.lives ? "check" : "warn"} />
 					<span class="mono">${visible(worker.worker)}</span>
-					<span class=${worker.alive ? "meta" : "warn"}>
-						${t(worker.alive ? "page.worker_alive" : "page.worker_silent", { count: worker.running })}
+					<span class=${worker.lives ? "meta" : "warn"}>
+						${t(worker.lives ? "page.worker_alive" : "page.worker_silent", { count: worker.running })}
 					</span>
 				</li>`,
 			)}
