@@ -7,9 +7,9 @@ import pytest
 
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptOrder, FleetTask
 from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
+from duckflow.safety.git import Git
 from duckflow.state.phrase import Phrase
 from tests.fleet.yard import Repository
 

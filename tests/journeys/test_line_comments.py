@@ -6,6 +6,7 @@ import pytest
 
 from duckflow.errors import DuckflowError
 from duckflow.safety.undo.hunks import hunks_of, with_hunk
+from duckflow.state.question import Answer
 from duckflow.state.undo_scope import UndoScope
 from tests.journeys.story import Story, act, decide, respond
 
@@ -106,3 +107,30 @@ def test_every_hunk_goes_back_and_forth(before: str, after: str) -> None:
         assert with_hunk(without, hunk, back=False) == text
         text = without
     assert text == before
+
+
+async def test_the_terminal_walks_the_hunks_by_key(tmp_path: Path) -> None:
+    story = changed(tmp_path, decide(respond("I see.")))
+    await story.tell("change a.txt and write new.txt")
+    story.answers = [
+        Answer(choice="comment"),
+        Answer(choice="", text="3 spell it 3rd"),
+        Answer(choice="mark"),
+        Answer(choice="take"),
+        Answer(choice="comment"),
+        Answer(choice="", text="what is this file for?"),
+        Answer(choice="send"),
+    ]
+    await story.chat.run_command("/diff walk")
+    assert "added" not in (story.folder / "a.txt").read_text()
+    asked = next(message.text for message in reversed(story.session.state.messages) if message.role == "user")
+    assert "a.txt:3: spell it 3rd" in asked and "new.txt:1: what is this file for?" in asked
+    assert len(story.session.state.reviewed) == 1 and story.answers == []
+
+
+async def test_leaving_the_walk_keeps_what_was_said(tmp_path: Path) -> None:
+    story = changed(tmp_path)
+    await story.tell("change a.txt and write new.txt")
+    story.answers = [Answer(choice="comment"), Answer(choice="", text="-3 keep it"), Answer(choice="stop")]
+    assert "1 comment not sent yet" in await story.chat.run_command("/diff walk 1")
+    assert [(one.side, one.quote) for one in story.session.state.comments] == [("old", "line 3")]

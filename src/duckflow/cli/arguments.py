@@ -159,6 +159,14 @@ def _replay(add: Add, words: Words) -> None:
     _limits(add, words)
 
 
+def _review(add: Add, words: Words) -> None:
+    add("range", nargs="?", default="", metavar="RANGE", help=words("cli.review_range"))
+    add("--format", choices=["text", "json", "sarif"], default="text", help=words("cli.review_format"))
+    add("-o", "--output", default="", metavar="FILE", help=words("cli.review_output"))
+    add("--fail-on", choices=["witness", "high", "any", "never"], default="witness", help=words("cli.review_fail_on"))
+    _acp(add, words)
+
+
 def _attach(add: Add, words: Words) -> None:
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.attach_session"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
@@ -280,6 +288,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "sessions": _sessions,
     "audit": _audit,
     "replay": _replay,
+    "review": _review,
     "jobs": _demo,
     "attach": _attach,
     "web": _web,

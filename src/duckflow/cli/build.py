@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
+    from duckflow.pacemaker.allowance import LoopAllowance
     from duckflow.safety.undo.undo import Undo
     from duckflow.work.agents import Agents
     from duckflow.work.sub_agents import SubAgents
@@ -86,6 +87,7 @@ class BuiltConversation(NamedTuple):
     close: Callable[[], Awaitable[None]]
     toolbox: Toolbox
     dispatcher: Dispatcher
+    reviewers: "Callable[[], SubAgents]"
     outside: "Outside | None" = None
     """The servers of others, where there are any."""
 
@@ -101,7 +103,6 @@ def build_conversation(
     def make(group: str) -> list[AnyTool]:
         from duckflow.cli.toolset import ToolParts, make_tools
 
-        # Opened when the first tool is needed: a folder that is gone by then is noticed.
         folder, ask, undo, code = ground.open_folder, ground.questions.ask, guard.undo, ground.code
         drafter, jobs, agents, approval = model.drafter, work.jobs, work.sub_agents, work.approval
         parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
@@ -129,7 +130,8 @@ def build_conversation(
         ground.opened.close()
         end_tracing()
 
-    return BuiltConversation(front.conversation, model.thinker, close, toolbox, guard.dispatcher, front.outside)
+    made = (front.conversation, model.thinker, close, toolbox, guard.dispatcher, work.reviewers, front.outside)
+    return BuiltConversation(*made)
 
 
 class Ground(NamedTuple):
@@ -197,8 +199,8 @@ def _model(
     connect: Connector | None,
 ) -> ModelSide:
     settings, schema = setup.settings, setup.answer_schema
-    limits = partial(ground.sandboxes.limits, session.state)
-    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits)
+    reach = partial(ground.sandboxes.limits, session.state)
+    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, reach)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(toolbox.operations, layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
@@ -275,6 +277,7 @@ class Work(NamedTuple):
 
     jobs: JobRunner
     sub_agents: "Callable[[], SubAgents]"
+    reviewers: "Callable[[], SubAgents]"
     pacemaker: Pacemaker
     approval: PlanApproval
 
@@ -301,18 +304,20 @@ def _work(
             session.state, model.connection, usable, settings.pacemaker, table, settings.agent, settings.memory
         )
 
-    @cache
-    def sub_agents() -> "SubAgents":
+    def sub_agents(allowance: "LoopAllowance") -> "SubAgents":
+        from duckflow.cli.reviewing import review_desk
         from duckflow.work.sub_agents import Conduct, SubAgents
 
-        conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo)
-        kinds, allowance = lambda: extensions.found().kinds, pacemaker.allowance
-        return SubAgents(session, agents(), conduct, kinds, settings.agent, locks, allowance)
+        desk = review_desk(session, toolbox, ground.workspace, ground.sandboxes, settings.proof, ground.code)
+        conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo, desk)
+        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent, locks, allowance)
 
     others, limits, phases, undo = partial(Pacemaker, settings.pacemaker), settings.agent, guard.phases, guard.undo
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)
     approval = PlanApproval(session, phases, jobs, model.connection, ask, guard.gatekeeper)
-    return Work(jobs, sub_agents, pacemaker, approval)
+    helpers = cache(lambda: sub_agents(pacemaker.allowance))
+    # The user's own reviews draw on no turn's loops.
+    return Work(jobs, helpers, lambda: sub_agents(others().allowance), pacemaker, approval)
 
 
 class Front(NamedTuple):
@@ -353,15 +358,16 @@ def _front(
     policies = Policies(first, last=last, leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
     brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
-    moves = Moves()
+    moves, admit = Moves(), partial(_admit, extensions, guard.hooks)
 
     def table() -> "Commands":
+        from duckflow.cli.reviewing import ChatReviews
         from duckflow.cli.slash import conversation_commands
 
-        return conversation_commands(setup, pick, brought(), outside, ground.code.overview)
+        reviews = ChatReviews(setup.folder, work.reviewers, admit)
+        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews)
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
-    admit = partial(_admit, extensions, guard.hooks)
 
     def before_turn() -> None:
         commands.tell()

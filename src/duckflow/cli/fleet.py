@@ -23,7 +23,6 @@ from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
-from duckflow.fleet.git import Git
 from duckflow.fleet.ranking import side_by_side
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
@@ -31,6 +30,7 @@ from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
+from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 

@@ -104,7 +104,7 @@ class PageFleet:
         }
 
     async def diff(self, fleet: str, task: str, attempt: int) -> str:
-        from duckflow.fleet.git import Git
+        from duckflow.safety.git import Git
 
         for one in await self._attempts(fleet, task):
             if one.number == attempt and one.report and one.report.commit:

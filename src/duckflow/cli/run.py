@@ -38,6 +38,7 @@ COMMANDS = {
     "sessions": "session_list:run_sessions",
     "audit": "audit:show_audit",
     "replay": "replay:run_replay",
+    "review": "review:run_review",
     "jobs": "detached:list_jobs",
     "attach": "detached:attach",
     "web": "web:run_web",

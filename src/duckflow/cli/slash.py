@@ -10,6 +10,7 @@ from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.extensions import ExtensionCommands
 from duckflow.commands.memory import ALL, recall_anywhere
 from duckflow.commands.outside import OutsideCommands
+from duckflow.commands.review import Review, review_group
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
 from duckflow.state.phrase import Phrase
@@ -25,11 +26,12 @@ def conversation_commands(
     extensions: ExtensionCommands,
     outside: "Outside | None",
     overview: Callable[[str], Awaitable[Phrase | str]],
+    review: Review,
 ) -> Commands:
     """`pick` lets the user choose a session from a list."""
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
     sources = (extensions, servers)
-    own = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
+    own = (*_own_commands(setup.paths, setup.folder, setup.model_flag, overview), *review_group(review))
     return Commands(setup.words, SessionCommands(pick).group(), own, *(one.group() for one in sources), sources=sources)
 
 

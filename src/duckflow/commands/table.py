@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Sequence
 
-from duckflow.commands import back, memory, plan, undo
+from duckflow.commands import back, memory, plan, review, undo
 from duckflow.commands.command import Command, CommandContext, CommandSource, Group
 from duckflow.commands.sessions import EXPORT
 from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
@@ -16,6 +16,7 @@ GROUPS: tuple[Group, ...] = (
     CONTEXT,
     plan.GROUP,
     CHOICES,
+    review.GROUP,
     undo.GROUP,
     back.GROUP,
     RECORD,

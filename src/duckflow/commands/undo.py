@@ -1,4 +1,4 @@
-"""`/undo`, `/redo` and `/diff`."""
+"""`/undo` and `/redo`."""
 
 import shlex
 from dataclasses import dataclass
@@ -35,13 +35,6 @@ async def undo(context: CommandContext, rest: str) -> str:
 async def redo(context: CommandContext, _: str) -> str:
     busy = _busy(context)
     return context.words(busy) if busy else await _Restore(context, back=False).run(LATEST)
-
-
-async def diff(context: CommandContext, rest: str) -> str:
-    words = context.words
-    preview = await context.conversation.undo.diff(UndoScope(turn=int(rest)) if rest.isdecimal() else LATEST)
-    lines = [words.phrase(about_work("turn", preview)), preview.diff, *warnings(preview.not_covered, words)]
-    return "\n".join(line for line in lines if line)
 
 
 def _busy(context: CommandContext) -> str:
@@ -154,4 +147,4 @@ def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:
     return [f"⚠ {words.phrase(phrase)}" for phrase in phrases]
 
 
-GROUP = (Command("diff", diff), Command("undo", undo), Command("redo", redo))
+GROUP = (Command("undo", undo), Command("redo", redo))

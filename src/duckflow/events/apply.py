@@ -13,7 +13,15 @@ from duckflow.events.apply_work import (
     note_evidence,
     open_question,
 )
-from duckflow.events.reviewing import CommentsLeft, HunkMarked, HunkMoved, LineCommented, ReviewEvent
+from duckflow.events.reviewing import (
+    CommentsLeft,
+    FindingMade,
+    FindingWithdrawn,
+    HunkMarked,
+    HunkMoved,
+    LineCommented,
+    ReviewEvent,
+)
 from duckflow.events.work import StepChanged, WorkEvent
 from duckflow.state.agent import (
     A_WHILE,
@@ -231,8 +239,17 @@ def _review(state: AgentState, event: ReviewEvent) -> None:
             others = [hunk for hunk in state.taken_back if hunk.hunk_id != event.hunk.hunk_id]
             state.taken_back = [*others, *((event.hunk,) if event.back else ())][-HISTORY_LIMIT:]
             drop_outdated(state, (event.hunk.path,))
+        case FindingMade():
+            _withdraw(state, event.finding.agent_id, event.finding.place)
+            state.findings = [*state.findings, event.finding][-HISTORY_LIMIT:]
+        case FindingWithdrawn():
+            _withdraw(state, event.agent_id, event.place)
         case _:
             pass
+
+
+def _withdraw(state: AgentState, agent_id: str, place: str) -> None:
+    state.findings = [one for one in state.findings if (one.agent_id, one.place) != (agent_id, place)]
 
 
 def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | happened.LoopBegan) -> None:

@@ -1,6 +1,8 @@
-"""Events of a user who looks through the changes: comments on lines, marks, and hunks that are taken back."""
+"""Events of those who look through changes: a user's comments, marks and hunks taken back, and what review
+agents find."""
 
 from duckflow.events.event import Event
+from duckflow.state.finding import Finding
 from duckflow.state.hunk import Hunk, LineComment
 
 
@@ -39,3 +41,16 @@ class HunkMoved(ReviewEvent):
     kind = "hunk_moved"
     hunk: Hunk
     back: bool
+
+
+class FindingMade(ReviewEvent):
+    """A review agent has found something. It takes the place of what the same agent found at the same line."""
+
+    kind = "finding_made"
+    finding: Finding
+
+
+class FindingWithdrawn(ReviewEvent):
+    kind = "finding_withdrawn"
+    agent_id: str
+    place: str

@@ -21,7 +21,14 @@ from duckflow.events.event import (
     SessionOpened,
     SessionTitled,
 )
-from duckflow.events.reviewing import CommentsLeft, HunkMarked, HunkMoved, LineCommented
+from duckflow.events.reviewing import (
+    CommentsLeft,
+    FindingMade,
+    FindingWithdrawn,
+    HunkMarked,
+    HunkMoved,
+    LineCommented,
+)
 from duckflow.events.work import (
     AgentEnded,
     AgentStarted,
@@ -354,5 +361,6 @@ JOURNALED: tuple[type[Event], ...] = (
     PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, Intervened,
     Reviewed, ContextReferred, ThoughtKept, ProofTried, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
     JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded, LineCommented, CommentsLeft, HunkMarked, HunkMoved,
+    FindingMade, FindingWithdrawn,
 )  # fmt: skip
 BY_KIND: dict[str, type[Event]] = {cls.kind: cls for cls in JOURNALED}

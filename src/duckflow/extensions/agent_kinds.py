@@ -8,6 +8,7 @@ from typing import NamedTuple
 from duckflow.extensions.front_matter import read_markdown
 from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
 from duckflow.state.action import Operation
+from duckflow.state.finding import FINDING
 from duckflow.state.noun import shorten
 
 MOST_KINDS = 50
@@ -33,7 +34,7 @@ class AgentKind(NamedTuple):
 
     def uses(self, operation: Operation) -> bool:
         """An agent leaves lessons to the conversation. One that only reads may run commands that change nothing."""
-        if operation.effect == "memory":
+        if operation.effect == "memory" or (operation.name == FINDING and self.name != REVIEW):
             return False
         if operation.effect == "talk":
             return True
@@ -42,10 +43,11 @@ class AgentKind(NamedTuple):
         return not self.tools or any(name.casefold() in self.tools for name in operation.names)
 
 
+REVIEW = "review"
 PACKAGED = {
     "explore": AgentKind("explore", only_reads=True),
     "work": AgentKind("work"),
-    "review": AgentKind("review", only_reads=True),
+    REVIEW: AgentKind(REVIEW, only_reads=True),
 }
 
 

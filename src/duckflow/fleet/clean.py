@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.fleet.engine import OVER, AttemptState, TaskState
-from duckflow.fleet.git import Git
 from duckflow.fleet.task import BRANCHES, AttemptOrder
 from duckflow.fleet.worktree import MERGING, message_of, place_of, remove_worktree
+from duckflow.safety.git import Git
 from duckflow.state.phrase import Phrase, say
 
 OWN = f"refs/heads/{BRANCHES}"

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.attempt import Workshop, marks_of
-from duckflow.fleet.git import Git
 from duckflow.fleet.task import AttemptReport, CheckResult
 from duckflow.fleet.worktree import (
     MERGING,
@@ -20,6 +19,7 @@ from duckflow.fleet.worktree import (
     remove_worktree,
 )
 from duckflow.safety.files import read_plain
+from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import names_of_git, runs_later
 from duckflow.state.phrase import Phrase, said, say

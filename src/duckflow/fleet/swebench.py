@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState, TaskState
-from duckflow.fleet.git import Git
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, make_task
+from duckflow.safety.git import Git
 
 NEEDED = ("instance_id", "repo", "base_commit", "problem_statement")
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 from pydantic import ValidationError
 
 from duckflow.errors import UsageError
-from duckflow.fleet.git import Git
 from duckflow.fleet.task import BRANCHES, FleetTask, free_name
+from duckflow.safety.git import Git
 from duckflow.state.mode import Mode
 
 TABLE = "task"

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from duckflow.errors import UsageError
-from duckflow.fleet.git import Git, GitFailed, pathspecs
 from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
+from duckflow.safety.git import Git, GitFailed, pathspecs
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 

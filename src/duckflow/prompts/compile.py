@@ -44,9 +44,9 @@ class Compiler:
         self._full = layers
         self._compact = CompactLayers(layers.surroundings, layers.settings, layers.count)
 
-    def narrowed(self, keep: Callable[[Operation], bool]) -> "Compiler":
-        """For somebody who may do only some of it."""
-        return Compiler(lambda: [one for one in self.operations() if keep(one)], self._full)
+    def narrowed(self, keep: Callable[[Operation], bool], adds: Sequence[Operation] = ()) -> "Compiler":
+        """For somebody who may do only some of it, and maybe something that others are not told of."""
+        return Compiler(lambda: [*(one for one in self.operations() if keep(one)), *adds], self._full)
 
     def offered(self, state: AgentState, form: Form) -> tuple[Operation, ...]:
         """What a model may do now, as it is told of it."""

@@ -81,6 +81,8 @@ class AgentTask(NamedTuple):
     """The messages of an earlier agent whose work it goes on with."""
     meanwhile: Callable[[], str] = lambda: ""
     """Gives what the user has said to it since it was last asked."""
+    adds: tuple[Operation, ...] = ()
+    """Operations that only this agent is told of."""
 
 
 class AgentContext(StateOwner):
@@ -215,7 +217,7 @@ class Agents:
         connection = AgentConnection(context, self.connection, task.model, task.max_tokens)
         thinker = Thinker(
             connection,
-            self._compiler.narrowed(task.uses),
+            self._compiler.narrowed(task.uses, task.adds),
             context.emit,
             self._settings,
             self._memory,

@@ -4,6 +4,7 @@ the session, from which an agent can go on."""
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
@@ -14,26 +15,30 @@ from duckflow.errors import DuckflowError, ToolError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PastForgotten
 from duckflow.events.work import AgentEnded, AgentStarted
-from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
+from duckflow.extensions.agent_kinds import PACKAGED, REVIEW, AgentKind
 from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.pacemaker.allowance import LoopAllowance
-from duckflow.state.action import evidence_of
+from duckflow.review.change import ReviewedChange
+from duckflow.review.desk import ReviewDesk
+from duckflow.review.report import as_text
+from duckflow.state.action import Operation, evidence_of
+from duckflow.state.finding import Finding, by_weight
 from duckflow.state.message import Message
 from duckflow.state.noun import holds
 from duckflow.state.phrase import said, say
 from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
+from duckflow.state.usage import Usage
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agent_bounds import AgentBounds, TurnLimits
 from duckflow.work.agents import Agents, AgentTask
 from duckflow.work.file_locks import FileLocks
 
-REVIEW = "review"
 LONGEST_FOUND = 8_000
-LONGEST_DIFF = 24_000
+LONGEST_DIFF = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,15 @@ class Conduct:
     toolbox: Toolbox
     ask: Ask
     undo: UndoKeeper
+    reviews: ReviewDesk
+
+
+class Reviewed(NamedTuple):
+    """What came of a review."""
+
+    findings: tuple[Finding, ...]
+    report: AgentReport
+    usage: Usage
 
 
 @dataclass(slots=True)
@@ -103,9 +117,24 @@ class SubAgents:
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
         """Runs one agent to its end and gives its report, also of part of the work."""
+        await self._require_agents()
+        agent, how = self._make(task, kind, tuple(files))
+        return await self._begin(agent, how, None)
+
+    async def review(self, change: ReviewedChange, task: str = "") -> Reviewed:
+        """Has a change reviewed by an agent, on the user's own wish."""
+        await self._require_agents()
+        agent, how = self._make(task or note(self._session.state.language, "review_task"), REVIEW, ())
+        await self._begin(agent, how, change)
+        ended = self._session.state.agents[agent.agent_id]
+        report = ended.report or AgentReport(asked=agent.task, outcome="failed")
+        return Reviewed(self._findings(agent.agent_id), report, ended.usage)
+
+    async def _require_agents(self) -> None:
         if not await self._agents.available():
             raise ToolError(self._note("agent_not_here"), "agent.not_here")
-        agent, how = self._make(task, kind, tuple(files))
+
+    async def _begin(self, agent: SubAgent, how: AgentKind, change: ReviewedChange | None) -> Done:
         earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
         if taken := self._locks.claim(agent.agent_id, agent.files if not how.only_reads else ()):
             why = self._note("agent_file_taken", path=taken.path, owner=taken.owner)
@@ -120,7 +149,11 @@ class SubAgents:
                 self._turn_limits.begin(agent.agent_id)
                 if reached := self._turn_limits.reached():
                     return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=reached))
-                return await self._run(agent, how, earlier, within_reach)
+                if how.name != REVIEW:
+                    return await self._run(agent, how, earlier, within_reach)
+                change = change or await self.latest()
+                async with self._conduct.reviews.opened(agent.agent_id, change) as tool:
+                    return await self._run(agent, how, earlier, within_reach, change, (tool.describe(),))
         finally:
             del self._at_work[agent.agent_id]
             self._locks.release(agent.agent_id)
@@ -144,7 +177,13 @@ class SubAgents:
         return SubAgent(agent_id=agent_id, kind=kind, task=task, files=files, only_reads=how.only_reads), how
 
     async def _run(
-        self, agent: SubAgent, how: AgentKind, earlier: tuple[Message, ...], within_reach: WithinReach
+        self,
+        agent: SubAgent,
+        how: AgentKind,
+        earlier: tuple[Message, ...],
+        within_reach: WithinReach,
+        change: ReviewedChange | None = None,
+        adds: tuple[Operation, ...] = (),
     ) -> Done:
         state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
         bounds = AgentBounds(
@@ -159,7 +198,7 @@ class SubAgents:
             self._turn_limits,
         )
         task = AgentTask(
-            await self._asked(agent, how, bool(earlier)),
+            await self._asked(agent, how, bool(earlier), change),
             "",
             bounds,
             (bounds,),
@@ -170,6 +209,7 @@ class SubAgents:
             self._allowance,
             earlier,
             within_reach.heard,
+            adds=adds,
         )
         work = self._agents.begin(task, Actor(self._session.emit, conduct.ask, agent.agent_id, agent.agent_id))
         within_reach.work = asyncio.ensure_future(work.run(self._settings.agent_seconds))
@@ -206,7 +246,7 @@ class SubAgents:
         self._session.emit(Noticed(what=say("agent.other_model", kind=how.name, wanted=name, model=now)))
         return None
 
-    async def _asked(self, agent: SubAgent, how: AgentKind, goes_on: bool) -> str:
+    async def _asked(self, agent: SubAgent, how: AgentKind, goes_on: bool, change: ReviewedChange | None) -> str:
         language, state = self._session.state.language, self._session.state
         if goes_on:
             return render(language, "agent_goes_on", task=agent.task, files=", ".join(agent.files))
@@ -219,18 +259,32 @@ class SubAgents:
             "rule": note(language, f"agent_is_{rule}"),
             "loops": str(self._settings.agent_loops),
             "constraints": "; ".join(state.five.constraints),
-            "diff": await self._diff() if how.name == REVIEW else "",
+            "diff": await self._material(change) if change else "",
             "evidence": "; ".join(evidence.text for evidence in state.evidence) if how.name == REVIEW else "",
         }
         return render(language, "agent", **values)
 
-    async def _diff(self) -> str:
-        """Gives what the latest turn with changes did."""
+    async def latest(self) -> ReviewedChange:
+        """Gives what the latest turn or job with changes did."""
         try:
-            diff = (await self._conduct.undo.diff()).diff
+            preview = await self._conduct.undo.diff()
+            versions = await self._conduct.undo.versions(preview.authors[-1].whole)
         except DuckflowError:
+            return ReviewedChange("")
+        return ReviewedChange(preview.diff, {one.path: one.before for one in versions})
+
+    async def _material(self, change: ReviewedChange) -> str:
+        """The diff, and the definitions that it touches with their callers."""
+        if not change.diff:
             return ""
-        return quoted(self._session.state.language, "diff", diff[:LONGEST_DIFF]) if diff else ""
+        language, around = self._session.state.language, await self._conduct.reviews.around(change)
+        cut = change.diff[:LONGEST_DIFF]
+        left = note(language, "diff_cut", left=str(len(change.diff) - len(cut))) if len(cut) < len(change.diff) else ""
+        touched = quoted(language, "code map", around) if around else ""
+        return "\n".join(filter(None, (quoted(language, "diff", cut), left, touched)))
+
+    def _findings(self, agent_id: str) -> tuple[Finding, ...]:
+        return tuple(by_weight(one for one in self._session.state.findings if one.agent_id == agent_id))
 
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
         """Records the agent's end, and gives what the conversation is told of it."""
@@ -240,7 +294,8 @@ class SubAgents:
         report = report.model_copy(update={"asked": agent.task, "evidence": evidence})
         self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
         usage = state.agents[agent.agent_id].usage
-        why = Words(state.language).phrase(report.open) if report.open else ""
+        words, findings = Words(state.language), self._findings(agent.agent_id)
+        why, found = words.phrase(report.open) if report.open else "", as_text(findings, words) if findings else ""
         text = render(
             state.language,
             "agent_report",
@@ -249,7 +304,7 @@ class SubAgents:
             changed=", ".join(report.changed),
             evidence="; ".join(report.evidence),
             open=why,
-            found=_cut(report.found) or "-",
+            found=_cut("\n\n".join(filter(None, (report.found, found)))) or "-",
         )
         tokens = usage.prompt_tokens + usage.completion_tokens
         line = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)

@@ -1,4 +1,4 @@
-"""Git as the fleet calls it: no hooks, no questions, no signatures, and always in the folder that is named."""
+"""Git as Duckflow itself calls it: no hooks, no questions, no signatures, and always in the folder that is named."""
 
 import asyncio
 import contextlib

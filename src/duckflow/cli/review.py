@@ -1,0 +1,100 @@
+"""`duckflow review`: a change is reviewed without a chat; the findings are written, and an exit code is for CI."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from duckflow.cli.build import build_conversation
+from duckflow.cli.conversations import new_session
+from duckflow.cli.parser import Options
+from duckflow.cli.reviewing import STDIN, wanted_change
+from duckflow.cli.setup import Setup, folder_trust
+from duckflow.cli.signals import ended_by_signals
+from duckflow.cli.talk import MOST_PIPED, make_setup
+from duckflow.errors import UsageError
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.outcome import ended_well, exit_code_of
+from duckflow.review.change import ReviewedChange
+from duckflow.review.report import as_json, as_sarif, as_text, cost_line
+from duckflow.safety.repository import git_runs_programs
+from duckflow.store.paths import Paths
+from duckflow.ui.headless import Headless
+from duckflow.ui.headless_options import OutputFormat
+from duckflow.ui.streams import print_err, print_out
+from duckflow.work.sub_agents import Reviewed
+
+FOUND = 9
+"""The exit code where there are findings of the kind that was asked for."""
+
+
+def run_review(options: Options, words: Words, paths: Paths) -> int:
+    setup = make_setup(options, words, paths)
+    trust = folder_trust(setup)
+    if (git_runs_programs(setup.folder) or trust.must_be_wanted) and not (trust.trusted or options.trust):
+        raise UsageError("review.refused")
+    piped = ""
+    if options.range == STDIN:
+        raw = sys.stdin.buffer.read(MOST_PIPED + 1)
+        if len(raw) > MOST_PIPED:
+            raise UsageError("usage.stdin_too_long", limit=MOST_PIPED)
+        piped = raw.decode("utf-8", "surrogateescape")
+    return asyncio.run(_review(options, setup, piped))
+
+
+async def _review(options: Options, setup: Setup, piped: str) -> int:
+    words = setup.words
+    async with wanted_change(setup.folder, options.range, piped) as (folder, change):
+        here = setup._replace(folder=folder, alone=True)
+        work = asyncio.ensure_future(_reviewed(here, change, lasting=folder == setup.folder))
+        with ended_by_signals(work.cancel):
+            try:
+                result = await work
+            except asyncio.CancelledError:
+                return exit_code_of("interrupted")
+    outcome = result.report.outcome
+    match options.format:
+        case "json":
+            text = as_json(result.findings, result.usage, outcome)
+        case "sarif":
+            text = as_sarif(result.findings, words)
+        case _:
+            told = as_text(result.findings, words) if result.findings or ended_well(outcome) else ""
+            text = "\n\n".join(filter(None, (told, result.report.found)))
+    if options.output:
+        Path(options.output).expanduser().write_text(f"{text}\n", "utf-8")
+    else:
+        print_out(text if options.format != "text" else plain(text))
+    if result.report.open:
+        print_err(plain(words.phrase(result.report.open)))
+    print_err(cost_line(result.usage, words))
+    if not ended_well(outcome):
+        return exit_code_of(outcome)
+    return FOUND if _fails(result, options.fail_on) else 0
+
+
+async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> Reviewed:
+    """In a session of its own, which is gone afterwards: there is nothing to go on with."""
+    session = new_session(setup).session
+    built = build_conversation(setup, session)
+    headless = Headless(built.conversation, setup.words, OutputFormat.TEXT)
+    built.conversation.hear(headless.hear)
+    try:
+        return await built.reviewers().review(change)
+    finally:
+        await built.close()
+        session.discard()
+        if not lasting:
+            setup.paths.map_of(setup.folder).unlink(missing_ok=True)
+
+
+def _fails(result: Reviewed, fail_on: str) -> bool:
+    match fail_on:
+        case "witness":
+            return any(finding.shown for finding in result.findings)
+        case "high":
+            return any(finding.severity == "high" for finding in result.findings)
+        case "any":
+            return bool(result.findings)
+        case _:
+            return False

@@ -1,0 +1,77 @@
+"""Reviews of a conversation, made when the first one is wanted; and what the user may have reviewed."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from duckflow.agent.session import Session
+from duckflow.cli.code_sense import CodeSense
+from duckflow.cli.sandboxes import Sandboxes
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.proof.settings import ProofSettings
+from duckflow.review.change import ReviewedChange, between, checked_out, lies_there, patched, uncommitted
+from duckflow.review.desk import ReviewDesk
+from duckflow.review.witness import WitnessRunner
+from duckflow.safety.git import Git
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.toolbox import Toolbox
+from duckflow.work.sub_agents import Reviewed, SubAgents
+
+STDIN = "-"
+
+
+def review_desk(
+    session: Session,
+    toolbox: Toolbox,
+    workspace: Workspace,
+    sandboxes: Sandboxes,
+    settings: ProofSettings,
+    code: CodeSense,
+) -> ReviewDesk:
+    witnesses = WitnessRunner(sandboxes.find, sandboxes.launch, settings)
+    return ReviewDesk(session.state, session.emit, toolbox, workspace, witnesses, lambda: code.mapped)
+
+
+@asynccontextmanager
+async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGenerator[tuple[Path, ReviewedChange]]:
+    """The change that a range names, a diff on stdin, or what is not committed; and the folder in which it lies: the
+    user's own, or one that lives as long as the review."""
+    git = Git(folder)
+    if wanted == STDIN:
+        async with patched(folder, piped) as found:
+            yield found
+    elif not wanted:
+        yield folder, _some(await uncommitted(git))
+    else:
+        change, end = await between(git, wanted)
+        if await lies_there(git, end):
+            yield folder, _some(change)
+            return
+        async with checked_out(git, end) as tree:
+            yield tree, _some(change)
+
+
+def _some(change: ReviewedChange) -> ReviewedChange:
+    if not change.diff.strip():
+        raise UsageError("review.no_change")
+    return change
+
+
+class ChatReviews:
+    """`/review`: the latest work of the session, what is not committed, or a range that ends where the folder is."""
+
+    def __init__(self, folder: Path, reviewers: Callable[[], SubAgents], admit: Callable[[], Awaitable[bool]]) -> None:
+        self._folder = folder
+        self._reviewers = reviewers
+        self._admit = admit
+
+    async def __call__(self, wanted: str) -> Reviewed:
+        if not await self._admit():
+            raise UsageError("review.refused")
+        reviewers = self._reviewers()
+        if not wanted and (change := await reviewers.latest()).diff:
+            return await reviewers.review(change)
+        async with wanted_change(self._folder, wanted) as (lies, change):
+            if lies != self._folder:
+                raise DuckflowError("review.elsewhere", range=wanted)
+            return await reviewers.review(change)

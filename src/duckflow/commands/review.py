@@ -1,0 +1,139 @@
+"""`/diff` shows a turn's changes and lets the user walk through them; `/review` has an agent look for what is wrong."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from duckflow.commands.command import Command, CommandContext, Group
+from duckflow.commands.undo import warnings
+from duckflow.outcome import ended_well
+from duckflow.review.report import as_text, cost_line
+from duckflow.safety.path_names import shown, shown_line
+from duckflow.state.finding import Finding
+from duckflow.state.hunk import DiffSide, Hunk
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Choice, Question
+from duckflow.state.sub_agent import AgentReport
+from duckflow.state.undo_scope import LATEST, UndoScope
+from duckflow.state.usage import Usage
+from duckflow.tools.undo_turn import about_work
+
+
+class ReviewResult(Protocol):
+    """What came of a review."""
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+    @property
+    def report(self) -> AgentReport: ...
+
+    @property
+    def usage(self) -> Usage: ...
+
+
+WALK = "walk"
+TAKE, PUT, FILE, MARK, COMMENT, SEND, NEXT, STOP = "take", "put", "file", "mark", "comment", "send", "next", "stop"
+
+
+async def diff(context: CommandContext, rest: str) -> str:
+    """`/diff [TURN]` shows the changes; `/diff walk [TURN]` goes through them hunk by hunk."""
+    first, _, more = rest.partition(" ")
+    if first == WALK:
+        return await _Walk(context).run(int(more) if more.strip().isdecimal() else 0)
+    words = context.words
+    preview = await context.conversation.undo.diff(UndoScope(turn=int(rest)) if rest.isdecimal() else LATEST)
+    lines = [words.phrase(about_work("turn", preview)), preview.diff, *warnings(preview.not_covered, words)]
+    return "\n".join(line for line in lines if line)
+
+
+class _Walk:
+    """One question for each hunk, answered by a key: what is done with it is kept in the session at once."""
+
+    def __init__(self, context: CommandContext) -> None:
+        self._context = context
+        self._review = context.conversation.review
+        self._told: list[str] = []
+
+    async def run(self, turn: int) -> str:
+        hunks, place, state = await self._review.hunks(turn), 0, self._context.conversation.state
+        while place < len(hunks):
+            hunk = hunks[place]
+            answer = await self._context.ask(self._question(hunk, place, len(hunks)))
+            match answer.choice:
+                case "next":
+                    place += 1
+                case "mark":
+                    self._review.mark(hunk.hunk_id, hunk.hunk_id not in state.reviewed)
+                    place += 1
+                case "comment":
+                    await self._comment(hunk)
+                case "take":
+                    self._tell(await self._review.take_back(hunk.turn, hunk.path, hunk.hunk_id, hunk.job))
+                    place += 1
+                case "put":
+                    self._tell(await self._review.put_back(hunk.hunk_id))
+                case "file":
+                    self._tell(await self._review.take_back(hunk.turn, hunk.path, job=hunk.job))
+                    hunks = [one for one in hunks if one.path != hunk.path]
+                case "send":
+                    await self._review.send()
+                    return ""
+                case _:
+                    break
+        left = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
+        return "\n".join([*self._told, *left])
+
+    def _question(self, hunk: Hunk, place: int, count: int) -> Question:
+        state = self._context.conversation.state
+        taken = any(one.hunk_id == hunk.hunk_id for one in state.taken_back)
+        mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
+        keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, *([SEND] if state.comments else []), STOP]
+        labels = {MARK: f"comment.key.{mark}"}
+        choices = tuple(Choice(key=key, label=say(labels.get(key, f"comment.key.{key}"))) for key in keys)
+        own = [one for one in state.comments if hunk.line(one.line, one.side) is not None and one.path == hunk.path]
+        rows = [f"{line.new or line.old:>5} {line.sign}{line.text}" for line in hunk.numbered()]
+        told = [*rows, *(f"  ✎ {one.line}: {one.text}" for one in own)]
+        title = say("comment.hunk", path=shown(hunk.path), place=place + 1, count=count)
+        return Question(
+            kind="choice",
+            title=title,
+            details=tuple(say("talk.quoted", text=shown_line(row)) for row in told),
+            choices=choices,
+            for_person=True,
+        )
+
+    async def _comment(self, hunk: Hunk) -> None:
+        """`12 words` is about that line, `-12 words` about a removed one; without a number about the first one."""
+        leave = Choice(key="no", label=say("comment.key.leave"))
+        title = say("comment.which", path=shown(hunk.path))
+        answer = await self._context.ask(Question(kind="text", title=title, choices=(leave,), for_person=True))
+        found = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", answer.text, re.DOTALL)
+        if answer.choice == "no" or not answer.text.strip():
+            return
+        changed = next(line for line in hunk.numbered() if line.sign in "+-")
+        first = ("" if changed.new else "-", changed.new or changed.old, answer.text)
+        sign, number, text = found.groups() if found else first
+        side: DiffSide = "old" if sign else "new"
+        await self._review.comment(hunk.turn, hunk.path, int(number), text, side, hunk.job)
+
+    def _tell(self, phrase: Phrase) -> None:
+        self._told.append(self._context.words.phrase(phrase))
+
+
+Review = Callable[[str], Awaitable[ReviewResult]]
+"""Has a change reviewed: a range of commits, or with nothing the latest work."""
+
+
+def review_group(review: Review) -> Group:
+    async def run(context: CommandContext, rest: str) -> str:
+        words, result = context.words, await review(rest.strip())
+        lines = [as_text(result.findings, words)] if result.findings or ended_well(result.report.outcome) else []
+        lines += [result.report.found] if result.report.found else []
+        lines += [words.phrase(result.report.open)] if result.report.open else []
+        return "\n\n".join([*lines, cost_line(result.usage, words)])
+
+    return (Command("review", run),)
+
+
+GROUP = (Command("diff", diff, words=(WALK,)),)

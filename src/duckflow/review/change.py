@@ -1,0 +1,122 @@
+"""The change that is reviewed: its diff, and the files before it."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from duckflow.errors import UsageError
+from duckflow.safety.git import Git, GitFailed
+
+PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+"""No program of the repository's own runs."""
+NOTHING: Mapping[str, bytes | None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedChange:
+    """A change as it lies in the folder."""
+
+    diff: str
+    before: Mapping[str, bytes | None] = field(default_factory=lambda: NOTHING)
+    """The changed files before it; nothing for one that it made."""
+    name: str = ""
+    """How the user named it."""
+
+
+async def uncommitted(git: Git) -> ReviewedChange:
+    """What the folder has that the last commit has not, with files that git does not know."""
+    head = await git.commit_of("HEAD")
+    if not head:
+        raise UsageError("review.no_commit")
+    diff = await git("diff", *PLAIN, head)
+    before = await _before(git, head, await git.names("diff", "--name-only", "-z", *PLAIN[1:], head))
+    for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
+        made = await git.ends("diff", "--no-index", *PLAIN[:3], "--", "/dev/null", path)
+        diff, before[path] = f"{diff}\n{made.output}".strip("\n"), None
+    return ReviewedChange(diff, before, "HEAD")
+
+
+async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
+    """A range as git writes it (`A..B`, `A...B`), or one commit; and the commit that it leads to."""
+    old, dots, new = wanted.partition("...") if "..." in wanted else wanted.partition("..")
+    end = await git.commit_of((new or "HEAD") if dots else old)
+    start = await git.commit_of((old or "HEAD") if dots else f"{old}~1")
+    if not end or (dots and not start):
+        raise UsageError("review.no_range", range=wanted)
+    if not start:
+        # The first commit of all: everything in it is new.
+        start = await git("hash-object", "-t", "tree", "--stdin")
+    if dots == "...":
+        start = (await git("merge-base", start, end)).strip()
+    diff = await git("diff", *PLAIN, start, end)
+    changed = await git.names("diff", "--name-only", "-z", *PLAIN[1:], start, end)
+    return ReviewedChange(diff, await _before(git, start, changed), wanted), end
+
+
+async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, bytes | None]:
+    found = dict[str, bytes | None]()
+    for path in changed:
+        old = await git.ends("cat-file", "blob", f"{start}:{path}")
+        found[path] = None if old.code else old.output.encode("utf-8", "surrogateescape")
+    return found
+
+
+async def lies_there(git: Git, end: str) -> bool:
+    """Says whether the folder is just that commit."""
+    clean = not (await git.ends("diff", "--quiet", *PLAIN[1:], end)).code
+    return clean and end == await git.commit_of("HEAD")
+
+
+@asynccontextmanager
+async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
+    """The files of a commit in a folder of their own, which is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
+        folder, archive = Path(top) / "tree", Path(top) / "tree.tar"
+        folder.mkdir()
+        await git("archive", "--format=tar", f"--output={archive}", end)
+        shutil.unpack_archive(archive, folder, "tar", filter="data")
+        yield folder.resolve()
+
+
+@asynccontextmanager
+async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, ReviewedChange]]:
+    """A diff from elsewhere. Where the folder has it already, it is looked at there; else in a copy that gets it."""
+    paths = _paths(diff)
+    if not paths:
+        raise UsageError("review.no_diff")
+    with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
+        git, before = Git(folder), Path(top) / "before"
+        there = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
+        lies = folder if there else Path(top) / "tree"
+        if not there:
+            tracked = await git.names("ls-files", "-co", "--exclude-standard", "-z")
+            _copy(folder, lies, tracked)
+        _copy(lies, before, paths)
+        try:
+            await Git(before if there else lies)("apply", *(("--reverse",) if there else ()), "-", given=diff)
+        except GitFailed as problem:
+            raise UsageError("review.no_fit") from problem
+        files = {path: (before / path).read_bytes() if (before / path).is_file() else None for path in paths}
+        yield lies.resolve(), ReviewedChange(diff, files, "-")
+
+
+def _copy(source: Path, target: Path, paths: tuple[str, ...]) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        if (source / path).is_file() and not (source / path).is_symlink():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / path, target / path)
+
+
+def _paths(diff: str) -> tuple[str, ...]:
+    """The files that a diff names, as git writes them."""
+    names = dict[str, None]()
+    for line in diff.split("\n"):
+        if line.startswith(("--- ", "+++ ")) and (name := line[4:].split("\t")[0].strip()) != "/dev/null":
+            name = name.partition("/")[2] if name.startswith(("a/", "b/")) else name
+            if name and not name.startswith("/") and ".." not in name.split("/"):
+                names[name] = None
+    return tuple(names)

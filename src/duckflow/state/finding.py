@@ -1,0 +1,54 @@
+"""Findings of a review, and the witnesses that show them."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from duckflow.state.noun import Value
+
+FINDING = "review.finding"
+"""The operation by which a review agent reports; no other agent has it."""
+FindingSeverity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[FindingSeverity, ...] = ("high", "medium", "low")
+WitnessStatus = Literal["fails", "fails_before_too", "passes", "broken", "not_run"]
+"""`fails`: on the change, and passes before it, or there is no before. `broken`: the command itself did not work.
+`not_run`: nothing could be run here."""
+
+
+class Witness(Value):
+    """A command, and maybe a file for it, that was run in a copy of the folder to show a finding."""
+
+    command: str
+    path: str = ""
+    text: str = ""
+    status: WitnessStatus = "not_run"
+    code: int | None = None
+    before_code: int | None = None
+    output: str = ""
+
+    @property
+    def shows(self) -> bool:
+        return self.status in ("fails", "fails_before_too")
+
+
+class Finding(Value):
+    """Something that is wrong with a change, at a line of the file as it is now."""
+
+    path: str
+    line: int
+    severity: FindingSeverity
+    text: str
+    witness: Witness | None = None
+    agent_id: str = ""
+
+    @property
+    def shown(self) -> bool:
+        return self.witness is not None and self.witness.shows
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def by_weight(findings: Iterable[Finding]) -> list[Finding]:
+    """Those with a witness first, then by severity and place."""
+    return sorted(findings, key=lambda one: (not one.shown, SEVERITIES.index(one.severity), one.path, one.line))
