@@ -38,7 +38,12 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def finding(**more: Any) -> dict[str, Any]:
-    given: dict[str, Any] = {"path": "calc.py", "line": 2, "severity": "high", "text": "mean([]) divides by zero"} | more
+    given: dict[str, Any] = {
+        "path": "calc.py",
+        "line": 2,
+        "severity": "high",
+        "text": "mean([]) divides by zero",
+    } | more
     return act("review.finding", **given)
 
 

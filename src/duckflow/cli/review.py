@@ -22,7 +22,7 @@ from duckflow.store.paths import Paths
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
-from duckflow.work.sub_agents import Reviewed
+from duckflow.work.sub_agents import ReviewResult
 
 FOUND = 9
 """The exit code where there are findings of the kind that was asked for."""
@@ -73,7 +73,7 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
     return FOUND if _fails(result, options.fail_on) else 0
 
 
-async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> Reviewed:
+async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> ReviewResult:
     """In a session of its own, which is gone afterwards: there is nothing to go on with."""
     session = new_session(setup).session
     built = build_conversation(setup, session)
@@ -88,7 +88,7 @@ async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> Revi
             setup.paths.map_of(setup.folder).unlink(missing_ok=True)
 
 
-def _fails(result: Reviewed, fail_on: str) -> bool:
+def _fails(result: ReviewResult, fail_on: str) -> bool:
     match fail_on:
         case "witness":
             return any(finding.shown for finding in result.findings)

@@ -15,7 +15,7 @@ from duckflow.review.witness import WitnessRunner
 from duckflow.safety.git import Git
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.toolbox import Toolbox
-from duckflow.work.sub_agents import Reviewed, SubAgents
+from duckflow.work.sub_agents import ReviewResult, SubAgents
 
 STDIN = "-"
 
@@ -65,7 +65,7 @@ class ChatReviews:
         self._reviewers = reviewers
         self._admit = admit
 
-    async def __call__(self, wanted: str) -> Reviewed:
+    async def __call__(self, wanted: str) -> ReviewResult:
         if not await self._admit():
             raise UsageError("review.refused")
         reviewers = self._reviewers()

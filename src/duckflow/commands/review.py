@@ -9,7 +9,7 @@ from duckflow.commands.undo import warnings
 from duckflow.outcome import ended_well
 from duckflow.review.report import as_text, cost_line
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.state.finding import Finding
+from duckflow.state.finding import ReviewFinding
 from duckflow.state.hunk import DiffSide, Hunk
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
@@ -19,11 +19,11 @@ from duckflow.state.usage import Usage
 from duckflow.tools.undo_turn import about_work
 
 
-class ReviewResult(Protocol):
+class ReviewOutcome(Protocol):
     """What came of a review."""
 
     @property
-    def findings(self) -> Sequence[Finding]: ...
+    def findings(self) -> Sequence[ReviewFinding]: ...
 
     @property
     def report(self) -> AgentReport: ...
@@ -121,7 +121,7 @@ class _Walk:
         self._told.append(self._context.words.phrase(phrase))
 
 
-Review = Callable[[str], Awaitable[ReviewResult]]
+Review = Callable[[str], Awaitable[ReviewOutcome]]
 """Has a change reviewed: a range of commits, or with nothing the latest work."""
 
 

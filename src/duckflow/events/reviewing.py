@@ -2,7 +2,7 @@
 agents find."""
 
 from duckflow.events.event import Event
-from duckflow.state.finding import Finding
+from duckflow.state.finding import ReviewFinding
 from duckflow.state.hunk import Hunk, LineComment
 
 
@@ -47,7 +47,7 @@ class FindingMade(ReviewEvent):
     """A review agent has found something. It takes the place of what the same agent found at the same line."""
 
     kind = "finding_made"
-    finding: Finding
+    finding: ReviewFinding
 
 
 class FindingWithdrawn(ReviewEvent):

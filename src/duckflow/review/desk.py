@@ -13,7 +13,7 @@ from duckflow.review.change import ReviewedChange
 from duckflow.review.witness import WitnessRunner
 from duckflow.safety.workspace import Workspace
 from duckflow.state.agent import AgentState
-from duckflow.state.finding import FINDING, Finding, Witness
+from duckflow.state.finding import FINDING, ReviewFinding, Witness
 from duckflow.tools.finding import ReportFinding
 from duckflow.tools.toolbox import Toolbox
 
@@ -56,7 +56,7 @@ class ReviewDesk:
     async def _shown(self, change: ReviewedChange, witness: Witness) -> Witness:
         return await self._witnesses.run(witness, change.before)
 
-    def _keep(self, agent_id: str, finding: Finding) -> None:
+    def _keep(self, agent_id: str, finding: ReviewFinding) -> None:
         self._emit(FindingMade(finding=finding.model_copy(update={"agent_id": agent_id})))
 
     def _withdraw(self, agent_id: str, place: str) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from duckflow import __version__
 from duckflow.i18n.words import Words
-from duckflow.state.finding import Finding, Witness, by_weight
+from duckflow.state.finding import ReviewFinding, Witness, by_weight
 from duckflow.state.usage import Usage
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -25,7 +25,7 @@ def cost_line(usage: Usage, words: Words) -> str:
     )
 
 
-def as_text(findings: Sequence[Finding], words: Words) -> str:
+def as_text(findings: Sequence[ReviewFinding], words: Words) -> str:
     if not findings:
         return words("review.nothing")
     blocks = list[str]()
@@ -43,7 +43,7 @@ def _witness_lines(witness: Witness, words: Words) -> list[str]:
     return lines + [f"  │ {line}" for line in printed if line.strip()]
 
 
-def as_json(findings: Sequence[Finding], usage: Usage, outcome: str) -> str:
+def as_json(findings: Sequence[ReviewFinding], usage: Usage, outcome: str) -> str:
     told: dict[str, Any] = {
         "outcome": outcome,
         "findings": [finding.model_dump(mode="json") | {"shown": finding.shown} for finding in by_weight(findings)],
@@ -52,7 +52,7 @@ def as_json(findings: Sequence[Finding], usage: Usage, outcome: str) -> str:
     return json.dumps(told, ensure_ascii=False, indent=1)
 
 
-def as_sarif(findings: Sequence[Finding], words: Words) -> str:
+def as_sarif(findings: Sequence[ReviewFinding], words: Words) -> str:
     """Two rules tell apart what a witness shows and what it does not."""
     results = [_result(finding, words) for finding in by_weight(findings)]
     rules = [{"id": rule, "shortDescription": {"text": words(f"review.{rule}")}} for rule in ("shown", "unshown")]
@@ -61,7 +61,7 @@ def as_sarif(findings: Sequence[Finding], words: Words) -> str:
     return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1)
 
 
-def _result(finding: Finding, words: Words) -> dict[str, Any]:
+def _result(finding: ReviewFinding, words: Words) -> dict[str, Any]:
     region, uri = {"startLine": finding.line}, quote(finding.path)
     location = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
     result: dict[str, Any] = {

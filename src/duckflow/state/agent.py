@@ -6,7 +6,7 @@ from duckflow import DEFAULT_LANGUAGE
 from duckflow.state.action import Evidence, is_checked
 from duckflow.state.checks import CheckRun
 from duckflow.state.context import Context
-from duckflow.state.finding import Finding
+from duckflow.state.finding import ReviewFinding
 from duckflow.state.five import FiveItems
 from duckflow.state.hunk import Hunk, LineComment
 from duckflow.state.job import Job
@@ -105,7 +105,7 @@ class AgentState(Noun):
     """Hunks that the user has marked as read, by their ids."""
     taken_back: list[Hunk] = Field(default_factory=list[Hunk])
     """Hunks that the user took back one by one; they can be put in again."""
-    findings: list[Finding] = Field(default_factory=list[Finding])
+    findings: list[ReviewFinding] = Field(default_factory=list[ReviewFinding])
     """What review agents found, the latest last."""
     usage: Usage = Field(default_factory=Usage)
     turn_usage: Usage = Field(default_factory=Usage)

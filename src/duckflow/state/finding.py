@@ -30,7 +30,7 @@ class Witness(Value):
         return self.status in ("fails", "fails_before_too")
 
 
-class Finding(Value):
+class ReviewFinding(Value):
     """Something that is wrong with a change, at a line of the file as it is now."""
 
     path: str
@@ -49,6 +49,6 @@ class Finding(Value):
         return f"{self.path}:{self.line}"
 
 
-def by_weight(findings: Iterable[Finding]) -> list[Finding]:
+def by_weight(findings: Iterable[ReviewFinding]) -> list[ReviewFinding]:
     """Those with a witness first, then by severity and place."""
     return sorted(findings, key=lambda one: (not one.shown, SEVERITIES.index(one.severity), one.path, one.line))

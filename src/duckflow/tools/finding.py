@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.path_names import shown
 from duckflow.safety.workspace import Workspace
-from duckflow.state.finding import FINDING, Finding, FindingSeverity, Witness
+from duckflow.state.finding import FINDING, FindingSeverity, ReviewFinding, Witness
 from duckflow.state.phrase import say
 from duckflow.tools.tool import Args, Done, Tool
 
@@ -57,7 +57,7 @@ class ReportFinding(Tool[FindingArgs]):
         self,
         workspace: Workspace,
         show: Callable[[Witness], Awaitable[Witness]],
-        keep: Callable[[Finding], None],
+        keep: Callable[[ReviewFinding], None],
         withdraw: Callable[[str], bool],
     ) -> None:
         """`show` runs a witness. `keep` and `withdraw` change the list of findings; withdrawn is what stands at a
@@ -69,7 +69,7 @@ class ReportFinding(Tool[FindingArgs]):
 
     async def run(self, args: FindingArgs) -> Done:
         path = self._checked(args)
-        finding = Finding(path=path, line=args.line, severity=args.severity, text=args.text.strip())
+        finding = ReviewFinding(path=path, line=args.line, severity=args.severity, text=args.text.strip())
         if args.withdrawn:
             gone = self._withdraw(finding.place)
             return Done(

@@ -25,7 +25,7 @@ from duckflow.review.change import ReviewedChange
 from duckflow.review.desk import ReviewDesk
 from duckflow.review.report import as_text
 from duckflow.state.action import Operation, evidence_of
-from duckflow.state.finding import Finding, by_weight
+from duckflow.state.finding import ReviewFinding, by_weight
 from duckflow.state.message import Message
 from duckflow.state.noun import holds
 from duckflow.state.phrase import said, say
@@ -52,10 +52,10 @@ class Conduct:
     reviews: ReviewDesk
 
 
-class Reviewed(NamedTuple):
+class ReviewResult(NamedTuple):
     """What came of a review."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ReviewFinding, ...]
     report: AgentReport
     usage: Usage
 
@@ -121,14 +121,14 @@ class SubAgents:
         agent, how = self._make(task, kind, tuple(files))
         return await self._begin(agent, how, None)
 
-    async def review(self, change: ReviewedChange, task: str = "") -> Reviewed:
+    async def review(self, change: ReviewedChange, task: str = "") -> ReviewResult:
         """Has a change reviewed by an agent, on the user's own wish."""
         await self._require_agents()
         agent, how = self._make(task or note(self._session.state.language, "review_task"), REVIEW, ())
         await self._begin(agent, how, change)
         ended = self._session.state.agents[agent.agent_id]
         report = ended.report or AgentReport(asked=agent.task, outcome="failed")
-        return Reviewed(self._findings(agent.agent_id), report, ended.usage)
+        return ReviewResult(self._findings(agent.agent_id), report, ended.usage)
 
     async def _require_agents(self) -> None:
         if not await self._agents.available():
@@ -283,7 +283,7 @@ class SubAgents:
         touched = quoted(language, "code map", around) if around else ""
         return "\n".join(filter(None, (quoted(language, "diff", cut), left, touched)))
 
-    def _findings(self, agent_id: str) -> tuple[Finding, ...]:
+    def _findings(self, agent_id: str) -> tuple[ReviewFinding, ...]:
         return tuple(by_weight(one for one in self._session.state.findings if one.agent_id == agent_id))
 
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
