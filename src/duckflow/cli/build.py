@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, closing
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,6 @@ from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hook_consent import HookConsent, TrustedHooks
 from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory
-from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.diagnosed import DiagnoseChanges
@@ -30,23 +28,21 @@ from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.policies.proven import ProofRunner
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.project import Project
-from duckflow.agent.questions import Questions, QuestionsBack
+from duckflow.agent.questions import QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
-from duckflow.agent.trust import SERVERS, Admission
+from duckflow.agent.trust import SERVERS
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
-from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.connect import find_model, find_named_model
-from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.setup import Setup, facts_of, folder_trust, open_workspace, traced, unasked
+from duckflow.cli.ground import Ground, make_ground
+from duckflow.cli.setup import Setup, facts_of, traced
 from duckflow.code.settings import OPERATIONS
 from duckflow.config.load import transition_table
-from duckflow.extensions.places import ExtensionPlaces
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
@@ -97,7 +93,7 @@ def build_conversation(
 ) -> BuiltConversation:
     """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
     session from a list."""
-    ground = _ground(setup, session)
+    ground = make_ground(setup, session)
     memory = _memory(setup, session, ground.workspace)
 
     def make(group: str) -> list[AnyTool]:
@@ -132,36 +128,6 @@ def build_conversation(
 
     made = (front.conversation, model.thinker, close, toolbox, guard.dispatcher, work.reviewers, front.outside)
     return BuiltConversation(*made)
-
-
-class Ground(NamedTuple):
-    """Where the conversation is held: the folder, whether it is trusted, its sandbox, and who is asked."""
-
-    workspace: Workspace
-    opened: ExitStack
-    questions: Questions
-    admission: Admission
-    permissions: Permissions
-    sandboxes: Sandboxes
-    places: ExtensionPlaces
-    open_folder: Callable[[], Workspace]
-    code: CodeSense
-
-
-def _ground(setup: Setup, session: Session) -> Ground:
-    questions, opened = Questions(session.emit, lambda: session.state.language, unasked(setup, session)), ExitStack()
-
-    def open_folder() -> Workspace:
-        return opened.enter_context(closing(open_workspace(setup)))
-
-    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust, setup.by_client)
-    permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
-    sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
-    places = ExtensionPlaces(
-        setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
-    )
-    code = CodeSense(setup, open_folder, sandboxes)
-    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder, code)
 
 
 def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:

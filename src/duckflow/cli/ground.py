@@ -1,0 +1,46 @@
+"""The ground on which a conversation is built."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import NamedTuple
+
+from duckflow.agent.permissions import Permissions
+from duckflow.agent.questions import Questions
+from duckflow.agent.session import Session
+from duckflow.agent.trust import Admission
+from duckflow.cli.code_sense import CodeSense
+from duckflow.cli.sandboxes import Sandboxes
+from duckflow.cli.setup import Setup, folder_trust, open_workspace, unasked
+from duckflow.extensions.places import ExtensionPlaces
+from duckflow.safety.workspace import Workspace
+
+
+class Ground(NamedTuple):
+    """Where the conversation is held: the folder, whether it is trusted, its sandbox, and who is asked."""
+
+    workspace: Workspace
+    opened: ExitStack
+    questions: Questions
+    admission: Admission
+    permissions: Permissions
+    sandboxes: Sandboxes
+    places: ExtensionPlaces
+    open_folder: Callable[[], Workspace]
+    code: CodeSense
+
+
+def make_ground(setup: Setup, session: Session) -> Ground:
+    questions, opened = Questions(session.emit, lambda: session.state.language, unasked(setup, session)), ExitStack()
+
+    def open_folder() -> Workspace:
+        return opened.enter_context(closing(open_workspace(setup)))
+
+    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust, setup.by_client)
+    permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
+    sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
+    places = ExtensionPlaces(
+        setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
+    )
+    code = CodeSense(setup, open_folder, sandboxes)
+    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder, code)
