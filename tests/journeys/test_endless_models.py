@@ -10,7 +10,7 @@ import pytest
 from duckflow.llm.scripted import Line
 from tests.journeys.cast import hand
 from tests.journeys.story import Story, act, decide, respond
-from tests.journeys.test_fakers import MOST_CALLS, MOST_TOKENS, Troupe, after, going, turns, used
+from tests.journeys.test_fakers import MOST_CALLS, MOST_TOKENS, Troupe, after, going, letters, turns, used
 from tests.journeys.test_runaways import edit, read, run, word, write
 
 Deeds = Callable[[int], list[dict[str, Any]]]
@@ -34,6 +34,11 @@ def background(command: str) -> dict[str, Any]:
 def function(number: int) -> str:
     name = word(number).replace(" ", "_")
     return f"def {name}():\n    return '{word(number * 3)}'\n\n\n"
+
+
+def room(number: int) -> str:
+    """A text that has nothing to do with any request."""
+    return "".join(f"crate {number} {row} holds {word(number * row)} and {word(number + row)}\n" for row in range(40))
 
 
 def in_a_case(tests: str, head: str = "") -> str:
@@ -189,6 +194,12 @@ ENDLESS: dict[str, Endless] = {
             lambda n: [act("memory.recall", query=word(n - 1))],
         )
     ),
+    "wanders through files that nobody named": Endless(lambda n: [read(f"store/room_{n}.txt")]),
+    "wanders by searches": Endless(lambda n: [act("file_ops.grep", pattern=f"crate {n} ", path=".")]),
+    "wanders by commands": Endless(lambda n: [run(f"head -30 store/room_{n}.txt")]),
+    "wanders and talks of other things": Endless(
+        lambda n: [respond(f"I go on with {word(n)}."), read(f"store/room_{n}.txt")]
+    ),
     "commits nothing and reads the log": Endless(
         after(
             lambda n: [run("git init -q . && git config user.email a@b && git config user.name a && git add -A")],
@@ -202,6 +213,9 @@ def prepared(story: Story) -> Story:
     (story.folder / "main.py").write_text("print('hi')\n" + "".join(function(n) for n in range(3)))
     failing = "".join(f"    def test_{n}(self):\n        assert {n} < 0\n" for n in range(1, 90))
     (story.folder / "test_many.py").write_text(in_a_case(failing))
+    (story.folder / "store").mkdir()
+    for number in range(1, 130):
+        (story.folder / f"store/room_{number}.txt").write_text(room(number))
     pair = "".join(f"    def test_{name}(self):\n        assert pair.{name} == 1\n" for name in "xy")
     (story.folder / "test_pair.py").write_text(in_a_case(pair, "import pair\n"))
     return story
@@ -242,6 +256,11 @@ TREES: dict[str, tuple[Deeds, Deeds, int]] = {
         turns(lambda n: [hand(f"write test {n}", "work")], lambda n: [run("python3 -m unittest discover tests")]),
         lambda n: [write(f"tests/test_{n}.py", passing_test(n))],
         1,
+    ),
+    "agents wander": (
+        lambda n: [hand(f"look around in part {n}")],
+        lambda n: [read(f"store/room_{n % 1000 + 12 * (n // 1000)}.txt")],
+        12,
     ),
     "agents poll the machine": (
         lambda n: [hand(f"watch {word(n)}", "work")],
@@ -322,7 +341,19 @@ def summing_up(number: int) -> list[dict[str, Any]]:
     return [run(f"python3 summary.py data/d{number}.csv > sums/d{number}.txt && cat sums/d{number}.txt")]
 
 
+def researching(number: int) -> list[dict[str, Any]]:
+    """Each module is read, and now and then it says what it has found in them."""
+    told = f"`Keeper{letters(number - 1)}` renews by `renew_{letters(number - 1)}` within `span_{letters(number - 1)}`."
+    return [*([respond(told)] if number % 8 == 0 else []), read(f"parts/p{number}.py")]
+
+
+def reading_what_was_named(number: int) -> list[dict[str, Any]]:
+    return [read(f"docs/page{number}.md")]
+
+
 WORKERS: dict[str, Worker] = {
+    "60 modules looked into": Worker("Where do things expire here, and how?", researching, 60),
+    "40 pages read": Worker("What do the pages of docs say about harbours?", reading_what_was_named, 40),
     "40 files that the request names": Worker("Write these: " + ", ".join(MODULES), named_in_the_request, 40),
     "15 modules by test and code": Worker("Build what SPEC.md describes, test first.", specified, 61),
     "40 pages translated": Worker("Translate every page of docs into Japanese, into ja/.", translating, 80),
@@ -343,8 +374,12 @@ def with_work(story: Story) -> Story:
     (folder / "summary.py").write_text(
         "import sys\nrows = [int(line) for line in open(sys.argv[1])]\nprint(sys.argv[1], len(rows), sum(rows))\n"
     )
-    for name in ("docs", "data", "sums"):
+    for name in ("docs", "data", "sums", "parts"):
         (folder / name).mkdir()
+    for number in range(1, 61):
+        name = letters(number)
+        code = f"class Keeper{name}:\n    def renew_{name}(self):\n        return self.span_{name}\n"
+        (folder / f"parts/p{number}.py").write_text(code)
     for number in range(1, 41):
         (folder / f"docs/page{number}.md").write_text(
             f"Page {number} tells of {word(number)} and {word(number * 7)}.\n"

@@ -51,7 +51,7 @@ def test_what_the_model_wrote_is_no_news_and_what_was_there_is() -> None:
     assert progress.gain(read("song.md", "A heron stands in the shallow water.\n")) == NOTHING
     assert progress.gain(run("tac song.md", ".retaw wollahs eht ni sdnats noreh A")).solid == 0
     assert progress.gain(read("lake.txt", "The lake is forty metres deep.\n")) == Gained("read", solid=1)
-    assert progress.gain(run("curl -s x", "A page about lakes, and much more.")) == Gained("read", solid=1)
+    assert progress.gain(run("curl -s x", "A page about lakes, and much more.")) == Gained("read", 1, elsewhere=True)
     assert progress.gain(run("curl -s x", "Quite another page today, of boats.")).solid == 0, "it changes by itself"
 
 

@@ -114,9 +114,10 @@ def test_loops_used_up_by_errors_are_too_many_tries() -> None:
 
 def test_a_turn_that_is_advancing_gets_more_loops_and_says_so() -> None:
     pacemaker = Pacemaker()
+    pacemaker.observe(user_spoke("What do part_0.py to part_99.py do?"))
     for loop in range(60):
         assert not isinstance(pacemaker.beat(view(loop)), DuckCall)
-        pacemaker.observe(read(f"{loop}.py"))
+        pacemaker.observe(read(f"part_{loop}.py"))
     limit = pacemaker.limit
     assert limit is not None
     assert limit.value > 60 - LimitSettings().extension
@@ -137,11 +138,22 @@ def test_a_completed_task_earns_more_loops_once() -> None:
 
 def test_even_progress_ends_at_the_ceiling() -> None:
     pacemaker = Pacemaker(PacemakerSettings(limits=LimitSettings(ceiling=30)))
+    pacemaker.observe(user_spoke("What do part_0.py to part_99.py do?"))
     loop = 0
     while not isinstance(call := pacemaker.beat(view(loop)), DuckCall):
-        pacemaker.observe(read(f"{loop}.py"))
+        pacemaker.observe(read(f"part_{loop}.py"))
         loop += 1
     assert (loop, call.reason, call.findings[0].key) == (30, Reason.LOOP_EXHAUSTED, "ceiling")
+
+
+def test_reading_ever_other_places_is_hinted_at_and_then_asked_about() -> None:
+    pacemaker, loop = Pacemaker(), 0
+    pacemaker.observe(user_spoke("Make main.py print the numbers."))
+    while not isinstance(call := pacemaker.beat(view(loop)), DuckCall):
+        assert isinstance(call, Hint) == (loop > LimitSettings().elsewhere)
+        pacemaker.observe(read(f"part_{loop}.py"))
+        loop += 1
+    assert (loop, call.findings[0].key) == (2 * LimitSettings().elsewhere, "wandering")
 
 
 def test_an_unknown_profile_falls_back_and_says_so() -> None:

@@ -141,7 +141,7 @@ class Turn:
             done = await self._acting.run(reading, self._actor)
             turn.loops.append(Loop(reading.decision, done))
             told = await self._look_back(turn)
-            if self._pacing.saw(reading.decision, done):
+            if self._pacing.saw(reading, done):
                 self._recoveries = 0
             if isinstance(told, Ending):
                 told = await self._may_end(turn, told)

@@ -8,6 +8,7 @@ from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
 from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, VitalsChanged
 from duckflow.events.work import StepChanged
+from duckflow.forms.form import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
 from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
@@ -15,7 +16,7 @@ from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.pacemaker.work_kind import WorkKind
-from duckflow.state.action import Decision, Evidence, TaskProfile, evidence_of
+from duckflow.state.action import Evidence, TaskProfile, evidence_of
 from duckflow.state.phrase import REFUSED, WISHED, Phrase
 
 log = logging.getLogger("duckflow.pacemaker")
@@ -101,8 +102,10 @@ class TurnPacemaker:
         """The loops this turn may take, counted from its beginning."""
         return self._session.state.loop + self._pacemaker.loops_left
 
-    def saw(self, decision: Decision, done: Dispatched) -> bool:
+    def saw(self, reading: Reading, done: Dispatched) -> bool:
         """What a loop has brought. Whether it was progress."""
+        decision = reading.decision
+        self._pacemaker.heard(reading.text or decision.rationale)
         if "task_profile" in decision.declared:
             self._declared = decision.task_profile
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)

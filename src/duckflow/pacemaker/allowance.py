@@ -28,6 +28,8 @@ class LoopAllowance:
         self._own = self._agents = self._beats = self._earned = self._extensions = self._solid = self._waited = 0
         self._gain: Gain = ""
         self._gained_at = self._solid_at = 0
+        self._elsewhere: set[int] = set()
+        """The loops that opened ever other places since something was last done or found."""
 
     def beat(self, in_agent: bool = False) -> None:
         """A loop begins."""
@@ -52,6 +54,19 @@ class LoopAllowance:
             self._gain, self._gained_at = gained.kind, self._beats
         if gained.solid:
             self._solid_at, self._solid = self._beats, self._solid + gained.solid
+        if gained.elsewhere:
+            self._elsewhere.add(self._beats)
+        elif gained.kind not in ("", "read"):
+            self._elsewhere.clear()
+
+    def heard(self, text: str) -> None:
+        """The model has said something. If it tells of what it has read, reading on is worth while."""
+        if self.progress.is_told_in(text):
+            self._elsewhere.clear()
+
+    @property
+    def wanders(self) -> bool:
+        return len(self._elsewhere) > self._settings.elsewhere
 
     def waited(self) -> None:
         """A look at what a running command does costs no loop, up to what gains that are not solid can earn."""
@@ -72,6 +87,8 @@ class LoopAllowance:
         """The same while agents are at work. A turn that makes progress gets more, up to the ceiling."""
         if self._plain is None:
             return ""
+        if len(self._elsewhere) >= 2 * self._settings.elsewhere:
+            return "wandering"
         plain = self._plain
         if self._agents:
             # Whoever hands work on has more to do than it looked like.

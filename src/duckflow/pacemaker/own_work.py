@@ -71,6 +71,9 @@ class OwnWork:
         made = phrases(words, min(PHRASE, len(words)))
         return bool(made) and 2 * sum(phrase in self._phrases for phrase in made) >= len(made)
 
+    def said(self, word: str) -> bool:
+        return hash((word,)) in self._phrases
+
     def made(self, path: str) -> bool:
         """Whether this turn has made a file, however its path is written."""
         plain = _plain(path)

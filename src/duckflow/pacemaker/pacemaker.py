@@ -24,6 +24,7 @@ from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep
 from duckflow.pacemaker.vitals import Health, Signal, VitalsMeter, make_health
+from duckflow.state.action import RUN_AGENT
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals, VitalsChange
 
@@ -92,12 +93,17 @@ class Pacemaker:
             for signal in (Signal.REST, *read_signals(step.text, step.language)):
                 self._meter.notice(signal)
             return
+        self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
         entry = self._ledger.record(step)
         self._meter.see(entry)
         self._new_since += entry.new
         self.allowance.gained(entry.gained)
         if entry.waits:
             self.allowance.waited()
+
+    def heard(self, text: str) -> None:
+        """The model has said something beside its calls, or an agent has reported."""
+        self.allowance.heard(text)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
@@ -234,6 +240,8 @@ class Pacemaker:
             )
             if value < threshold
         ]
+        if self.allowance.wanders:
+            lows.append("wandering")
         if not lows and finding is None:
             return None
         why = tuple(say(f"pacemaker.hint.{vital}") for vital in lows)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from duckflow.pacemaker.own_work import OwnWork, command_of, texts_in
+from duckflow.pacemaker.own_work import FILE_WORD, OwnWork, command_of, texts_in
 from duckflow.pacemaker.signatures import (
     SHORT,
     LoopStep,
@@ -33,6 +33,10 @@ PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
 """The file and the number that stand before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
 STEM = 3
+TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
+"""A word that may name something, in any language."""
+FOUND = 3
+"""Such words that a text must have from what was just read, to tell of it."""
 
 
 class Gained(NamedTuple):
@@ -41,6 +45,8 @@ class Gained(NamedTuple):
 
     kind: Gain = ""
     solid: int = 0
+    elsewhere: bool = False
+    """It was seen in a place that neither the request nor an earlier step had named."""
 
 
 NOTHING = Gained()
@@ -54,6 +60,8 @@ class SeenMaterial:
         self._shown: dict[str, None] = {}
         self._mentioned: dict[str, None] = {}
         self._read: set[str] = set()
+        self._terms: dict[str, None] = {}
+        self._fresh_terms: set[str] = set()
 
     def news(self, step: LoopStep, own: OwnWork) -> int:
         """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
@@ -70,12 +78,23 @@ class SeenMaterial:
         unseen = [line for line in lines if hash(line) not in self._lines]
         new = [line for line in unseen if not own.holds(line)]
         _remember(self._lines, map(hash, [*unseen, *([] if printed else map(plain_line, unseen))]))
+        terms = set(re.findall(TERM, "\n".join(new).casefold())) - self._terms.keys()
+        _remember(self._terms, terms)
+        self._fresh_terms |= terms
         names = [name for line in new for name in re.findall(FILE_NAME, line)]
         _remember(self._shown, names)
         if step.kind == "read":
             self._read.add(step.subject.rpartition("/")[2])
             _remember(self._mentioned, (name for name in names if name not in sent))
         return len(new) if (2 if printed else 3) * len(new) >= len(lines) else 0
+
+    def is_told_in(self, text: str, own: OwnWork) -> bool:
+        """Whether a text tells of what was seen since this was last so: in words that stood nowhere before."""
+        terms = set(re.findall(TERM, text.casefold()))
+        told = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
+        _remember(self._terms, terms)
+        self._fresh_terms = set() if told else self._fresh_terms - terms
+        return told
 
     def _without_place(self, line: str) -> str:
         place = re.match(PLACE, line)
@@ -183,14 +202,21 @@ class TurnProgress:
         self._unused: set[str] = set()
         self._written: set[int] = set()
         self._calls: dict[int, int] = {}
+        self._places: set[str] = set()
         self.gains = 0
+        self.is_told_in(asked)
 
     def gain(self, step: LoopStep) -> Gained:
         gained = self._weigh(step)
         self.gains += bool(gained.kind)
         return gained
 
+    def is_told_in(self, text: str) -> bool:
+        """Whether a text of the model tells something new of what it has read."""
+        return self._material.is_told_in(text, self._own)
+
     def _weigh(self, step: LoopStep) -> Gained:
+        elsewhere = self._goes_elsewhere(step)
         self._own.add(step, filter(self._was_there, step.changed))
         if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
             # An agent's report is the model's own words. What the agent has seen was counted when it saw it.
@@ -200,11 +226,29 @@ class TurnProgress:
         if step.is_error or (step.kind == "search" and says_nothing_found(step.result)):
             return measured
         gains = [measured]
-        if step.kind != "edit" or command:
-            gains += self._seen(step, command), self._used(command)
         if step.kind == "edit" or step.changed:
             gains.append(self._edited(step, command))
-        return max(gains, key=_worth)
+        if step.kind != "edit" or command:
+            gains += self._used(command), self._seen(step, command)
+        best = max(gains, key=_worth)
+        return best._replace(elsewhere=elsewhere and best.kind == "read")
+
+    def _goes_elsewhere(self, step: LoopStep) -> bool:
+        """Whether a step names a file that no step has named before and that has nothing to do with the request. A call
+        that names no file is a place of its own."""
+        texts = list(texts_in(step.args))
+        path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
+        places = {place for text in [*texts, path] for place in re.findall(FILE_WORD, text)} | {path} - {""}
+        new = (places or {" ".join(texts)}) - self._places
+        self._places |= new
+        return bool(new) and not any(map(self._was_asked_for, new))
+
+    def _was_asked_for(self, place: str) -> bool:
+        """Whether the request names a place, its folder, or a word of its name."""
+        folder, _, name = place.rpartition("/")
+        words = re.findall(TERM, f"{folder.rpartition('/')[2]} {name.replace('_', ' ')}".casefold())
+        asked = set(re.findall(TERM, self._asked.casefold()))
+        return names_file(self._asked, place) or not asked.isdisjoint(words)
 
     def rewrites(self, step: LoopStep) -> bool:
         """Whether an edit only changes what this turn has written itself. Asked before its gain."""

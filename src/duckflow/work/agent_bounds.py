@@ -43,7 +43,7 @@ class TurnLimits:
 
     def nothing_gained(self) -> Phrase | None:
         """Whether the turn has used up its loops without getting on: the conversation is asked about that next."""
-        used_up = self._allowance.spent() == "loop_exhausted"
+        used_up = self._allowance.spent() not in ("", "ceiling")
         return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
 
     def reached(self) -> Phrase | None:
