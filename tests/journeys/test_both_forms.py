@@ -128,6 +128,19 @@ async def test_what_the_user_says_after_a_word_about_the_step_is_heard(tmp_path:
     assert "DONE" not in story.model.requests[-1].messages[-1].text, "what has changed before is over"
 
 
+@both
+@pytest.mark.parametrize("step", ["PLANNING", "REVIEW"])
+async def test_what_changes_something_needs_the_step_that_the_model_says_it_is_in(
+    tmp_path: Path, native: bool, step: str
+) -> None:
+    replies = [decide(WRITE, step=step, next_step="continue"), *[decide(respond("It is not written."))] * 2]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell("write it")
+    assert list(story.folder.iterdir()) == []
+    told = "\n".join(message.whole for message in story.model.requests[1].messages)
+    assert f"needs step EXECUTION, but the step is {step}" in told
+
+
 async def test_without_a_word_about_the_step_a_change_is_execution(tmp_path: Path) -> None:
     bare = {"rationale": "I write.", "actions": [WRITE]}
     story = Story(tmp_path, [bare, decide(respond("Done."))], native=True)

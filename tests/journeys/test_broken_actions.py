@@ -88,3 +88,34 @@ async def test_in_a_step_of_a_plan_it_is_no_task_and_what_follows_is_not_run(tmp
     assert "must be one JSON object" in told[-2] and "not run" in told[-1].lower()
     plan = story.session.state.plan
     assert plan and [task.operation for task in plan.steps[0].tasks] == ["file_ops.write_file"] * 2
+
+
+def _calling(name: str, arguments: str) -> ScriptedReply:
+    return ScriptedReply("I do it.", calls=(ToolCall(call_id="call_1", name=name, arguments=arguments),))
+
+
+@pytest.mark.parametrize("arguments", ["{'path': 'a.txt',}", '{"path": "a.txt"', '```json\n{"path": "a.txt"}\n```'])
+async def test_broken_arguments_of_a_call_are_mended_and_a_look_needs_no_second_reply(
+    tmp_path: Path, arguments: str
+) -> None:
+    story = Story(tmp_path, [_calling("file_ops_read_file", arguments), decide(respond("Read."))], native=True)
+    (story.folder / "a.txt").write_text("one heron\n")
+    assert await story.tell("what is in it?") == "done"
+    assert "one heron" in story.prompt() and not story.all(ReplyRejected)
+
+
+async def test_mended_arguments_change_something_only_with_a_yes(tmp_path: Path) -> None:
+    broken = "{'path': 'a.txt', 'content': 'one'}"
+    replies = [_calling("file_ops_write_file", broken), *[decide(respond("As you like."))] * 2]
+    story = Story(tmp_path, replies, native=True)
+    await story.tell("write it")
+    [gate] = story.gates()
+    assert gate.gate and gate.gate.doubtful and not (story.folder / "a.txt").exists()
+
+
+@pytest.mark.parametrize("arguments", ['{"command": "rm -rf {build}', '{"command": "touch a.txt", ', "touch a.txt"])
+async def test_half_of_a_call_is_never_made(tmp_path: Path, arguments: str) -> None:
+    replies = [_calling("shell_run", arguments), *[decide(respond("It was cut off."))] * 2]
+    story = Story(tmp_path, replies, native=True)
+    await story.tell("run it")
+    assert story.all(ReplyRejected) and not story.gates() and not (story.folder / "a.txt").exists()

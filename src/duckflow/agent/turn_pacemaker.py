@@ -105,7 +105,7 @@ class TurnPacemaker:
     def saw(self, reading: Reading, done: Dispatched) -> bool:
         """What a loop has brought. Whether it was progress."""
         decision = reading.decision
-        self._pacemaker.heard(reading.text or decision.rationale)
+        self._pacemaker.heard(f"{decision.rationale}\n{reading.text}")
         if "task_profile" in decision.declared:
             self._declared = decision.task_profile
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.bodies import without_thoughts
+from duckflow.forms.broken_json import read_json
 from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
@@ -28,6 +29,7 @@ CUT_OFF = (
 CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
 WRITTEN_CALL = r"(?s)<tool_call>\s*(.*?)\s*</tool_call>"
 WRITTEN_DECISION = rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:'
+QUOTE = r'(?<!\\)"'
 FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
 
@@ -111,9 +113,11 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     actions: list[dict[str, Any]] = []
     faults: dict[int, str] = {}
     unexplained: dict[int, str] = {}
+    doubtful = False
     for call in calls:
         try:
-            call, args = _meant(call)
+            call, args, mended = _meant(call)
+            doubtful |= mended
             if call.name == DECIDE:
                 declared |= {name: value for name, value in args.items() if value is not None}
             else:
@@ -147,13 +151,11 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     if ends or asks or not actions:
         actions = [*told, *actions]
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
-    if changing and declared.get("step") != Phase.AWAITING_APPROVAL:
-        declared.pop("step", None)
     decision = _decision(fields, declared, operations)
     wrong = zip(decision.actions, actions, strict=True)
     faults |= unexplained
     broken = {action.action_id: faults[id(given)] for action, given in wrong if id(given) in faults}
-    return Reading(decision, said, broken=broken, asks_for_texts=False)
+    return Reading(decision, said, doubtful, broken=broken, asks_for_texts=False)
 
 
 def _has_spoken(state: AgentState) -> bool:
@@ -217,27 +219,41 @@ def _action(name: str, args: dict[str, Any], operation: Operation | None, ration
     return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or name}
 
 
-def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any]]:
-    """Gives the call that is made, also where it is made through another, and its arguments."""
-    args = _arguments(call)
+def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
+    """Gives the call that is made, also where it is made through another, its arguments, and whether they had to be
+    mended."""
+    args, mended = _arguments(call)
     if call.name != CALL:
-        return call, args
+        return call, args, mended
     inner: Any = args.get("args") or {}
     text = inner if isinstance(inner, str) else json.dumps(inner)
     call = call.model_copy(update={"name": str(args.get("tool") or CALL), "arguments": text})
-    return call, _arguments(call)
+    args, inner_mended = _arguments(call)
+    return call, args, mended or inner_mended
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    if not call.arguments.strip():
-        return {}
+def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
+    """The arguments, and whether they had to be mended. What ends within a text or before its last bracket may be half
+    of what was meant, so it is not mended."""
+    text, mended = call.arguments.strip(), False
+    if not text:
+        return {}, mended
     try:
-        value: Any = json.loads(call.arguments, strict=False)
+        value: Any = json.loads(text, strict=False)
     except (ValueError, RecursionError) as problem:
-        raise ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).") from None
+        unread = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
+        if len(re.findall(QUOTE, text)) % 2:
+            raise unread from None
+        try:
+            read = read_json(text)
+        except ReplyUnusable:
+            raise unread from None
+        if read.cut or read.rest.strip("}] \n`"):
+            raise unread from None
+        value, mended = read.value, True
     if not isinstance(value, dict):
         raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
-    return cast("dict[str, Any]", value)
+    return cast("dict[str, Any]", value), mended
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
