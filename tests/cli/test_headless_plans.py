@@ -32,7 +32,7 @@ def run(top: Path, replies: list[Any], *arguments: str) -> subprocess.CompletedP
 
 def test_a_plan_is_shown_and_a_yes_in_the_next_call_carries_it_on(tmp_path: Path) -> None:
     shown = run(tmp_path, [PROPOSE, SNAKE], "-p", "make a snake game")
-    assert shown.returncode == 0
+    assert shown.returncode == 7, "a draft is an open question"
     assert "1. Core loop" in shown.stdout
     went_on = run(tmp_path, [run_step(1), write_tasks("game.py"), *WRITES], "-c", "--mode", "auto-edit", "-p", "yes")
     assert went_on.returncode == 0, went_on.stderr

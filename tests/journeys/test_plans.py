@@ -1,12 +1,13 @@
 """From a goal to a plan, a yes, tasks, a background run, its report, and the next step."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from duckflow.events.types import Noticed, PhaseMoved
 from duckflow.events.work import JobStarted, StepChanged
-from duckflow.llm.scripted import Scripted
+from duckflow.llm.scripted import Scripted, called
 from duckflow.state.phase import Phase, Status
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
@@ -241,3 +242,44 @@ async def test_a_small_model_hands_the_whole_plan_over_with_the_yes(tmp_path: Pa
     assert await story.tell("yes") == "deferred"
     assert (await job_ended(story)).status == "completed"
     assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_nothing_starts_that_depends_on_a_step_whose_criterion_is_not_shown(tmp_path: Path, native: bool) -> None:
+    claim, begin = (
+        act("plan_tool.update_step", step_id=step, status=status)
+        for step, status in (("1", "completed"), ("2", "in_progress"))
+    )
+    make = act("file_ops.write_file", path="game.py", content="print('snake')\n")
+    replies = [
+        PROPOSE,
+        when("Make a plan", SNAKE),
+        decide(claim, begin, next_step="continue"),
+        decide(make, claim, begin, next_step="continue"),
+        *[decide(respond("Ready for the score."))] * 2,
+    ]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    told = "\n".join(message.whole for message in story.model.requests[3].messages)
+    assert "'Score' starts only when these are completed: Core loop (not shown: game.py)" in told
+    plan = story.session.state.plan
+    assert plan and [step.status for step in plan.steps] == ["completed", "in_progress"]
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_a_job_ends_before_what_depends_on_a_step_that_nothing_shows(tmp_path: Path, native: bool) -> None:
+    elsewhere = act("file_ops.write_file", path="other.py", content="x = 1\n")
+    agent = replace(called({"rationale": "I do it.", "actions": [elsewhere]}), when="Your step: Core loop")
+    said = replace(called(decide(respond("The core loop is there."))), when="loop 2 of")
+    drafted = when("Now its step: Core loop", {"tasks": [elsewhere]})
+    work = [agent, said] if native else [drafted] * 2
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    reported = when("A background job has ended", report())
+    replies = [PROPOSE, when("Make a plan", SNAKE), run_all, *work, reported]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "failed"
+    plan = story.session.state.plan
+    assert plan and plan.steps[0].unverified and plan.steps[1].status == "pending"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, ActionStarted, Event, Noticed, PlanChanged
-from duckflow.events.work import JobEnded, StepChanged, StepTold
+from duckflow.events.work import JobChanged, JobEnded, StepChanged, StepTold
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import called
@@ -201,25 +201,22 @@ class Stopping(Steering):
         return Answer(choice="stop" if question.kind == "duck_call" else "yes")
 
 
-async def test_a_step_that_was_stopped_goes_on_with_what_it_had_seen(tmp_path: Path) -> None:
-    first, second = (
-        of_worker(True, "en", "stats", act("file_ops.read_file", path=name)) for name in ("a.txt", "b.txt")
-    )
-    replies = [first, replace(second, when="loop 2 of"), of_worker(True, "en", "stats", *FIRST), report_of("en")]
+@BOTH
+async def test_a_job_whose_duck_call_is_answered_with_stop_is_over(tmp_path: Path, native: bool) -> None:
+    names = [f"{name}.txt" for name in "abcdef"]
+    reads = [act("file_ops.read_file", path=name) for name in names]
+    first, second = (of_worker(True, "en", "stats", one) for one in reads[:2])
+    work = [first, replace(second, when="loop 2 of")] if native else [when("Now its step: stats", {"tasks": reads})]
     settings = {"pacemaker": {"limits": {"lowest": 2, "highest": 2, "fallback": 2, "ceiling": 2}}}
     drafted = when("Make a plan", a_plan(("stats", "stats.py exists")))
-    story = Stopping(tmp_path, [PROPOSE, drafted, RUN_ALL, *replies], native=True, settings=settings)
-    for name in ("a.txt", "b.txt"):
+    story = Stopping(tmp_path, [PROPOSE, drafted, RUN_ALL, *work, report_of("en")], native=native, settings=settings)
+    for name in names:
         (story.folder / name).write_text(f"what {name} says\n")
     await story.tell("do the work")
     await story.tell("yes")
-    await until(story, lambda: any(job.status == "paused" for job in story.session.state.jobs.values()))
-    story.chat.take("resume")
-    assert (await job_ended(story)).status == "completed"
-    again = story.model.requests[5].messages
-    assert again[1].role == "user" and "Your step: stats" in again[-1].text
-    seen = [message.text for message in again if message.role == "tool"]
-    assert any("what a.txt says" in text for text in seen) and any("what b.txt says" in text for text in seen)
+    assert (await job_ended(story)).status == "cancelled"
+    assert len(story.duck_calls()) == 1 and not story.session.state.live_jobs()
+    assert [event.status for event in story.all(JobChanged)] == []
 
 
 @BOTH

@@ -142,7 +142,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     else:
         for job in state.jobs.values():
             job.messages = [message for message in job.messages if message.step != step.step_id]
-    step.status, step.evidence, step.found = event.status, event.evidence, event.found
+    step.status, step.evidence, step.lacking, step.found = event.status, event.evidence, event.lacking, event.found
     if event.status == "completed":
         step.answered = len(step.said)
     if all(one.status == "completed" for one in plan.steps):

@@ -34,6 +34,8 @@ class StepChanged(WorkEvent):
     step_id: str
     status: StepStatus
     evidence: str = ""
+    lacking: str = ""
+    """What its criterion names and no result shows, where it is completed all the same."""
     found: str = ""
 
 

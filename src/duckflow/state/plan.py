@@ -69,6 +69,8 @@ class Step(Noun):
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
     """The recorded result by which it counts as completed; a step completed without one is unverified."""
+    lacking: str = ""
+    """What its criterion names and no result has shown: nothing that depends on it starts."""
     found: str = ""
     """What the agent that carried it out had to say in the end."""
     said: list[str] = Field(default_factory=list[str])
@@ -97,9 +99,14 @@ class Step(Noun):
     def unverified(self) -> bool:
         return self.status == "completed" and not self.evidence
 
+    @property
+    def settled(self) -> bool:
+        """Whether what depends on it may start."""
+        return self.status == "completed" and not self.lacking
+
     def reopen(self) -> None:
         """It is to be done anew."""
-        self.status, self.evidence, self.task_list = "pending", "", TaskList()
+        self.status, self.evidence, self.lacking, self.task_list = "pending", "", "", TaskList()
 
     def copied(self) -> "Step":
         """A step of its own: what changes (status, tasks) is copied, what never does (arguments) is shared."""
@@ -165,8 +172,8 @@ class Plan(Noun):
 
     def next_step(self) -> Step | None:
         """The one in progress, else the first that may start."""
-        completed = {step.step_id for step in self.steps if step.status == "completed"}
-        open_steps = (s for s in self.steps if s.status != "completed" and completed.issuperset(s.depends_on))
+        settled = {step.step_id for step in self.steps if step.settled}
+        open_steps = (s for s in self.steps if not s.settled and settled.issuperset(s.depends_on))
         return self.current() or next(open_steps, None)
 
 

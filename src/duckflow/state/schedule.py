@@ -9,15 +9,15 @@ ANYTHING = "*"
 
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
-    """The wanted steps that are not over, not busy, and whose dependencies are completed."""
-    completed = {step.step_id for step in plan.steps if step.status == "completed"}
+    """The wanted steps that are not over, not busy, and whose dependencies are completed and shown."""
+    settled = {step.step_id for step in plan.steps if step.settled}
     return [
         step
         for step in plan.steps
         if step.step_id in wanted
         and step.step_id not in busy
         and step.status in ("pending", "in_progress")
-        and completed.issuperset(step.depends_on)
+        and settled.issuperset(step.depends_on)
     ]
 
 

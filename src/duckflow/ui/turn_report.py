@@ -69,7 +69,8 @@ class TurnReport:
         why = self._words.phrase(cause) if cause else self.complaint
         if self.stopped_at and outcome == "gate":
             why = _stopped_at(self.stopped_at, self._conversation.choices.mode, self._words)
-        offers = outcome == "pending_user" and not self._waits
+        drafted = state.plan is not None and state.plan.status == "draft"
+        offers = outcome == "pending_user" and not (self._waits or drafted)
         code = exit_code_of("done" if offers else outcome)
         left_out = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
         answer = "\n\n".join(filter(None, (*self.said, left_out)))
@@ -148,7 +149,8 @@ class TurnReport:
 
                 self.said.append(job_summary(item.job_name, item.status, item.report, self._words))
                 self._job_failed = item.status == "failed"
-                if item.status == "cancelled" and self._alone and not self._conversation.in_turn:
+                called = any(call.job == item.job for call in self.duck_calls)
+                if item.status == "cancelled" and self._alone and (called or not self._conversation.in_turn):
                     self._stopped.add(item.job)
             case TurnItem(outcome=outcome) if outcome:
                 self.ended = outcome, item.why

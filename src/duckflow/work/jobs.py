@@ -189,6 +189,7 @@ class JobRunner:
 
     async def _carry_out(self, job: Job, running: RunningJob) -> None:
         from duckflow.work.steps import JobWork
+        from duckflow.work.tasks import JobStopped
 
         work = JobWork(
             job,
@@ -208,6 +209,9 @@ class JobRunner:
                 self._end(job, "cancelled", count_results(self._drafter, job))
             else:
                 _mark_interrupted(self._session, job)
+        except JobStopped:
+            await running.actor.pause.end_commands()
+            self._end(job, "cancelled", count_results(self._drafter, job))
         except ProviderUnreachable as problem:
             _wait_for_model(self._session, job, problem)
         except Exception as problem:

@@ -15,7 +15,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.events.work import JobChanged, StepChanged
+from duckflow.events.work import StepChanged
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
@@ -32,7 +32,7 @@ from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
 from duckflow.work.agents import Agents, AgentTask
 from duckflow.work.file_locks import FileLocks
-from duckflow.work.tasks import StepTasks, TaskRunner
+from duckflow.work.tasks import JobStopped, StepTasks, TaskRunner
 
 log = logging.getLogger(__name__)
 
@@ -258,7 +258,7 @@ class StepWork:
         return Task.model_validate(action.model_dump(include={"operation", "args", "reasoning", "action_id"}))
 
     async def _end_by(self, report: AgentReport) -> bool | None:
-        """Ends the step as the agent's work has ended; nothing when the job pauses instead."""
+        """Ends the step as the agent's work has ended; nothing when the user's words come first."""
         step = self._tasks.step()
         if step is None:
             return True
@@ -268,8 +268,7 @@ class StepWork:
             case "done" if not _failed_task(step):
                 return self._completed(step, report.found)
             case "pacemaker":
-                self._actor.emit(JobChanged(job_id=self._actor.job_id, status="paused"))
-                return None
+                raise JobStopped
             case "provider" if report.open:
                 raise ProviderUnreachable(report.open.key, **report.open.values)
             case _:
@@ -296,15 +295,16 @@ class StepWork:
             return self._failed(step, found)
         if step.open_words:
             self._actor.emit(Noticed(what=say("step.answers", step=step.name, text=self._answer)))
-        self._mark("completed", evidence, " ".join(filter(None, (self._mended, found or self._answer))))
+        found = " ".join(filter(None, (self._mended, found or self._answer)))
+        self._mark("completed", evidence, found, "" if evidence else self._lacking())
         shown = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
             self._actor.emit(Noticed(what=shown if evidence else say("plan.step_unverified", step=step.name)))
         return True
 
-    def _mark(self, status: StepStatus, evidence: str = "", found: str = "") -> None:
-        plan_id, step_id = self._tasks.plan_id, self._tasks.step_id
-        self._actor.emit(StepChanged(plan_id=plan_id, step_id=step_id, status=status, evidence=evidence, found=found))
+    def _mark(self, status: StepStatus, evidence: str = "", found: str = "", lacking: str = "") -> None:
+        changed = StepChanged(plan_id=self._tasks.plan_id, step_id=self._tasks.step_id, status=status)
+        self._actor.emit(changed.model_copy(update={"evidence": evidence, "found": found, "lacking": lacking}))
 
 
 def _failed_task(step: Step) -> Task | None:

@@ -10,7 +10,7 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.agent.turn_pacemaker import intervention
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.events.work import JobChanged, TaskChanged, TasksPlanned
+from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note, render
 from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
@@ -142,6 +142,10 @@ def _reading(action: Action, why: str) -> Reading:
     return Reading(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
 
 
+class JobStopped(Exception):
+    """The user has stopped a job at its Duck Call."""
+
+
 class StepTasks:
     """Runs the open tasks of a step. It looks at the state before every task, so that a change of the plan counts at
     once.
@@ -240,7 +244,7 @@ class StepTasks:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
-        """Asks the Pacemaker before a task. It may show a line or ask the user; the answer may pause the job."""
+        """Asks the Pacemaker before a task. It may show a line or ask the user; the answer may end the job."""
         view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         self._loops += 1
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
@@ -251,8 +255,7 @@ class StepTasks:
         answer = await self._actor.ask(verdict.question())
         resolution = self._pacemaker.answered(verdict, answer.choice, answer.text, loop=view.loop)
         if resolution.effect in ENDS_TURN:
-            emit(JobChanged(job_id=self._actor.job_id, status="paused"))
-            await self._actor.wait_until_clear()
+            raise JobStopped
 
     async def _may_run(self, task: Task) -> bool:
         """A task that was cut off may have been done already: it runs again only when the user says so. What they want

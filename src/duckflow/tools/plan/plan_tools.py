@@ -208,12 +208,15 @@ class UpdateStep(PlanTool[StepArgs]):
         step = the_step(plan, args.id)
         if args.status in ("in_progress", "completed"):
             needs_done(plan, step)
-        evidence = proof(state, step, self._folder) if args.status == "completed" else ""
-        self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status, evidence=evidence))
-        if args.status == "completed" and not evidence:
+        done = args.status == "completed"
+        evidence = proof(state, step, self._folder) if done else ""
+        lacks = lacking(state, step, self._folder) if done and not evidence else ""
+        changed = StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status)
+        self._emit(changed.model_copy(update={"evidence": evidence, "lacking": lacks}))
+        if done and not evidence:
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing since the last change shows "
-                f"{lacking(state, step, self._folder) or 'it'}. Do the check that its success names.",
+                f"{lacks or 'it'}. Do the check that its success names.",
                 say("plan.step_unverified", step=step.name),
             )
         shown = f" ({evidence})" if evidence else ""
@@ -247,14 +250,16 @@ def the_step(plan: Plan, wanted: str | None) -> Step:
 
 
 def needs_done(plan: Plan, step: Step) -> None:
-    missing = [one.name for one in plan.steps if one.step_id in step.depends_on and one.status != "completed"]
-    if missing:
-        raise ToolError(
-            f"{step.name!r} starts only when these are completed: {', '.join(missing)}",
-            "plan.needs",
-            step=step.name,
-            needs=", ".join(missing),
-        )
+    before = [one for one in plan.steps if one.step_id in step.depends_on and not one.settled]
+    if not before:
+        return
+    missing = ", ".join(f"{one.name} (not shown: {one.lacking})" if one.lacking else one.name for one in before)
+    raise ToolError(
+        f"{step.name!r} starts only when these are completed: {missing}",
+        "plan.needs",
+        step=step.name,
+        needs=", ".join(one.name for one in before),
+    )
 
 
 def weakened(before: Plan, after: Plan) -> str:
