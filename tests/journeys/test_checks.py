@@ -133,12 +133,15 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
         ("Fix the failing test", "Nothing was wrong.", 1),
         ("テストが通るように直して", "問題ありません。", 1),
         ("Run the tests", "1 of 2 fails.", 0),
-        ("Which tests fail?", "test_two fails.", 0),
+        ("Which tests fail?", "test_one fails.", 0),
+        ("Run the tests", "All fine.", 1),
+        ("テストを実行して", "2 件とも成功しました。", 1),
+        ("テストを実行して", "失敗は１件です。", 0),
         ("テストを実行して", "2 件中 1 件が失敗します。", 0),
     ],
 )
-def test_red_is_no_success_where_green_was_asked_for(tmp_path: Path, wish: str, claim: str, code: int) -> None:
-    """Also where nothing was changed. Who was only asked to look has done it."""
+def test_red_is_no_success_unless_it_is_told(tmp_path: Path, wish: str, claim: str, code: int) -> None:
+    """Also where nothing was changed. An answer that tells of the failure has done what was asked."""
     shell = Shell(tmp_path)
     (shell.work / "test_app.py").write_text(BAD)
     (shell.work / "app.py").write_text("x = 1\n")
@@ -159,7 +162,7 @@ def test_what_the_model_itself_rejects_is_no_success(tmp_path: Path) -> None:
 
 
 async def test_what_was_red_before_is_said_and_not_blamed(tmp_path: Path) -> None:
-    look = decide(TESTS, respond("One fails."))
+    look = decide(TESTS, respond("1 of 2 fails."))
     story = project(tmp_path, [look, decide(BY_TOOL, TESTS, respond("Changed."))], BAD)
     await story.tell("run the tests")
     assert told_last(story).startswith("checks: failing")

@@ -1,5 +1,7 @@
 """What a turn policy is, and what it sees of a turn."""
 
+import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,12 +9,12 @@ from typing import NamedTuple
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
 from duckflow.events.views import Attachment
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import in_language, search
 from duckflow.i18n.template import note
 from duckflow.outcome import Outcome
+from duckflow.pacemaker.signatures import failures_in
 from duckflow.state.action import Decision, evidence_of
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import CheckReport
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.profile import ModelProfile
@@ -89,8 +91,8 @@ class TurnSoFar:
     def checks(self) -> Checks:
         """A check whose last run failed speaks against the changes of the turn until it passes, unless it failed like
         this before them. Any other command that tries something out does so until something else is changed or tried;
-        so does an action that failed and has not worked since. Where nothing was changed a failure is only what the
-        user wanted to know, unless a change was asked for or is claimed."""
+        so does an action that failed and has not worked since. Where nothing was changed, a failure that the answer
+        tells of is only what the user wanted to know."""
         changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -111,23 +113,24 @@ class TurnSoFar:
                     wanted = loop.done.stop == "error" and not loop.decision.objection()
                     broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
             failed = loop.fault or failed
-        blamed = [run.report.line() for run in self.state.check_runs if run.failing and not run.as_before]
-        if blamed and (self.state.changed_in_turn or self._owes_a_change()):
-            failed = ", ".join(blamed)
+        blamed = [run for run in self.state.check_runs if run.failing and not run.as_before]
+        if not self.state.changed_in_turn:
+            blamed = [run for run in blamed if run.turn == self.state.turn and not self._tells_of(run.report)]
+        if blamed:
+            failed = ", ".join(run.report.line() for run in blamed)
         if failed:
             return Checks(failed, by_command=True)
         return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
 
-    def _owes_a_change(self) -> bool:
-        """Says whether a check failed in this turn though the user wants something made or mended, or the model says
-        that it is."""
-        language, number = self.state.language, self.state.turn
-        if not any(run.failing and run.turn == number for run in self.state.check_runs):
-            return False
-        claims = any(search("checks.claims", text, language) for text in self.said())
-        orders = (in_language(spoken, "requests.part") for spoken in languages_in(self.wish, language))
-        wanted = {match.lastgroup for order in orders for match in order.finditer(self.wish)}
-        return claims or not wanted.isdisjoint(("write", "deed"))
+    def _tells_of(self, report: CheckReport) -> bool:
+        """Says whether the last answer tells of a failure: by the name of a test that failed, by how many did, or by
+        the exit code where nobody counts."""
+        answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
+        answer = unicodedata.normalize("NFKC", answers[-1]) if answers else ""
+        run = next((one for one in reversed(self.state.evidence) if one.check == report), None)
+        number = report.failed or (failures_in(run.output) or run.code if run else 0)
+        names = [name.rpartition("::")[2] for name in report.failures]
+        return any(name in answer for name in names) or bool(re.search(rf"(?<![\d./]){number}(?![\d.]\d|\d)", answer))
 
     def only_looked(self) -> bool:
         """Says whether nothing was changed, run or started in this turn."""
