@@ -85,7 +85,7 @@ async def test_the_reason_is_found_and_told_in_words(tmp_path: Path, pattern: Pa
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_loops_run_out_only_when_nothing_advances(tmp_path: Path, language: str) -> None:
     story = with_files(Story(tmp_path, [reading(n) for n in range(30)], language=language), 30)
-    assert await story.tell("What is in these files?") == "failed"
+    assert await story.tell("What is in f0.txt to f29.txt?") == "failed"
     assert len(story.model.requests) == 31, "a turn that finds something new in every loop is not stopped"
     assert any(notice.what.key == "pacemaker.extended.read" for notice in story.all(Noticed))
 
