@@ -1,10 +1,12 @@
 """A stand-in for Harbor's environments: commands run in a root of their own on this machine, made with bubblewrap. Of
-the Dockerfile it carries out what copies files, makes folders and names the work folder; nothing is built."""
+the Dockerfile it carries out what copies files, makes folders, sets variables and names the work folder; nothing is
+built."""
 
 import asyncio
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any, override
 
@@ -22,6 +24,7 @@ class FreshRoot(BaseEnvironment):
         super().__init__(*args, **kwargs)
         self._root = self.trial_paths.trial_dir / "root"
         self._script, self._folder = script, "/app"
+        self._variables: dict[str, str] = {}
 
     @staticmethod
     @override
@@ -50,6 +53,9 @@ class FreshRoot(BaseEnvironment):
             await self._follow(line.strip())
         if self._script:
             await self.upload_file(self._script, SCRIPT)
+        # Tasks fetch uv for their tests by curl. Here it comes from the package index, with Harbor.
+        await self.upload_file(Path(sys.executable).with_name("uv"), "/home/.local/bin/uv")
+        (self._root / "home/.local/bin/env").write_text('PATH="$HOME/.local/bin:$PATH"\n')
 
     async def _follow(self, line: str) -> None:
         if copies := re.fullmatch(r"COPY (\S+) (\S+)", line):
@@ -58,10 +64,8 @@ class FreshRoot(BaseEnvironment):
         elif makes := re.fullmatch(r"RUN mkdir -p (.+)", line):
             for path in makes[1].split():
                 self._inside(path).mkdir(parents=True, exist_ok=True)
-        elif tests := re.search(r"pip3? install.*(pytest==\S+)", line):
-            # Of the packages that an image would have, the one that its tests are run with.
-            venv = "/installed-agent/tests"
-            await self.exec(f"python3 -m venv {venv} && {venv}/bin/pip install --quiet {tests[1]}")
+        elif sets := re.fullmatch(r"ENV (\w+)=(\S+)", line):
+            self._variables[sets[1]] = sets[2]
         elif works := re.fullmatch(r"WORKDIR (\S+)", line):
             self._folder = works[1]
             self._inside(self._folder).mkdir(parents=True, exist_ok=True)
@@ -111,8 +115,7 @@ class FreshRoot(BaseEnvironment):
             call += ["--bind", str(self._root / name), f"/{name}"]
         call += ["--chdir", cwd or self._folder, "--", "bash", "-c", command]
         variables = {name: value for name, value in os.environ.items() if "KEY" not in name and "TOKEN" not in name}
-        path = f"{os.environ['PATH']}:/installed-agent/tests/bin"
-        variables |= {"HOME": "/home", "PATH": path, **(env or {})}
+        variables |= {"HOME": "/home", **self._variables, **(env or {})}
         nothing, piped = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*call, env=variables, stdin=nothing, stdout=piped, stderr=piped)
         try:

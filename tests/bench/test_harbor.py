@@ -15,7 +15,7 @@ from tests.journeys.story import act, decide, respond
 HERE = Path(__file__).parents[2]
 PROJECT = HERE / "pyproject.toml"
 TASKS = os.environ.get("DUCKFLOW_TASKS", "")
-"""A folder with tasks of others, and beside each task `NAME.jsonl`, the script of the model."""
+"""A folder with tasks of others in Harbor's form that need no image. The model does what each task's solution does."""
 
 TASK = {
     "task.toml": 'version = "1.0"\n[agent]\ntimeout_sec = 300.0\n[verifier]\ntimeout_sec = 60.0\n',
@@ -48,7 +48,7 @@ def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(os.environ.get("DUCKFLOW_HARBOR", "") or tmp_path_factory.mktemp("harbor"))
     if not (folder / "bin/harbor").exists():
         subprocess.run([newer_python(), "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin/pip", "install", "--quiet", "harbor>=0.24"], check=True)
+        subprocess.run([folder / "bin/pip", "install", "--quiet", "harbor>=0.24", "uv"], check=True)
         subprocess.run([folder / "bin/pip", "install", "--quiet", "--no-deps", "-e", HERE], check=True)
     return folder / "bin"
 
@@ -70,7 +70,7 @@ def run_trial(harbor: Path, task: Path, script: Path, jobs: Path) -> dict[str, A
     command += ["-e", "tests.bench.stand_in:FreshRoot", "--ek", f"script={script}", "--job-name", task.name, "-y"]
     command += ["-m", "scripted:/installed-agent/script.jsonl"]
     path = f"{Path(newer_python()).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(HERE), "PATH": path}
+    environment = {**os.environ, "PYTHONPATH": str(HERE), "PATH": path, "HARBOR_TELEMETRY": "off"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
     found = sorted((jobs / task.name).glob("*/result.json"))
     assert found, (done.stdout[-3000:], done.stderr[-3000:])
@@ -141,9 +141,11 @@ for text in ("There is no endpoint called opnai.", "openai is busy and stayed so
 @pytest.mark.skipif(not TASKS, reason="DUCKFLOW_TASKS names no folder with tasks of others")
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in Path(TASKS or "/nowhere").glob("*/task.toml")))
 def test_tasks_of_others(tmp_path: Path, harbor: Path, name: str) -> None:
-    script = Path(TASKS, f"{name}.jsonl")
-    replies = len(script.read_text().splitlines())
-    check_trial(run_trial(harbor, Path(TASKS, name), script, tmp_path / "jobs"), harbor, replies)
+    solution = Path(TASKS, name, "solution/solve.sh").read_text()
+    replies = [decide(act("shell.run", command=solution), next_step="continue"), decide(respond("Done."))]
+    script = tmp_path / "script.jsonl"
+    script.write_text("\n".join(json.dumps({"json": reply}) for reply in replies))
+    check_trial(run_trial(harbor, Path(TASKS, name), script, tmp_path / "jobs"), harbor, len(replies))
 
 
 @pytest.mark.slow

@@ -1,20 +1,24 @@
 """Sessions played again from their record: the same files, and a record that was changed is noticed."""
 
 import os
+import random
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from duckflow.agent.session import replay
-from duckflow.bench.replay import play
+from duckflow.bench.replay import play, read_past
+from duckflow.llm.scripted import Scripted
+from duckflow.state.question import Answer, Question
 from duckflow.store.journal import JournalReader, checksum
 from duckflow.store.paths import Paths
 from tests.cli.shell import Shell
-from tests.journeys.story import act, decide, respond
+from tests.journeys.story import Story, act, decide, respond
 
 HERE = Path(__file__).parents[2]
 SNAKE = "def snake():\n    return 'hiss'\n"
@@ -104,6 +108,55 @@ def test_every_session_of_the_journeys(tmp_path: Path) -> None:
         played = play(path, Paths(home, home, home).undo_of(folder), tmp_path / str(number))
         problems += [f"{home}: {problem.key} {problem.values}" for problem in played.problems]
     assert not [problem for problem in problems if "not_kept" not in problem]
+
+
+class Agreeable(Story):
+    """Its user says yes to everything."""
+
+    def answer(self, question: Question) -> Answer:
+        return Answer(choice="go_on" if question.kind == "duck_call" else "yes")
+
+
+def long_session(top: Path, seed: int) -> Story:
+    """Six turns of ten deeds each, by chance: files written, edited, moved, removed, and changed by commands."""
+    chance, replies = random.Random(seed), list[dict[str, Any]]()
+    story = Agreeable(top, [])
+    for _ in range(6):
+        for number in range(10):
+            name = f"d{chance.randrange(3)}/f{chance.randrange(6)}.txt"
+            text = "".join(f"{chance.random()}\n" for _ in range(chance.randrange(1, 40)))
+            command = chance.choice(
+                [f"mkdir -p d1 && echo {number} >> d1/log", f"rm -rf {name}", f"ln -sfn {name} link{number}"]
+                + [f"mkdir -p d2 && cp -r d0 d2/copy{number} 2>/dev/null; true", f"printf '\\377\\0' > raw{number}"]
+            )
+            deed = act("file_ops.write_file", path=name, content=text)
+            deed = act("shell.run", command=command) if chance.random() < 0.5 else deed
+            replies.append(decide(deed, next_step="continue"))
+        replies += [decide(respond("Done."))] * 2
+    story.model = Scripted(replies)
+    return story
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+async def test_long_sessions_end_in_the_same_files_and_a_changed_record_is_noticed(tmp_path: Path, seed: int) -> None:
+    story = long_session(tmp_path, seed)
+    while len(story.model.requests) < 72:
+        await story.tell(f"Part {story.session.state.turn}.")
+    await story.close()
+    home = tmp_path / "home"
+    undo, journal = Paths(home, home, home).undo_of(story.folder), home / "s.db"
+    into = tmp_path / "into"
+    played = play(journal, undo, into)
+    assert not played.problems and played.actions >= 60, played
+    for place in (path for path in story.folder.rglob("*") if path.is_file() and not path.is_symlink()):
+        assert (into / place.relative_to(story.folder)).read_bytes() == place.read_bytes(), place
+    with closing(JournalReader.open(journal)) as record:
+        past = read_past(record.events())
+    written = {path: deed for deed in past.deeds for path in deed.result.changed}
+    text = next(str(deed.action.args["content"]) for deed in written.values() if "content" in deed.action.args)
+    rewrite(journal, text.split("\n")[0], "0.tampered", mended=True)
+    assert play(journal, undo, tmp_path / "tampered").problems
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,12 @@ def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
         assert apply.returncode == 0 and (shell.repository.folder / "tax.py").read_text() == "TAX = 2\n"
         shell.repository.git("reset", "-q", "--hard")
         shell.repository.git("clean", "-qfd")
+    # A second run in the same clones has other branches, and the same ids.
+    assert (
+        shell.run("fleet", "run", "--no-work", "--from", "swe.jsonl", "--repository", ".", "-m", model).returncode == 0
+    )
+    again = [json.loads(line)["instance_id"] for line in shell.fleet("export", "--format", "swebench").splitlines()]
+    assert again == [row["instance_id"] for row in rows]
     refused = shell.run("fleet", "run", "--from", "swe.jsonl", "--repository", "home")
     assert refused.returncode == 2 and "duck/shop" in refused.stderr
 

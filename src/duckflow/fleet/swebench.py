@@ -42,7 +42,7 @@ def _task(line: str, number: int, source: str, given: Mapping[str, Any], clones:
         raise UsageError("fleet.file.no_clone", source=source, repository=instance["repo"], folder=str(clones))
     row = {**given, "name": instance["instance_id"], "repository": str(place.resolve())}
     row |= {"base": instance["base_commit"], "prompt": instance["problem_statement"]}
-    return make_task(row, where, source, clones)
+    return make_task(row, where, source, clones).model_copy(update={"instance": instance["instance_id"]})
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
@@ -58,5 +58,5 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
             diff = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", task.base, chosen.report.commit)
             patch = (await git.ends(*diff)).output
         model = f"duckflow:{task.model}" if task.model else "duckflow"
-        rows.append({"instance_id": task.name, "model_name_or_path": model, "model_patch": patch})
+        rows.append({"instance_id": task.instance or task.name, "model_name_or_path": model, "model_patch": patch})
     return rows

@@ -48,6 +48,8 @@ class FleetTask(Value):
     pick: Literal["ask", "best"] = "ask"
     cancel_losers: bool = False
     """Attempts that still run are cancelled when one is clearly good."""
+    instance: str = ""
+    """The id of the benchmark's instance that it is made of. Its name differs where the fleet had one of that name."""
 
 
 class AttemptOrder(Value):
