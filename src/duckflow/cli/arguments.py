@@ -30,7 +30,10 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
         options.command = [*options.command, *argv[here + 1 :]]
         return first, options
     if first in SUBCOMMANDS:
-        return first, make_parser(first, words).read(argv[1:])
+        parser = make_parser(first, words)
+        if first == "fleet" and (what := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
+            parser.show_only("what", "words", "help", "lang", "database", *FLEET_FLAGS[what].split())
+        return first, parser.read(argv[1:])
     if first == "help":
         return "", make_parser("", words).read(["--help"])
     if near := _nearest(first):
@@ -228,6 +231,25 @@ def _prompt(add: Add, words: Words) -> None:
     add("--profile", choices=["full", "compact"], help=words("cli.prompt_profile"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     add("--json", action="store_true", help=words("cli.prompt_json"))
+
+
+FLEET_FLAGS = {
+    "run": "issues source repository check model mode attempts budget_usd fleet_budget_usd minutes setup include "
+    "may_touch base pick cancel_losers at_once no_work place places repositories limit lease json",
+    "list": "json",
+    "show": "json",
+    "logs": "attempt follow json",
+    "inbox": "json",
+    "answer": "all_same",
+    "cancel": "attempt",
+    "retry": "attempt no_work at_once place repositories lease json",
+    "merge": "attempt pick at_once place repositories lease json",
+    "clean": "yes place repositories json",
+    "worker": "at_once place repositories lease",
+    "workers": "json",
+    "export": "format output",
+}
+"""The flags that each part of `duckflow fleet` heeds, as its help shows them."""
 
 
 def _fleet(add: Add, words: Words) -> None:

@@ -100,6 +100,12 @@ class Parser(argparse.ArgumentParser):
             raise UsageError("usage.near_option", option=name, near=" / ".join(near), prog=self.prog)
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
+    def show_only(self, *names: str) -> None:
+        """Leaves the other options out of the help. They are understood all the same."""
+        for action in self._actions:
+            if action.dest not in names:
+                action.help = argparse.SUPPRESS
+
     def flags(self) -> list[Flag]:
         return [_as_flag(action) for action in self._actions]
 

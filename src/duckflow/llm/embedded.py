@@ -101,7 +101,9 @@ class Embedded(EndpointModel):
     def __init__(
         self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
     ) -> None:
-        super().__init__(Endpoint(NAME), model, settings=settings.model_copy(update={"window": window}))
+        super().__init__(
+            Endpoint(NAME, key_needed=False), model, settings=settings.model_copy(update={"window": window})
+        )
         self._server = server
         self._prefixes = prefixes
         self._saving: asyncio.Task[None] | None = None
@@ -125,7 +127,7 @@ class Embedded(EndpointModel):
         if called != self._called:
             await super().aclose()
             self._called = called
-            self.call(Endpoint(NAME, self._server.url), Key(self._server.key, NAME))
+            self.call(Endpoint(NAME, self._server.url, key_needed=False), Key(self._server.key, NAME))
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         await self.warm()
