@@ -163,3 +163,17 @@ def test_an_answer_made_to_be_slow_is_read_at_once(begin: str, piece: str) -> No
 )
 def test_what_a_scope_names_is_found_and_found_at_once(language: str, about: str, names: tuple[str, ...]) -> None:
     assert named_in(about, language) == names
+
+
+@pytest.mark.parametrize(
+    ("said", "asks"),
+    [
+        ("what happens to people who already call it by the old name", True),
+        ("hm, which files change", True),
+        ("does it touch the lock file", True),
+        ("what the heck, go ahead", False),
+        ("whatever", False),
+    ],
+)
+def test_a_question_without_its_sign_is_one(said: str, asks: bool) -> None:
+    assert read_whole(said).asks is asks

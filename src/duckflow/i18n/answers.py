@@ -102,7 +102,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if named == "session" or named == "always":
         return WholeAnswer("yes", scope=named, for_good=named == PERMANENT)
     parts = _taken_apart(plain, language)
-    if asks(parts.rest, language) or ends_asking(parts.rest, language):
+    if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
         return WholeAnswer(asks=True, waits=waits, against=against)
     word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
     if parts.rest != plain:
