@@ -54,6 +54,24 @@ async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(
     assert story.all(PermissionGiven)[0].scope == "session"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "yes, and don't ask again for one.py"), ("ja", "はい、one.pyはこのセッション中は聞かなくて大丈夫です")],
+)
+async def test_who_names_the_file_that_is_edited_allows_just_that_one(tmp_path: Path, language: str, said: str) -> None:
+    again = act("file_ops.edit_file", path="one.py", edits=[{"old": "one = 1", "new": "one = 2"}])
+    replies = [decide(ONE, next_step="continue"), decide(again, next_step="continue"), decide(TWO, respond("ok"))]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write both"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await story.asked(2)
+    assert (story.folder / "one.py").read_text() == "one = 2\n" and not (story.folder / "two.py").exists()
+    assert (await story.chat.take("1")).meaning == "answer"
+    await turn
+    assert story.all(PermissionGiven)[0].rule.values["pattern"] == "one.py"
+
+
 async def test_a_yes_whose_reach_is_not_surely_known_is_asked_about_in_one_line(tmp_path: Path) -> None:
     story = Typing(tmp_path, BOTH, mode="ask")
     turn = asyncio.create_task(story.tell("write both"))

@@ -11,16 +11,7 @@ from typing import Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.lasting import may_lose, runs_later_by, what_lasts
-from duckflow.agent.permissions import (
-    ANY,
-    EDITS,
-    SECRET_FILES,
-    Permission,
-    Permissions,
-    fits,
-    plan_rules,
-    rule_for,
-)
+from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, plan_rules, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
@@ -378,7 +369,9 @@ class Gatekeeper:
         state = self._session.state
         whole = about_plan(about, state.language) if self._plan_id() else ""
         if not whole or state.plan is None:
-            return [rule for rule in _rules(risky) if fits(rule, about, state.language)]
+            offered = ((one.rule, one.preview.impacts) for one in risky if one.rule in _rules(risky))
+            named = (fitting(rule, impacts, about, state.language) for rule, impacts in offered if rule)
+            return list(dict.fromkeys(filter(None, named)))
         rules = plan_rules(state.plan)
         more = [rule for rule in _rules(risky) if whole == "all" and (rule.operation != EDITS or not rules)]
         return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in more)]

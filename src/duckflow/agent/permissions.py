@@ -183,12 +183,16 @@ FILE_KINDS = {
 }
 
 
-def fits(rule: Permission, about: str, language: str) -> bool:
-    """Whether a rule is about what the user named, and so not wider than their words: everything that they named must
-    stand in it. Words that only point at what was asked about fit every rule."""
-    shown = rule.shown().casefold()
-    names = named_in(about, language)
-    return all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names)
+def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
+    """The rule where it is about what the user named, and so not wider than their words: everything that they named
+    must stand in it. Words that only point at what was asked about fit every rule. Who names one of the files that
+    are edited gets a rule for just that one."""
+    shown, names = rule.shown().casefold(), named_in(about, language)
+    if all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
+        return rule
+    paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
+    meant = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
+    return rule.model_copy(update={"pattern": escaped(str(meant[0]))}) if len(meant) == 1 else None
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
