@@ -161,7 +161,7 @@ class Compiler:
         layers, form = self._layers(moment.profile), moment.form
         first = form.told_first(operations)
         proposes = next((form.name(one.name) for one in operations if one.name == PROPOSE_PLAN), "")
-        later = timely([one for one in operations if one not in first and one.when], state)
+        later = timely([one for one in operations if one.when and one not in first], state)
         return {
             "rules": layers.rules_near(state),
             "operations": render(state.language, "operations_now", operations=form.listed(later, state.language)),
