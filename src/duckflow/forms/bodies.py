@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from duckflow.forms.live import without_thoughts
+
 EDITS = "edits"
 MARKDOWN = ("md", "markdown", "mdx")
 LABEL_LINES = 2
@@ -12,21 +14,6 @@ FENCE = r" {0,3}(`{3,}|~{3,})([^`]*)\Z"
 HEADING = r"#{1,6} |---\n|<[!A-Za-z]"
 SEARCH = r"<{5,9} ?SEARCH\b"
 REPLACE = r">{5,9} ?REPLACE\b"
-WHOLE_THOUGHT = r"(?si)\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)"
-END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
-
-
-def without_thoughts(text: str) -> str:
-    """What a model says after thinking aloud. Thoughts that never end leave nothing."""
-    end = 0
-    while match := re.compile(WHOLE_THOUGHT).match(text, end):
-        end = match.end()
-    text = text[end:]
-    if text.lstrip()[:1] in ("{", "[", "`"):
-        return text
-    # Some servers leave out the opening tag.
-    orphan = re.search(END_OF_THOUGHTS, text)
-    return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
 
 
 class Body(NamedTuple):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from duckflow.errors import ReplyUnusable
-from duckflow.forms.bodies import without_thoughts
+from duckflow.forms.live import without_thoughts
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 30_000

@@ -11,8 +11,6 @@ WELL, WRONG = "[○✓]", "[×✗]"
 def read_check(text: str) -> str:
     """`yes`, `no`, `no: reason`, or nothing when it says neither."""
     plain = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
-    if plain == "yes":
-        return plain
     yes, no = joined("checks.yes", plain), joined("checks.no", plain)
     if said := re.match(rf"(?i)(?:{yes}|{WELL})(?![a-z])", plain):
         return "" if search("checks.but", plain[said.end() :]) else "yes"

@@ -123,6 +123,8 @@ def _name(text: str) -> str:
 def _check(value: Any) -> Any:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value == "yes":
+        return value
     # What says neither is no text that a check can be.
     return read_check(value) or [value] if isinstance(value, str) else value
 

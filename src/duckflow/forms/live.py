@@ -19,6 +19,23 @@ ESCAPE = r"(?s)\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[\da-
 ESCAPE_SO_FAR = r"\\(?:u[\da-fA-F]{0,3})?\Z|\\u[dD][89abAB][\da-fA-F]{2}(?:\\(?:u[\da-fA-F]{0,3})?)?\Z"
 
 
+WHOLE_THOUGHT = r"(?si)\s*<(think|thinking|thought|reasoning)>(?:.*?</\1>|.*)"
+END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
+
+
+def without_thoughts(text: str) -> str:
+    """What a model says after thinking aloud. Thoughts that never end leave nothing."""
+    end = 0
+    while match := re.compile(WHOLE_THOUGHT).match(text, end):
+        end = match.end()
+    text = text[end:]
+    if text.lstrip()[:1] in ("{", "[", "`"):
+        return text
+    # Some servers leave out the opening tag.
+    orphan = re.search(END_OF_THOUGHTS, text)
+    return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
+
+
 @dataclass(slots=True)
 class OpenBracket:
     """An open object or list, and which part of a Decision it is."""

@@ -7,12 +7,11 @@ from contextlib import suppress
 from typing import Any, cast
 
 from duckflow.errors import ReplyUnusable
-from duckflow.forms.bodies import without_thoughts
 from duckflow.forms.broken_json import read_json
 from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
-from duckflow.forms.live import LiveText
+from duckflow.forms.live import LiveText, without_thoughts
 from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
