@@ -7,21 +7,22 @@
 import asyncio
 import os
 import sys
+from pathlib import Path
 
-from duckflow import AsyncDuckflow
+from duckflow import AsyncDuckflow, TurnSummary
 
 
-async def main(wish: str) -> int:
+async def work(wish: str) -> TurnSummary:
     limits = {"agent.max_tokens": 500_000}
     async with AsyncDuckflow(".", mode="full-auto", settings=limits) as duck:
         async for event in duck.events(wish):
-            if event_kind := getattr(event, "kind", ""):
-                print(event_kind)
-            else:
-                summary = event
-    with open(os.environ.get("GITHUB_STEP_SUMMARY", os.devnull), "a", encoding="utf-8") as page:
-        page.write(f"{summary.result}\n\n{len(summary.files_changed)} files changed, checks: {summary.checks}\n")
-    return summary.exit_code
+            if isinstance(event, TurnSummary):
+                return event
+            print(event.kind)
+    raise SystemExit("The turn did not end.")
 
 
-sys.exit(asyncio.run(main(sys.argv[1])))
+summary = asyncio.run(work(sys.argv[1]))
+with Path(os.environ.get("GITHUB_STEP_SUMMARY", os.devnull)).open("a", encoding="utf-8") as page:
+    page.write(f"{summary.result}\n\n{len(summary.files_changed)} files changed, checks: {summary.checks}\n")
+sys.exit(summary.exit_code)

@@ -4,10 +4,10 @@ python fix_tests.py PROJECT"""
 
 import sys
 
-from duckflow import Duckflow
+from duckflow import Duckflow, Question
 
 
-def answer(question) -> str | None:
+def answer(question: Question) -> str | None:
     """Edits are fine, commands are not: what needs more than an edit is left out."""
     return "yes" if question.gate and not question.gate.commands else None
 

@@ -6,7 +6,7 @@ from typing import Any
 __version__ = "0.1.0"
 DEFAULT_LANGUAGE = "en"
 """The language of whatever another one lacks."""
-API = ("AsyncDuckflow", "Duckflow")
+API = ("AsyncDuckflow", "Duckflow", "Question", "TurnSummary")
 
 
 def __getattr__(name: str) -> Any:

@@ -45,6 +45,10 @@ class ProxyFailed(NotConnected):
     """The proxy is of no use: it refuses, or has an address that makes no sense."""
 
 
+class ProxyUnknown(ProxyFailed):
+    """The proxy is of a kind that is not spoken here, such as SOCKS; the text names it."""
+
+
 class BadRequest(HttpError):
     """The address or a header, such as the key, cannot be sent."""
 
@@ -276,7 +280,7 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
         return None
     proxy = urlsplit(address if "://" in address else f"http://{address}")
     if proxy.scheme not in PORTS or not proxy.hostname:
-        raise ProxyFailed(f"{proxy.scheme}: only http and https proxies are known")
+        raise ProxyUnknown(f"{proxy.scheme} proxies are not spoken, only http and https")
     return proxy
 
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Put a new file that only the user can read in the place of whatever stands there, a link too."""
-    import tempfile
-
     data = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(draft).replace(path)
+        draft.replace(path)
     except OSError:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise

@@ -6,11 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from fake_endpoint import FakeEndpoint
-from talking import collect
+import pytest
+from fake_endpoint import FakeEndpoint, refuses
+from talking import QUICK, collect, retries, text_of
 from test_vendor_types import SCHEMA
 from test_vendors import EFFORT, ENDS, SHOWN, conversation
-from vendors import VENDORS, Said
+from vendors import VENDORS, Said, Vendor
+
+from duckflow.errors import ModelError
+from duckflow.llm.endpoint_model import EndpointModel
+from duckflow.llm.fallback import WithFallback
 
 PAGE = Path(__file__).parents[2] / "docs/models.md"
 BEGIN, END = "<!-- seen by tests/llm/test_wire_table.py -->\n", "<!-- end -->\n"
@@ -37,8 +42,35 @@ async def seen_on(wire: str) -> dict[str, str]:
         await collect(vendor.at(server, EFFORT), SHOWN._replace(schema=SCHEMA, tools=(), max_tokens=None))
     asked = {"JSON by a schema": server.received, "what was thought goes back": bodies[1:]}
     cells = {what: first_of(names, asked.get(what, bodies)) for what, names in SENT.items()}
+    faults = {await refused_on(vendor, status): status for status in (401, 402, 404, 413)}
     ends = ", ".join(f"`{word}` {kind}" for word, kind in ENDS[wire].items())
-    return {"streamed text, thoughts, calls side by side": "read", **cells, "ends that are none": ends}
+    return {"streamed text, thoughts, calls side by side": "read", **cells, "ends that are none": ends} | {
+        "errors": ", ".join(f"{status} {key}" for key, status in faults.items()),
+        "busy (529): asked again": await retried_on(vendor),
+        "used up (402): another model takes over": await replaced_on(vendor),
+    }
+
+
+async def refused_on(vendor: Vendor, status: int) -> str:
+    with FakeEndpoint(refuses(status, "no")) as server, pytest.raises(ModelError) as caught:
+        await collect(vendor.at(server, QUICK))
+    return f"`{caught.value.key}`"
+
+
+async def retried_on(vendor: Vendor) -> str:
+    with FakeEndpoint(refuses(529, "overloaded"), vendor.says(Said("there"))) as server:
+        chunks = await collect(vendor.at(server, QUICK))
+    return "yes" if retries(chunks) and text_of(chunks) == "there" else "–"
+
+
+async def replaced_on(vendor: Vendor) -> str:
+    with FakeEndpoint(refuses(402, "no")) as server, FakeEndpoint(vendor.says(Said("instead"))) as other:
+
+        async def find(_: str) -> EndpointModel:
+            return vendor.at(other, QUICK)
+
+        chunks = await collect(WithFallback(vendor.at(server, QUICK), ["other"], find))
+    return "yes" if text_of(chunks) == "instead" else "–"
 
 
 async def test_the_page_says_what_the_wires_do() -> None:

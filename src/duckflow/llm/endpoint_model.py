@@ -18,6 +18,7 @@ from duckflow.http import (
     HttpError,
     NotConnected,
     ProxyFailed,
+    ProxyUnknown,
     proxy_for,
 )
 from duckflow.llm.abilities import Abilities, AbilityBook
@@ -194,6 +195,8 @@ def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect
             return failures.timed_out(connect_seconds)
         case BadRequest():
             return failures.no_connection("model.bad_request_address", told, again=False)
+        case ProxyUnknown():
+            return failures.no_connection("model.proxy_unknown", again=False)
         case NotConnected(__cause__=ssl.SSLError()):
             return failures.no_connection("model.certificate_refused", told, again=False)
         # Nobody starts a server or a proxy while we pause: whoever waits is told at once.

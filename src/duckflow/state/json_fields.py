@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
+DECODER = json.JSONDecoder(strict=False)
+"""Takes line ends inside of texts, which some servers send."""
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 1_000_000.0
 
@@ -11,7 +13,7 @@ MOST_DOLLARS = 1_000_000.0
 def read_json(text: str | bytes) -> Any:
     """The value of a text that others wrote; None where it is no JSON, or nested too deeply."""
     try:
-        return json.loads(text, strict=False)
+        return DECODER.decode(text if isinstance(text, str) else text.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
 
