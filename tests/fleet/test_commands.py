@@ -273,3 +273,34 @@ def wait_for(words: str) -> None:
     while not processes(words):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_results_are_pushed_and_asked_for_by_pull_request(shell: FleetShell, tmp_path: Path) -> None:
+    """A repository that is named by its address is cloned; nothing is pushed without a yes."""
+    bare = tmp_path / "remote.git"
+    shell.repository.git("clone", "-q", "--bare", str(shell.repository.folder), str(bare))
+    shell.repository.git("remote", "add", "origin", str(bare))
+    asked, programs = tmp_path / "asked", tmp_path / "programs"
+    programs.mkdir()
+    gh = programs / "gh"
+    gh.write_text(f'#!/bin/sh\n(printf "%s\\n" "$@"; cat) > {asked}\necho https://example.com/pull/7\n')
+    gh.chmod(0o755)
+    shell.environment["PATH"] = f"{programs}:{shell.environment['PATH']}"
+    shell.add("tax", write("tax.py", "TAX = 2\n"), deliver="push", checks=["test -f tax.py"])
+    more = {"deliver": "pull-request", "repository": bare.as_uri(), "after": ["tax"], "checks": ["test -f ship.py"]}
+    shell.add("ship", write("ship.py", "SHIP = 5\n"), **more)
+    shell.fleet("run", "tasks.toml", "--json")
+    branches = ("branch", "--format=%(refname:short)")
+    assert shell.fleet("deliver", ends=1) and run_git(bare, *branches) == "main"
+    results = {result["task"]: result["where"] for result in shell.told("deliver", "--yes")}
+    assert results == {"tax": f"{bare} duckflow/tax-1", "ship": "https://example.com/pull/7"}
+    assert run_git(bare, *branches).split() == ["duckflow/ship-1", "duckflow/tax-1", "main"]
+    assert run_git(bare, "show", "duckflow/ship-1:ship.py") == "SHIP = 5"
+    told = asked.read_text()
+    assert "--head\nduckflow/ship-1\n--base\nmain" in told and "`test -f ship.py`: exit code 0" in told
+    shell.fleet("deliver", "--yes", ends=2)
+
+
+def run_git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True).stdout.strip()

@@ -136,6 +136,22 @@ async def test_cancelling_counts_at_once_where_nobody_works(tmp_path: Path) -> N
     engine.close()
 
 
+async def test_a_task_waits_for_others_and_starts_from_their_result(tmp_path: Path) -> None:
+    engine = open_engine(str(tmp_path / "fleet.db"), "here", 3, LEASE, carry_out)
+    first, last, vain = task("plain-1"), task("plain-2"), task("plain-3")
+    tasks = [vain, last.model_copy(update={"after": ("plain-1",)}), first, task("breaks")]
+    tasks[0] = vain.model_copy(update={"after": ("breaks",), "priority": 9})
+    fleet = engine.start(FleetOrder(tasks))
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    states = {each.task.name: each.state for each in engine.tasks(fleet)}
+    assert states == {"plain-1": "done", "plain-2": "done", "plain-3": "cancelled", "breaks": "failed"}
+    attempts = {each.task: each for each in engine.attempts(fleet)}
+    assert attempts["plain-1"].ended <= attempts["plain-2"].started and attempts["plain-3"].goes == 0
+    report = attempts["plain-2"].report
+    assert report and report.order.task.base == "0" * 40
+    engine.close()
+
+
 @pytest.mark.slow
 async def test_the_budget_of_a_fleet_ends_all_of_it(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)

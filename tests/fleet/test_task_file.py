@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
+from duckflow.fleet.clones import clone_place, is_address
 from duckflow.fleet.task_file import read_tasks, settle_bases
 from duckflow.i18n.language import languages
 from duckflow.i18n.words import Words
@@ -89,3 +90,71 @@ async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as problem:
             await settle_bases([task.model_copy(update=update)])
         assert problem.value.key == f"fleet.file.{key}"
+
+
+MATRIX = """
+[matrix]
+repository = ["a", "git@example.com:team/b.git"]
+version = ["3.12", "3.13"]
+
+[[task]]
+name = "bump-{repository}-{version}"
+prompt = "Bump {repository} to {version}, keep {other}."
+checks = ["grep {version} setup.cfg"]
+
+[[task]]
+name = "docs-{repository}-{version}"
+after = "bump-{repository}-{version}"
+prompt = "Tell of it."
+priority = 3
+deliver = "pull-request"
+"""
+
+
+def test_a_matrix_makes_a_task_for_each_combination(tmp_path: Path) -> None:
+    tasks = {task.name: task for task in read_tasks(MATRIX, "t.toml", {}, tmp_path).tasks}
+    assert len(tasks) == 8
+    bump, docs = tasks["bump-b-3.13"], tasks["docs-a-3.12"]
+    assert (bump.prompt, bump.checks) == ("Bump b to 3.13, keep {other}.", ("grep 3.13 setup.cfg",))
+    assert (bump.remote, tasks["bump-a-3.12"].remote) == ("git@example.com:team/b.git", "")
+    assert (docs.after, docs.priority, docs.deliver) == (("bump-a-3.12",), 3, "pull-request")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[[task]]\nname = "a"\nprompt = "p"\nafter = "b"', "fleet.file.after"),
+        (
+            '[[task]]\nname = "a"\nprompt = "p"\nafter = "b"\n[[task]]\nname = "b"\nprompt = "p"\nafter = ["a"]',
+            "fleet.file.circle",
+        ),
+        ('[matrix]\nrepository = "a"\n[[task]]\nprompt = "p"', "fleet.file.value"),
+    ],
+)
+def test_what_can_never_be_done_is_refused_at_the_start(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        read_tasks(text, "t.toml", {}, tmp_path)
+    assert problem.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("https://example.com/a/b.git", True),
+        ("git@example.com:a/b.git", True),
+        ("ssh://git@example.com/a", True),
+        ("file:///srv/a.git", True),
+        ("~/code/shop", False),
+        ("shop", False),
+        ("ext::sh -c touch% /tmp/x", False),
+        ("-uupload-pack", False),
+        ("https://example.com/a b", False),
+    ],
+)
+def test_only_plain_addresses_are_cloned(name: str, is_one: bool) -> None:
+    assert is_address(name) is is_one
+
+
+def test_clones_of_two_addresses_never_meet(tmp_path: Path) -> None:
+    places = {clone_place(address, tmp_path) for address in ("https://a/x.git", "https://b/x.git", "git@c:x.git")}
+    assert len(places) == 3 and {place.parent for place in places} == {tmp_path}

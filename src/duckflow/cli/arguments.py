@@ -244,6 +244,7 @@ FLEET_FLAGS = {
     "cancel": "attempt",
     "retry": "attempt no_work at_once place repositories lease json",
     "merge": "attempt pick at_once place repositories lease json",
+    "deliver": "deliver yes json",
     "clean": "yes place repositories json",
     "worker": "at_once place repositories lease",
     "workers": "json",
@@ -253,22 +254,7 @@ FLEET_FLAGS = {
 
 
 def _fleet(add: Add, words: Words) -> None:
-    known = [
-        "run",
-        "list",
-        "show",
-        "logs",
-        "inbox",
-        "answer",
-        "cancel",
-        "retry",
-        "merge",
-        "clean",
-        "worker",
-        "workers",
-        "export",
-    ]
-    add("what", choices=known, nargs="?", default="list", help=words("cli.fleet_what"))
+    add("what", choices=[*FLEET_FLAGS], nargs="?", default="list", help=words("cli.fleet_what"))
     add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
     add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))
     add("--from", dest="source", default="", metavar="FILE", help=words("cli.fleet_from"))
@@ -288,6 +274,7 @@ def _fleet(add: Add, words: Words) -> None:
     add("--may-touch", action="append", default=[], metavar="PATTERN", help=words("cli.fleet_may_touch"))
     add("--base", default="", metavar="COMMIT", help=words("cli.fleet_base"))
     add("--pick", choices=["ask", "best"], help=words("cli.fleet_pick"))
+    add("--deliver", choices=["push", "pull-request", "merge"], default="", help=words("cli.fleet_deliver"))
     add("--cancel-losers", action="store_true", help=words("cli.fleet_cancel_losers"))
     add("--at-once", type=_positive(int), default=4, metavar="N", help=words("cli.fleet_at_once"))
     add("--attempt", type=_positive(int), metavar="N", help=words("cli.fleet_attempt"))

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from duckflow.cli.fleet_clean import FleetClean
-from duckflow.cli.fleet_engine import folder_of, open_engine
+from duckflow.cli.fleet_deliver import deliver_fleet
+from duckflow.cli.fleet_engine import clones_of, folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
 from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines, tell
@@ -47,7 +48,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 assert tasks
                 _require_harmless(tasks, options, paths)
                 tasks = _with_spelled_models(tasks, options, paths)
-                return asyncio.run(_run(engine, tasks, options, words))
+                return asyncio.run(_run(engine, tasks, options, words, clones_of(paths)))
             case "worker":
                 return asyncio.run(_work(engine, _wanted_fleet(engine, options), words))
             case "inbox":
@@ -58,6 +59,9 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 fleet, task = wanted_task(engine, options.words)
                 work = partial(work_and_watch, engine, fleet, options, words)
                 return asyncio.run(merge_fleet(engine, fleet, task, options, make_workshop(words, paths), work))
+            case "deliver":
+                fleet, task = wanted_task(engine, options.words)
+                return asyncio.run(deliver_fleet(engine, fleet, task, options, make_workshop(words, paths)))
             case "clean":
                 fleet = _wanted_fleet(engine, options)
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
@@ -110,7 +114,7 @@ def _require_few(options: Options, most: int) -> None:
 
 def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
     below = Path(folder_of(options.repositories or ""))
-    for repository in {task.repository for task in listed.tasks}:
+    for repository in {task.repository for task in listed.tasks if not task.remote}:
         require_harmless(paths, (below / repository).resolve())
 
 
@@ -128,14 +132,14 @@ def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) ->
     return listed._replace(tasks=tuple(tasks))
 
 
-async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words) -> int:
+async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words, clones: Path) -> int:
     below = Path(folder_of(options.repositories)) if options.repositories else None
-    tasks = await settle_bases(listed.tasks, below)
+    tasks = await settle_bases(listed.tasks, below, clones)
     budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
     fleet = engine.start(FleetOrder(tasks, budget, options.places, limits))
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
     _tell_names(listed, engine.tasks(fleet), words)
-    for repository in sorted({task.repository for task in tasks}):
+    for repository in sorted({task.repository for task in tasks if not task.remote}):
         if await Git((below or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):
             print_err(plain(words("fleet.dirty", repository=repository)))
     if options.no_work:

@@ -23,6 +23,11 @@ def folder_of(name: str) -> str:
     return str(Path(name).expanduser().resolve()) if name else ""
 
 
+def clones_of(paths: Paths) -> Path:
+    """Where repositories are cloned to that tasks name by their address. Commands must not see Duckflow's own data."""
+    return paths.worktrees.with_name(f"{paths.data.name}-clones")
+
+
 def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine":
     if not importlib.util.find_spec(PART):
         raise UsageError("fleet.not_installed", module=PART)
@@ -38,7 +43,7 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine
     given = options.database or os.environ.get(DATABASE, "")
     address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
     below = folder_of(options.repositories or "")
-    place = Workplace(options.place or platform.node(), options.at_once, options.lease, below)
+    place = Workplace(options.place or platform.node(), options.at_once, options.lease, below, str(clones_of(paths)))
     try:
         return DatabaseEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
     except (SQLAlchemyError, ValueError) as problem:

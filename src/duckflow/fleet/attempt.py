@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError
+from duckflow.fleet.clones import bring_clone
 from duckflow.fleet.host import Host, HostCall
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.review import AttemptReview
@@ -75,6 +76,8 @@ class Attempt:
         worktree: Worktree | None = None
         try:
             self._desk.progress(0.0, 0, "setup")
+            if self._task.remote:
+                await bring_clone(self._task.remote, Path(self._task.repository).parent)
             self._workshop.admit(Path(self._task.repository))
             worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
             outcome, why = await self._work(worktree)

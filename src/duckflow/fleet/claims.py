@@ -130,7 +130,7 @@ class Claims:
             begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
             connection.execute(sa.update(TASKS).where(begun).values(state="running"))
             before = self._holder(connection, row)
-            task = FleetTask.model_validate_json(row.task_json)
+            task = self._on_top(connection, row.fleet, FleetTask.model_validate_json(row.task_json))
             return TakenAttempt(
                 claim, row.fleet, row.number, task, row.goes + 1, row.mend, row.state == "running", before
             )
@@ -138,6 +138,15 @@ class Claims:
         if not self._database.read(attempts_to_take(self.place).limit(1), patience=0):
             return None
         return self._database.do(change, patience=0)
+
+    def _on_top(self, connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
+        """A task that waited for another one in its repository starts from that one's result."""
+        picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
+        rows = sa.select(ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
+        rows = rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))
+        reports = [AttemptReport.model_validate_json(text) for text in connection.execute(rows).scalars() if text]
+        same = [report for report in reports if _origin(report.order.task) == _origin(task)]
+        return task.model_copy(update={"base": same[0].commit}) if len(same) == 1 and same[0].commit else task
 
     def _holder(self, connection: sa.Connection, attempt: sa.Row[Any]) -> WorkerProcess | None:
         """The dead worker that had the attempt, as far as something of it may still be there."""
@@ -227,6 +236,10 @@ def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Seque
         now = database.now(connection)
         rows = [{**note._asdict(), "at": now, "said": note.said.model_dump_json()} for note in notes]
         connection.execute(sa.insert(LINES), rows)
+
+
+def _origin(task: FleetTask) -> str:
+    return task.remote or task.repository
 
 
 def _this(fleet: str, task: str, number: int) -> sa.ColumnElement[bool]:

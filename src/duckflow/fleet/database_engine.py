@@ -91,5 +91,8 @@ class DatabaseEngine:
     def merged(self, fleet: str, task: str, commit: str) -> None:
         self._store.change_task(fleet, task, state="merged", merged=commit)
 
+    def delivered(self, fleet: str, task: str, where: str) -> None:
+        self._store.change_task(fleet, task, delivered=where)
+
     def forget(self, fleet: str) -> tuple[str, ...]:
         return self._store.forget(fleet, self._workplace.place)

@@ -71,6 +71,22 @@ class Endings:
         live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
         for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.name).where(open_tasks, ~live)):
             self.see_to(row.fleet, row.name)
+        self._cancel_waiting_in_vain(fleet)
+
+    def _cancel_waiting_in_vain(self, fleet: str) -> None:
+        """Tasks that wait for one that has failed are never begun."""
+        this = TASKS.c.fleet == fleet if fleet else sa.true()
+        waiting = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.after).where(this, TASKS.c.state == "waiting")
+        waiting = [row for row in self._database.read(waiting) if row.after]
+        if not waiting:
+            return
+        rows = self._database.read(
+            sa.select(TASKS.c.fleet, TASKS.c.name).where(this, TASKS.c.state.in_(("failed", "cancelled")))
+        )
+        failed = {(row.fleet, row.name) for row in rows}
+        for row in waiting:
+            if any((row.fleet, name) in failed for name in row.after):
+                self.cancel(row.fleet, row.name)
 
     def _in_round(self, fleet: str, task: str) -> list[AttemptState]:
         this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)

@@ -63,6 +63,8 @@ class TaskState(Value):
     """The attempt that was picked, by a person or as the best one; while a person has to choose: what seems best."""
     merged: str
     """The commit that it became on the user's branch."""
+    delivered: str = ""
+    """Where its result was pushed, or the address of its pull request."""
 
 
 class AttemptState(Value):
@@ -201,6 +203,10 @@ class Engine(Protocol):
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
         """Note that the picked attempt is on the user's branch now."""
+        ...
+
+    def delivered(self, fleet: str, task: str, where: str) -> None:
+        """Note where the result of a task has been brought."""
         ...
 
     def forget(self, fleet: str) -> tuple[str, ...]:

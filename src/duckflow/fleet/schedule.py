@@ -1,7 +1,7 @@
 """Which attempt comes next on a machine: in order, within the limits of its model, after the tasks it waits for."""
 
 from collections.abc import Iterator, Mapping
-from itertools import cycle
+from itertools import count, cycle
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from duckflow.fleet.store import ENDED_TASKS
 from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, TASKS, WORKERS
 
 MINUTE = 60.0
+PAGE = 50
 PATIENCE_WITH_PLACES = 2
 """Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
 
@@ -22,22 +23,36 @@ HELD = (ATTEMPTS.c.state == "running") & ~WORKERS.c.dead
 def attempts_to_take(place: str) -> sa.Select[Any]:
     """Attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
     free = (ATTEMPTS.c.state == "queued") | ((ATTEMPTS.c.state == "running") & WORKERS.c.dead)
-    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model)
+    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
     chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
     chosen = chosen.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker)
-    return chosen.where(TASKS.c.place == place, free).order_by(FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number)
+    return chosen.where(TASKS.c.place == place, free).order_by(
+        TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
+    )
 
 
 def next_attempt(connection: sa.Connection, place: str, now: float) -> sa.Row[Any] | None:
     """The caller is the only one who takes an attempt at this moment."""
     rows = connection.execute(sa.select(LIMITS))
     limits = [Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows]
-    candidates = attempts_to_take(place)
-    if not limits:
-        return connection.execute(candidates.limit(1)).first()
     held, begun = _by_model(connection, HELD), _by_model(connection, ATTEMPTS.c.taken > now - MINUTE)
     full = [limit for limit in limits if _is_full(limit, held, begun)]
-    return next((row for row in connection.execute(candidates) if not any(one.covers(row.model) for one in full)), None)
+    for page in count():
+        rows = connection.execute(attempts_to_take(place).limit(PAGE).offset(page * PAGE)).all()
+        for row in rows:
+            if not any(limit.covers(row.model) for limit in full) and not _waits(connection, row):
+                return row
+        if len(rows) < PAGE:
+            break
+    return None
+
+
+def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
+    """Says whether a task that must be done before is not."""
+    if not attempt.after:
+        return False
+    others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
+    return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
 
 
 def _by_model(connection: sa.Connection, which: sa.ColumnElement[bool]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import OVER, AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState, WorkerState
 from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
-from duckflow.fleet.task import AttemptReport, FleetTask, free_name
+from duckflow.fleet.task import AttemptReport, FleetTask, free_name, under_names
 from duckflow.state.phrase import Phrase
 
 FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
@@ -37,7 +37,8 @@ class FleetStore:
         connection.execute(sa.insert(FLEETS).values(fleet_row))
         rows = [
             {"fleet": fleet, "name": each.task.name, "position": position, "place": each.place}
-            | {"task": each.task.model_dump_json(), "model": each.task.model}
+            | {"task": each.task.model_dump_json(), "model": each.task.model, "priority": each.task.priority}
+            | {"after": list(each.task.after)}
             for position, each in enumerate(tasks)
         ]
         connection.execute(sa.insert(TASKS), rows)
@@ -58,11 +59,11 @@ class FleetStore:
         for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
             used.get(json.loads(row.task)["repository"], set[str]()).add(row.name)
         here: set[str] = set()
-        named: list[FleetTask] = []
+        names: list[str] = []
         for task in tasks:
-            here.add(name := free_name(task.name, used[task.repository], here))
-            named.append(task.model_copy(update={"name": name}))
-        return named
+            names.append(free_name(task.name, used[task.repository], here))
+            here.add(names[-1])
+        return under_names(tasks, names)
 
     def limit(self, connection: sa.Connection, limit: Limit) -> None:
         connection.execute(sa.delete(LIMITS).where(LIMITS.c.model == limit.model))
@@ -127,6 +128,7 @@ class FleetStore:
                 state=row.state,
                 picked=row.picked,
                 merged=row.merged,
+                delivered=row.delivered,
             )
             for row in rows
         )

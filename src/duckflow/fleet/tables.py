@@ -41,12 +41,16 @@ TASKS = sa.Table(
     _given("position", sa.Integer),
     _given("task", sa.Text),
     _given("model", default=""),
+    _given("priority", sa.Integer, default="0"),
+    _given("after", sa.JSON, default="[]"),
     _given("place", index=True),
     _given("state", default="waiting"),
     # How often attempts were started for it.
     _given("round", sa.Integer, default="1"),
     sa.Column("picked", sa.Integer),
     _given("merged", default=""),
+    # Where its result was pushed, or the address of its pull request.
+    _given("delivered", default=""),
 )
 
 ATTEMPTS = sa.Table(

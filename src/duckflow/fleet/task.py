@@ -1,6 +1,6 @@
 """What a fleet works on and what comes of it. Everything travels as JSON, between processes and machines."""
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Sequence
 from itertools import chain, count
 from typing import Literal, Protocol
 
@@ -15,6 +15,7 @@ from duckflow.state.question import Question
 MOST_ATTEMPTS = 4
 BRANCHES = "duckflow/"
 
+Delivery = Literal["branch", "push", "pull-request", "merge"]
 AttemptOutcome = Literal["done", "failed", "cancelled", "budget"]
 
 
@@ -50,6 +51,15 @@ class FleetTask(Value):
     """Attempts that still run are cancelled when one is clearly good."""
     instance: str = ""
     """The id of the benchmark's instance that it is made of. Its name differs where the fleet had one of that name."""
+    remote: str = ""
+    """The address that the repository is cloned from; nothing for one that lies on the machine."""
+    after: tuple[str, ...] = ()
+    """Tasks of the fleet that must be done before. With one of them in the same repository, it starts from its
+    result."""
+    priority: int = 0
+    """The larger ones are begun first."""
+    deliver: Delivery = "branch"
+    """How its result leaves the machine."""
 
 
 class AttemptOrder(Value):
@@ -80,6 +90,15 @@ def id_of_attempt(fleet: str, task: str, number: int) -> str:
 def free_name(name: str, *taken: Container[str]) -> str:
     numbered = (f"{name}.{number}" for number in count(2))
     return next(one for one in chain([name], numbered) if not any(one in names for names in taken))
+
+
+def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetTask]:
+    """The tasks under new names, by which those that wait for others know them, too."""
+    new = dict(zip((task.name for task in tasks), names, strict=True))
+    return [
+        task.model_copy(update={"name": name, "after": tuple(new.get(other, other) for other in task.after)})
+        for task, name in zip(tasks, names, strict=True)
+    ]
 
 
 class CheckResult(Value):

@@ -1,22 +1,27 @@
 """Tasks as people write them: a TOML file, or a list with one line each."""
 
 import difflib
+import json
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
 from duckflow.errors import UsageError
-from duckflow.fleet.task import BRANCHES, FleetTask, free_name
+from duckflow.fleet.clones import bring_clone, default_branch, is_address
+from duckflow.fleet.task import BRANCHES, FleetTask, free_name, under_names
 from duckflow.safety.git import Git
 from duckflow.state.mode import Mode
 
 TABLE = "task"
-OWN = frozenset({"onto"})
+OWN = frozenset({"onto", "remote"})
 """Found out, not written."""
+VARIABLE = re.compile(r"\{(\w+)\}")
 NAME = re.compile(r"\w[\w.-]*")
 NO_WORD = re.compile(r"[^\w]+")
 LINE_MARK = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
@@ -39,20 +44,48 @@ def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
-    tables, fleet = told.pop(TABLE), told.pop("fleet", {})
-    if not isinstance(tables, list) or not isinstance(fleet, dict):
+    tables, fleet, matrix = told.pop(TABLE), told.pop("fleet", {}), told.pop("matrix", {})
+    if not isinstance(tables, list) or not isinstance(fleet, dict) or not isinstance(matrix, dict):
         raise UsageError("fleet.file.no_tasks", source=source)
+    cells = read_matrix(cast("dict[str, Any]", matrix), source)
     _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     _require_known(cast("dict[str, Any]", fleet), ["budget_usd"], source, "[fleet]")
     if any(part.get("mode") == Mode.CONTAINED for part in (told, *cast("list[dict[str, Any]]", tables))):
         # A file may lie in a repository, and this mode is for the user alone to choose.
         raise UsageError("fleet.file.contained", source=source)
-    rows = [{**given, **told, **row} for row in cast("list[dict[str, Any]]", tables)]
+    tables = cast("list[dict[str, Any]]", tables)
+    rows = [fill_in({**given, **told, **row}, cell) for cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
     budget = cast("dict[str, Any]", fleet).get("budget_usd", 0.0)
     if not isinstance(budget, int | float) or budget < 0:
         raise UsageError("fleet.file.value", source=source, task="[fleet]", field="budget_usd", value=str(budget))
     return ListedTasks(_named(tasks, source), float(budget))
+
+
+def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
+    """Every combination of its values; one without any where there is no matrix."""
+    for name, values in matrix.items():
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
+            shown = json.dumps(values, default=str)
+            raise UsageError("fleet.file.value", source=source, task="[matrix]", field=name, value=shown)
+    return [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())]
+
+
+def fill_in(row: Mapping[str, Any], cell: Mapping[str, str]) -> dict[str, Any]:
+    """`{version}` stands for the cell's value; `{repository}` for the last part of its path or address."""
+    if not cell:
+        return dict(row)
+    short = {
+        name: Path(value).name.removesuffix(".git") if name == "repository" else value for name, value in cell.items()
+    }
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(part) for part in cast("list[Any]", value)]
+        return VARIABLE.sub(lambda found: short.get(found[1], found[0]), value) if isinstance(value, str) else value
+
+    filled = {name: fill(value) for name, value in row.items()}
+    return filled | ({"repository": cell["repository"]} if "repository" in cell else {})
 
 
 def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
@@ -74,10 +107,12 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     name = row.get("name") or _slug(prompt)
     if not isinstance(name, str) or not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
         raise UsageError("fleet.file.name", source=source, task=where, name=str(name))
-    repository = str(folder / Path(str(row.get("repository", "."))).expanduser())
-    lists = {key: [row[key]] for key in ("checks", "include", "may_touch") if isinstance(row.get(key), str)}
+    where_it_is = str(row.get("repository", "."))
+    remote = where_it_is if is_address(where_it_is) else ""
+    repository = remote or str(folder / Path(where_it_is).expanduser())
+    lists = {key: [row[key]] for key in ("checks", "include", "may_touch", "after") if isinstance(row.get(key), str)}
     try:
-        return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository})
+        return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository, "remote": remote})
     except ValidationError as problem:
         first = problem.errors()[0]
         field, value = str(first["loc"][0]), str(first["input"])
@@ -102,30 +137,50 @@ def _slug(prompt: str) -> str:
 def _named(tasks: list[FleetTask], source: str) -> tuple[FleetTask, ...]:
     """Each with a name that no other in the fleet has: a second one of the same words gets a number."""
     taken: set[str] = set()
-    named: list[FleetTask] = []
+    names: list[str] = []
     for task in tasks:
-        name = free_name(task.name, taken)
-        taken.add(name)
-        named.append(task.model_copy(update={"name": name}))
+        names.append(free_name(task.name, taken))
+        taken.add(names[-1])
+    named = under_names(tasks, names)
+    _require_order(named, source)
     return tuple(named)
 
 
-async def settle_bases(tasks: Iterable[FleetTask], below: Path | None = None) -> tuple[FleetTask, ...]:
+def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
+    """Every task that is waited for is there, and none waits for itself in the end."""
+    before = {task.name: task.after for task in tasks}
+    for task in tasks:
+        if missing := [name for name in task.after if name not in before]:
+            raise UsageError("fleet.file.after", source=source, task=task.name, other=missing[0])
+    try:
+        tuple(TopologicalSorter(before).static_order())
+    except CycleError as problem:
+        circle = " → ".join(cast("list[str]", problem.args[1]))
+        raise UsageError("fleet.file.circle", source=source, tasks=circle) from None
+
+
+async def settle_bases(
+    tasks: Sequence[FleetTask], below: Path | None = None, clones: Path | None = None
+) -> tuple[FleetTask, ...]:
     """With the repository's top folder, the commit to start from, the branch to merge onto, and a name whose branches
-    are free. `below`: where repositories lie that are named by their place in it."""
+    are free. `clones`: where those lie that are named by their address. `below`: where repositories lie that are named
+    by their place in it."""
     found: dict[tuple[str, str], Base] = {}
     taken: set[str] = set()
     settled: list[FleetTask] = []
+    names: list[str] = []
     for task in tasks:
         where = task.repository, task.base
         if where not in found:
-            found[where] = await _find_base(task, below)
+            found[where] = await (
+                _find_remote_base(task, clones) if task.remote and clones else _find_base(task, below)
+            )
         top, base, onto, used = found[where]
-        name = free_name(task.name, used, taken)
-        taken.add(name)
-        changed = {"base": base, "onto": onto, "name": name} | ({} if below else {"repository": top})
+        names.append(free_name(task.name, used, taken))
+        taken.add(names[-1])
+        changed = {"base": base, "onto": onto} | ({} if below or task.remote else {"repository": top})
         settled.append(task.model_copy(update=changed))
-    return tuple(settled)
+    return tuple(under_names(settled, names))
 
 
 class Base(NamedTuple):
@@ -136,6 +191,24 @@ class Base(NamedTuple):
     onto: str
     used: frozenset[str]
     """Names of tasks that have branches there."""
+
+
+async def _find_remote_base(task: FleetTask, clones: Path) -> Base:
+    git = Git(await bring_clone(task.remote, clones))
+    onto = (
+        task.base
+        if task.base and await git.commit_of(f"refs/remotes/origin/{task.base}")
+        else await default_branch(git)
+    )
+    commit = await git.commit_of(f"refs/remotes/origin/{onto}" if onto == task.base or not task.base else task.base)
+    if not commit:
+        raise UsageError("fleet.file.no_base", task=task.name, base=task.base, repository=task.remote)
+    return Base(task.remote, commit, onto, await _used_names(git))
+
+
+async def _used_names(git: Git) -> frozenset[str]:
+    refs = await git("for-each-ref", "--format=%(refname:lstrip=3)", f"refs/heads/{BRANCHES}")
+    return frozenset(ref.rpartition("-")[0] for ref in refs.split("\n"))
 
 
 async def _find_base(task: FleetTask, below: Path | None) -> Base:
@@ -152,5 +225,4 @@ async def _find_base(task: FleetTask, below: Path | None) -> Base:
         raise UsageError(key, task=task.name, base=task.base, repository=top)
     own_branch = task.base and await git.commit_of(f"refs/heads/{task.base}")
     onto = task.base if own_branch else await git.checked_out()
-    refs = await git("for-each-ref", "--format=%(refname:lstrip=3)", f"refs/heads/{BRANCHES}")
-    return Base(top, commit, onto, frozenset(ref.rpartition("-")[0] for ref in refs.split("\n")))
+    return Base(top, commit, onto, await _used_names(git))

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from duckflow.errors import LeaseLost
 from duckflow.fleet.claims import Claims, Note, TakenAttempt
+from duckflow.fleet.clones import clone_place
 from duckflow.fleet.database import PATIENCE, FleetDatabase
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.heart import Clerk, Heart
@@ -41,6 +42,8 @@ class Workplace(NamedTuple):
     """Seconds after which a worker that says nothing counts as dead."""
     repositories: str = ""
     """Where repositories lie that a task names without a full path."""
+    clones: str = ""
+    """Where those are cloned to that a task names by their address."""
 
 
 class Worker:
@@ -132,8 +135,10 @@ class Worker:
         self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(error))
 
     def _prepare(self, taken: TakenAttempt, slot: Slot) -> RunningAttempt:
-        repository = str(Path(self.workplace.repositories, taken.task.repository))
-        task = taken.task.model_copy(update={"repository": repository})
+        repository = Path(self.workplace.repositories, taken.task.repository)
+        if taken.task.remote:
+            repository = clone_place(taken.task.remote, Path(self.workplace.clones))
+        task = taken.task.model_copy(update={"repository": str(repository)})
         order = AttemptOrder(fleet=taken.fleet, task=task, number=taken.number, mend=taken.mend)
         if taken.goes > 1:
             order = order.model_copy(update={"go_on": order.branch})

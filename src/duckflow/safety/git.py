@@ -143,20 +143,26 @@ class Git:
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
         """What git cannot do twice at once in one repository; other processes wait, too."""
-        import fcntl
-
-        common = Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        handle = os.open(common / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    await asyncio.sleep(LOCK_SECONDS)
+        async with alone_in(Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir"))):
             yield
-        finally:
-            os.close(handle)
+
+
+@contextlib.asynccontextmanager
+async def alone_in(folder: Path) -> AsyncGenerator[None]:
+    """Waits until no other process does something in the folder under this lock."""
+    import fcntl
+
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(LOCK_SECONDS)
+        yield
+    finally:
+        os.close(handle)
 
 
 def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]:

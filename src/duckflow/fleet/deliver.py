@@ -1,0 +1,89 @@
+"""How results leave the machine: a branch pushed to the remote, a pull request, or the user's branch pushed."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import DuckflowError, UsageError
+from duckflow.fleet.task import AttemptReport, Delivery
+from duckflow.fleet.worktree import message_of
+from duckflow.i18n.words import Words
+from duckflow.programs.find import find_program
+from duckflow.programs.launch import Launch
+from duckflow.programs.run import collect
+from duckflow.safety.git import Git
+from duckflow.state.phrase import Phrase, said
+
+ORIGIN = "origin"
+LONGEST_REASON = 400
+CREATORS = {
+    "gh": ("pr", "create", "--head", "{branch}", "--base", "{onto}", "--title", "{title}", "--body-file", "-"),
+    "glab": ("mr", "create", "--yes", "--source-branch", "{branch}", "--target-branch", "{onto}", "--title", "{title}")
+    + ("--description", "{body}"),
+}
+"""Programs that open pull requests, the first that is installed."""
+
+
+class Delivered(NamedTuple):
+    """Where a result is now, or why it is not there."""
+
+    where: str = ""
+    why: Phrase | None = None
+
+
+async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Words) -> Delivered:
+    """By the user's own git and its credentials. `creator`: a command of the user's that opens pull requests."""
+    task = report.order.task
+    git = Git(Path(task.repository))
+    try:
+        remote = (await git.ends("remote", "get-url", ORIGIN)).output.strip()
+        if not remote:
+            raise UsageError("fleet.deliver.no_remote", repository=task.repository)
+        if how == "merge":
+            head = await git.commit_of(f"refs/heads/{task.onto}")
+            await git("push", "--quiet", ORIGIN, f"{head}:refs/heads/{task.onto}")
+            return Delivered(f"{remote} {task.onto}")
+        await git("push", "--quiet", ORIGIN, f"{report.commit}:refs/heads/{report.branch}")
+        if how == "push":
+            return Delivered(f"{remote} {report.branch}")
+        return Delivered(await _open_request(report, creator, words))
+    except DuckflowError as problem:
+        return Delivered(why=said(problem))
+
+
+async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
+    folder = Path(report.order.task.repository)
+    told = {
+        "branch": report.branch,
+        "onto": report.order.task.onto,
+        "title": message_of(report.order).partition("\n")[0],
+        "body": request_body(report, words),
+    }
+    argv = _command(creator, folder, told)
+    environment = {**os.environ, **{f"DUCKFLOW_{name.upper()}": value for name, value in told.items()}}
+    printed = await collect(Launch(argv, folder, environment), told["body"].encode())
+    if printed.code:
+        reason = (printed.err or printed.out).decode(errors="replace").strip()[-LONGEST_REASON:]
+        raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=reason)
+    return printed.out.decode(errors="replace").strip().rpartition("\n")[2]
+
+
+def _command(creator: str, folder: Path, told: dict[str, str]) -> tuple[str, ...]:
+    if creator:
+        return ("/bin/sh", "-c", creator)
+    for name, words in CREATORS.items():
+        if program := find_program(name, folder):
+            return (program, *(word.format(**told) if word.startswith("{") else word for word in words))
+    raise UsageError("fleet.deliver.no_creator", known=", ".join(map(shlex.quote, CREATORS)))
+
+
+def request_body(report: AttemptReport, words: Words) -> str:
+    """What was asked for, and what shows that it is done: from the record, not from a model."""
+    task = report.order.task
+    lines = [task.prompt.strip(), ""]
+    lines += [f"- `{check.command}`: {words('fleet.deliver.check', code=check.code)}" for check in report.checks]
+    lines += [f"- {words(f'fleet.deliver.proof_{report.proof}')}"] if report.proof else []
+    lines += [f"- {shown}" for shown in report.evidence]
+    lines += [f"- {file.path} (+{file.added} −{file.removed})" for file in report.files]
+    return "\n".join(lines)
