@@ -17,7 +17,8 @@ from duckflow.safety.workspace import Workspace
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 HEAD_BYTES, GIT_FILE = 200, 10_000
-RULES_FILES = ("AGENTS.md", "CLAUDE.md")
+RULES_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
+"""Of these the first that a folder has counts, and no other."""
 RULES_LIMIT = 8000
 NEAR_LIMIT = 4000
 NEAR_FILES = 3
@@ -141,7 +142,7 @@ class Project:
         return None
 
     def _rules_of(self, folder: str, limit: int) -> str:
-        """Of AGENTS.md; where there is none, of the file that others use for the same."""
+        """Of AGENTS.md, or of the file that stands in for it."""
         return next((text for name in RULES_FILES if (text := self._rules(f"{folder}{name}", limit))), "")
 
     def _rules(self, path: str, limit: int) -> str:

@@ -73,6 +73,8 @@ class NoPlugins(ModuleType):
 def run(argv: list[str]) -> int:
     """The exit code."""
     never_fail()
+    # Every program that is started can tell by whom; one that started us said so of itself.
+    os.environ["AI_AGENT"] = "duckflow"
     sys.modules.setdefault(PLUGIN_LOADER, NoPlugins(PLUGIN_LOADER))
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
     try:

@@ -144,11 +144,20 @@ class AcpAgent:
                 "mcpCapabilities": {"http": True, "sse": False},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "additionalDirectories": {}},
             },
-            "authMethods": [],
+            "authMethods": [
+                {
+                    "id": "init",
+                    "name": self._words("editor.auth"),
+                    "description": self._words("editor.auth_about"),
+                    "type": "terminal",
+                    "args": ["init"],
+                    "env": {},
+                }
+            ],
         }
 
     async def _authenticate(self, _: Params) -> dict[str, Any]:
-        """Keys are a matter between the user and the models."""
+        """Keys are a matter between the user and the models: `duckflow init` in a terminal asks for them."""
         return {}
 
     async def _new(self, params: Params) -> dict[str, Any]:

@@ -12,6 +12,7 @@ SEEN = (
 )  # fmt: skip
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 ALWAYS = {
+    "AI_AGENT": "duckflow",
     "TERM": "dumb",
     "NO_COLOR": "1",
     "PAGER": "cat",
