@@ -262,8 +262,8 @@ class Dispatcher:
             async with self._kept.around(one, actor, self._hooks.follow(tool)) as changed:
                 outcome = await (begun or tool.run_for(one.args, actor.call()))
                 outcome = await self._hooks.after(one, outcome, actor)
-        except (ToolError, OSError) as problem:
-            failed = _failure(action, tool, in_words(problem), time.perf_counter() - start, changed)
+        except Exception as problem:
+            failed = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)
             await self._finish(failed, done, actor, None if revealed else action)
             return
         result = ActionResult(

@@ -1,6 +1,7 @@
 """Which actions of a list go together, and which of them can be done now."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import takewhile
@@ -8,11 +9,13 @@ from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
-from duckflow.errors import ToolError
+from duckflow.errors import DuckflowError, ToolError
 from duckflow.i18n.asking import ends_asking
 from duckflow.state.action import EXIT, RESPOND, Action, Decision
 from duckflow.tools.tool import AnyTool, Args, Done
 from duckflow.tools.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
@@ -138,8 +141,20 @@ class Preparation:
         return known[1]
 
 
-def in_words(problem: ToolError | OSError) -> ToolError:
-    return problem if isinstance(problem, ToolError) else ToolError(problem.strerror or str(problem))
+def in_words(problem: Exception, operation: str = "") -> ToolError:
+    """What the model is told of a call that failed. A mistake in the tool itself, ours or a plugin's, hurts nothing
+    else."""
+    if isinstance(problem, ToolError):
+        return problem
+    if isinstance(problem, OSError):
+        return ToolError(problem.strerror or str(problem))
+    if isinstance(problem, DuckflowError):
+        raise problem
+    log.error("%s broke off", operation, exc_info=problem)
+    reason = f"{type(problem).__name__}: {problem}"
+    return ToolError(
+        f"{operation} itself broke off ({reason}). Do it another way.", "tool.broke", operation=operation, reason=reason
+    )
 
 
 @asynccontextmanager

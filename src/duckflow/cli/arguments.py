@@ -308,6 +308,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "init": _init,
     "config": _config,
     "mcp": _mcp,
+    "plugins": _demo,
     "completion": _completion,
     "update": _demo,
 }

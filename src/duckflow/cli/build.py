@@ -40,6 +40,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.ground import Ground, make_ground
+from duckflow.cli.plugged import Plugged
 from duckflow.cli.setup import Setup, facts_of, traced
 from duckflow.code.settings import OPERATIONS
 from duckflow.config.load import transition_table
@@ -104,12 +105,13 @@ def build_conversation(
         parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
         return make_tools(group, ToolParts(*parts))
 
-    toolbox = _toolbox(setup, make)
+    toolbox, plugged = _toolbox(setup, make), Plugged(setup, session.emit)
+    plugged.add_tools(toolbox)
     extensions = Extensions(ground.places, ground.admission, toolbox, session.emit)
     model = _model(setup, session, ground, memory, toolbox, extensions, connect)
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)
-    front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, pick)
+    front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, plugged, pick)
     end_tracing = traced(front.conversation, session.emit)
 
     async def close() -> None:
@@ -303,6 +305,7 @@ def _front(
     model: ModelSide,
     guard: Guard,
     work: Work,
+    plugged: Plugged,
     pick: "Pick | None",
 ) -> Front:
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
@@ -311,6 +314,7 @@ def _front(
     actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
     offer = ground.code.policy(toolbox)
     first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval), offer)
+    first = (*first, *plugged.policies(session))
     outside = None
     # Nothing of it is loaded where no server is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
@@ -331,7 +335,7 @@ def _front(
         from duckflow.cli.slash import conversation_commands
 
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
-        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews)
+        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews, plugged)
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
 

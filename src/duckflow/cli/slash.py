@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.cli.setup import Setup
-from duckflow.commands.command import Command, CommandContext, Group
+from duckflow.commands.command import Command, CommandContext, CommandSource, Group
 from duckflow.commands.extensions import ExtensionCommands
 from duckflow.commands.memory import ALL, recall_anywhere
 from duckflow.commands.outside import OutsideCommands
@@ -27,12 +27,13 @@ def conversation_commands(
     outside: "Outside | None",
     overview: Callable[[str], Awaitable[Phrase | str]],
     review: Review,
+    plugged: CommandSource,
 ) -> Commands:
     """`pick` lets the user choose a session from a list."""
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
-    sources = (extensions, servers)
     own = (*_own_commands(setup.paths, setup.folder, setup.model_flag, overview), *review_group(review))
-    return Commands(setup.words, SessionCommands(pick).group(), own, *(one.group() for one in sources), sources=sources)
+    groups = (SessionCommands(pick).group(), own, extensions.group(), servers.group())
+    return Commands(setup.words, *groups, sources=(extensions, servers, plugged))
 
 
 def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[str], Awaitable[Phrase | str]]) -> Group:

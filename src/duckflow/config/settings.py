@@ -32,6 +32,13 @@ def _spoken(language: str) -> str:
     return language
 
 
+class PluginSettings(Section):
+    """Packages that add tools, commands, policies or wires."""
+
+    off: tuple[str, ...] = ()
+    """Plugins or packages that stay off; `*` for all."""
+
+
 class Settings(Section):
     """Every default can be overridden; `load` says where a value came from."""
 
@@ -54,6 +61,7 @@ class Settings(Section):
     lsp: LspSettings = Field(default_factory=LspSettings.model_construct)
     web: WebSettings = Field(default_factory=WebSettings.model_construct)
     mcp: McpSettings = Field(default_factory=McpSettings.model_construct)
+    plugins: PluginSettings = Field(default_factory=PluginSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Moves between phases besides the packaged ones, each with its reason; an empty reason takes a move away."""

@@ -6,9 +6,8 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast
 
-from duckflow.llm.settings import WireName
 from duckflow.state.json_fields import as_table, read_json
 from duckflow.whole_file import write_whole
 
@@ -59,7 +58,7 @@ class AbilityBook:
             return default
         form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
         wire, lacks = entry.get("wire", default.wire), entry.get("lacks")
-        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS or wire not in get_args(WireName):
+        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS or not isinstance(wire, str):
             return default
         parts = frozenset(map(str, cast("list[Any]", lacks))) if isinstance(lacks, list) else frozenset[str]()
         return Abilities(form, limit, tools or default.tools, wire, parts)

@@ -10,8 +10,10 @@ DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 """The local model that is used where none is named."""
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[str, ...] = get_args(Effort)
-WireName = Literal["chat", "responses", "anthropic", "google"]
+WIRES = ("chat", "responses", "anthropic", "google")
 """A module of `llm/wires` each."""
+WireName = str
+"""One of these, or the name of a plugin's."""
 
 
 class Price(Section):
@@ -39,7 +41,7 @@ class EndpointSettings(Section):
     model: str = ""
     """The model to use when only the endpoint is named."""
     window: int = Field(default=0, ge=0)
-    wire: WireName | Literal[""] = ""
+    wire: WireName = ""
     """How it is spoken to; empty: as is known of it, else chat."""
 
 

@@ -121,6 +121,11 @@ class Paths(NamedTuple):
         """Long texts that were piped in. The cache is no private place, so file tools and commands may read there."""
         return self.cache / "piped" / self.sessions_of(folder).name
 
+    @property
+    def plugins(self) -> Path:
+        """What was found of plugins, so that not every start looks for them."""
+        return self.cache / "plugins.json"
+
     def map_of(self, folder: Path) -> Path:
         """The code map of one work folder."""
         return self.cache / "code" / f"{self.sessions_of(folder).name}.db"

@@ -6,12 +6,14 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
+from duckflow import plugins
+from duckflow.errors import UsageError
 from duckflow.llm.abilities import FORMATS, Abilities
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import Facts
 from duckflow.llm.keys import Key
 from duckflow.llm.provider import Finish, Request
-from duckflow.llm.settings import EFFORTS, LlmSettings
+from duckflow.llm.settings import EFFORTS, WIRES, LlmSettings
 from duckflow.state.message import PromptMessage
 
 FORMAT_NAMED = (
@@ -131,7 +133,17 @@ class Wire:
 
 
 def wire_named(name: str) -> Wire:
-    return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
+    """A packaged wire, or one of a plugin."""
+    if name in WIRES:
+        return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
+    plugin = next((one for one in plugins.wanted(plugins.WIRES) if one.name == name), None)
+    if plugin is None:
+        raise UsageError("llm.no_wire", wire=name, known=", ".join(WIRES))
+    try:
+        return cast("Wire", plugin.load())
+    except Exception as problem:
+        reason = f"{type(problem).__name__}: {problem}"
+        raise UsageError("plugin.failed", name=name, package=plugin.package, reason=reason) from problem
 
 
 def reasons(**words: str) -> dict[str, Finish]:

@@ -1,0 +1,154 @@
+"""What plugins add to a conversation. One that fails is told of and left out; nothing else is hurt by it."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from duckflow.agent.policies.policy import Policy
+from duckflow.agent.session import Session
+from duckflow.cli.parser import Options
+from duckflow.cli.setup import Setup
+from duckflow.commands.command import Command, Group
+from duckflow.events.ports import Emit
+from duckflow.events.types import Noticed
+from duckflow.i18n.words import Words
+from duckflow.plugins import COMMANDS, GROUPS, POLICIES, TOOLS, Plugin, installed, switch_off, wanted
+from duckflow.state.phrase import say
+from duckflow.store.paths import Paths
+from duckflow.tools.tool import AnyTool, Tool
+from duckflow.tools.toolbox import Toolbox, packaged_operations
+from duckflow.ui.streams import print_out
+
+log = logging.getLogger(__name__)
+
+
+class Plugged:
+    """The plugins of one conversation."""
+
+    def __init__(self, setup: Setup, emit: Emit) -> None:
+        self._cache = setup.paths.plugins
+        self._folder = setup.folder
+        self._emit = emit
+        self._untold: list[Noticed] = []
+        switch_off(setup.settings.plugins.off)
+
+    def add_tools(self, toolbox: Toolbox) -> None:
+        """A tool of a plugin is offered like one of ours. It cannot take the name of one."""
+        own = {operation.name for operation in packaged_operations()}
+        for plugin, tool in self._made(TOOLS, Tool, self._folder):
+            if tool.operation in own or "." not in tool.operation:
+                self._told(plugin, ValueError(f"{tool.operation} is no name for a tool of a plugin"))
+            else:
+                toolbox.add(cast("AnyTool", tool))
+
+    def commands(self) -> Group:
+        return self._commands
+
+    async def look(self) -> None:
+        """What was installed when the conversation began is all there is."""
+
+    @cached_property
+    def _commands(self) -> Group:
+        return tuple(command for _, command in self._made(COMMANDS, Command))
+
+    def policies(self, session: Session) -> list[Policy]:
+        made = self._made(POLICIES, Policy, session)
+        isolated: list[Policy] = [IsolatedPolicy(policy, self._told, plugin) for plugin, policy in made]
+        return [*isolated, TellFailures(self._untold, self._emit)] if isolated or self._untold else []
+
+    def _made(self, group: str, kind: type[Any], *given: Any) -> Iterator[tuple[Plugin, Any]]:
+        """What each plugin of the group makes: one of that kind, or several."""
+        for plugin in wanted(group, self._cache):
+            try:
+                loaded = plugin.load()
+                made = loaded if isinstance(loaded, kind) else loaded(*given)
+                several = list(cast("Iterable[Any]", made)) if isinstance(made, Iterable) else [made]
+                if wrong := next((one for one in several if not isinstance(one, kind)), None):
+                    raise TypeError(f"{wrong!r} is no {kind.__name__}")
+            except Exception as problem:
+                self._told(plugin, problem)
+                continue
+            for one in several:
+                yield plugin, one
+
+    def _told(self, plugin: Plugin, problem: Exception) -> None:
+        log.warning("the plugin %s of %s failed", plugin.name, plugin.package, exc_info=problem)
+        reason = f"{type(problem).__name__}: {problem}"
+        self._untold.append(Noticed(what=say("plugin.failed", name=plugin.name, package=plugin.package, reason=reason)))
+
+
+class IsolatedPolicy(Policy):
+    """Hands on to a policy of a plugin, until that fails for the first time."""
+
+    def __init__(self, policy: Policy, told: Callable[[Plugin, Exception], None], plugin: Plugin) -> None:
+        self._policy = policy
+        self._told = told
+        self._plugin = plugin
+
+    async def opening(self, turn: Any) -> Any:
+        return await self._guarded("opening", turn)
+
+    async def before(self, turn: Any) -> Any:
+        return await self._guarded("before", turn)
+
+    async def after(self, turn: Any) -> Any:
+        return await self._guarded("after", turn)
+
+    async def ending(self, turn: Any, ending: Any) -> Any:
+        return await self._guarded("ending", turn, ending)
+
+    async def closing(self, turn: Any, ending: Any) -> None:
+        await self._guarded("closing", turn, ending)
+
+    async def _guarded(self, moment: str, *given: Any) -> Any:
+        try:
+            return await getattr(self._policy, moment)(*given)
+        except Exception as problem:
+            self._policy = Policy()
+            self._told(self._plugin, problem)
+            return None
+
+
+class TellFailures(Policy):
+    """Tells what failed while the conversation was built: then nobody listened yet."""
+
+    def __init__(self, untold: list[Noticed], emit: Emit) -> None:
+        self._untold = untold
+        self._emit = emit
+
+    async def opening(self, turn: Any) -> None:
+        self._tell()
+
+    async def closing(self, turn: Any, ending: Any) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        untold = self._untold.copy()
+        self._untold.clear()
+        for notice in untold:
+            self._emit(notice)
+
+
+def run_plugins(options: Options, words: Words, paths: Paths) -> int:
+    """`duckflow plugins`: each with what it adds, whose it is, and whether it can be loaded."""
+    from duckflow.config.load import load
+
+    switch_off(load(paths.user_config, Path.cwd(), {}).settings.plugins.off)
+    plugins = installed(paths.plugins)
+    if not plugins:
+        print_out(words("plugin.none"))
+    for plugin in sorted(plugins, key=lambda plugin: (GROUPS.index(plugin.group), plugin.name)):
+        status = words("plugin.off") if plugin.switched_off else _status(plugin, words)
+        kind = plugin.group.partition(".")[2]
+        print_out(f"{kind:<10} {plugin.name:<20} {plugin.package} {plugin.version}  {status}")
+    return 0
+
+
+def _status(plugin: Plugin, words: Words) -> str:
+    try:
+        plugin.load()
+    except Exception as problem:
+        return words("plugin.broken", reason=f"{type(problem).__name__}: {problem}")
+    return words("plugin.on")
