@@ -128,7 +128,8 @@ def page(records: Sequence[dict[str, Any]], day: str) -> str:
         f"Measured on {day}, all programs on the same machine on the same day. Made by `python -m benchmarks.results` "
         f"from `benchmarks/results/{day}.jsonl`, which `python -m benchmarks.results NAME=PATH ...` has "
         "written. The scorers are the reference scorers; how each works stands in docs/benchmarks.md. Nothing here "
-        "depends on how quick the machine is, but for the ratio of times, which holds within its one run.",
+        "depends on how quick the machine is, but for the ratio of times, which holds within its one run. A program "
+        "without a row was not measured there.",
         "## Versions",
         _table(["program", "version"], dict.fromkeys((_name(one), one["version"]) for one in records)),
         "## A model that knows the right edits",

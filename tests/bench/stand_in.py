@@ -115,7 +115,8 @@ class FreshRoot(BaseEnvironment):
             call += ["--bind", str(self._root / name), f"/{name}"]
         call += ["--chdir", cwd or self._folder, "--", "bash", "-c", command]
         variables = {name: value for name, value in os.environ.items() if "KEY" not in name and "TOKEN" not in name}
-        variables |= {"HOME": "/home", **self._variables, **(env or {})}
+        path = f"/home/.local/bin:{os.environ['PATH']}"
+        variables |= {"HOME": "/home", "PATH": path, **self._variables, **(env or {})}
         nothing, piped = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*call, env=variables, stdin=nothing, stdout=piped, stderr=piped)
         try:

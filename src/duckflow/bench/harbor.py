@@ -35,18 +35,17 @@ PACKAGE = "duckflow-companion"
 HOME = "/installed-agent/duckflow"
 KEYS = "/installed-agent/duckflow.env"
 TRAJECTORY = "trajectory.json"
-NEWEST_PYTHON = "3.12"
 SOURCE = Path(__file__).parents[3]
 """The clone that this file lies in, unless it was installed from a package."""
 ENDINGS = "3|4|6|7|8"
 """Exit codes of a run that ended by itself without being done: there is something to verify all the same."""
 INSTALL = """
 set -e
-if python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+if ! command -v uv > /dev/null && python3 -c 'import venv, ensurepip, tomllib' 2> /dev/null; then
   python3 -m venv {home} && {home}/bin/pip install --quiet --disable-pip-version-check {package}
 else
   command -v uv > /dev/null || curl -LsSf https://astral.sh/uv/install.sh | env UV_INSTALL_DIR=/usr/local/bin sh
-  uv venv --quiet --python {python} {home} && uv pip install --quiet --python {home}/bin/python {package}
+  uv venv --quiet --python '>=3.11' {home} && uv pip install --quiet --python {home}/bin/python {package}
 fi
 {home}/bin/duckflow --version
 """
@@ -109,7 +108,7 @@ class HarborAgent(BaseInstalledAgent):
         package = f"{PACKAGE}=={self.version() or __version__}"
         if not self.version() and (SOURCE / "pyproject.toml").exists():
             package = await self._upload_clone(environment)
-        command = INSTALL.format(home=HOME, package=shlex.quote(package), python=NEWEST_PYTHON)
+        command = INSTALL.format(home=HOME, package=shlex.quote(package))
         await self.exec_as_root(environment, command=command)
 
     async def _upload_clone(self, environment: BaseEnvironment) -> str:

@@ -19,7 +19,7 @@ from duckflow.cli.setup import Setup, folder_trust
 from duckflow.cli.talk import make_setup
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.apply import apply
-from duckflow.events.types import Event, TurnBegan, TurnEnded
+from duckflow.events.types import Event, TurnBegan, TurnEnded, TurnUndone
 from duckflow.forms.form import Reading
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -94,7 +94,7 @@ def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, t
     before = make_setup(Options(**asked, trust=False), words, paths, there)
     trusted = folder_trust(before).trusted
     sandbox = choose(before.settings.sandbox, there, record=paths.tracked_secrets)
-    secret = {str(one.path) for one in sandbox.paths.covered().secrets}
+    secret = {str(covered.path) for covered in sandbox.paths.covered().secrets}
     sandbox.close()
     if folder.is_dir():
         shutil.copytree(folder, copy, symlinks=True, ignore=lambda top, names: _left_out(Path(top), names, secret))
@@ -120,7 +120,9 @@ def _can_be_copied(path: Path) -> bool:
     return False
 
 
-async def _do_again(again: Again, wanted: Sequence[object], words: Words, shows_all: bool) -> int:
+async def _do_again(
+    again: Again, events: Sequence[RecordedDeed | TurnUndone], words: Words, shows_all: bool = False
+) -> int:
     """Does these deeds in the copy, and says of each how it differs; the number of those that do."""
     copy, session_id = again.setup.folder, new_session_id()
     journal = Sessions(again.setup.paths.sessions_of(copy)).path(session_id)
@@ -128,9 +130,7 @@ async def _do_again(again: Again, wanted: Sequence[object], words: Words, shows_
     built = build_conversation(again.setup, session)
     differing, actor = 0, Actor(session.emit, _nobody, for_user=True)
     try:
-        for event in again.past.events:
-            if event not in wanted:
-                continue
+        for event in events:
             if not isinstance(event, RecordedDeed):
                 scope = UndoScope(turn=event.turn, paths=event.changed)
                 with suppress(DuckflowError):
@@ -164,15 +164,14 @@ def _tell_deed(deed: RecordedDeed, found: Sequence[Phrase], words: Words) -> Non
 
 async def _run_again(options: Options, words: Words, paths: Paths, entry: SessionEntry, into: Path) -> int:
     again = _copied(options, words, paths, entry, 1, into)
-    wanted = [event for event in again.past.events if not isinstance(event, RecordedDeed) or is_done_again(event)]
-    differing = await _do_again(again, wanted, words, shows_all=True)
+    events = [event for event in again.past.events if not isinstance(event, RecordedDeed) or is_done_again(event)]
+    differing = await _do_again(again, events, words, shows_all=True)
     problems: list[Phrase] = []
     if again.undo.exists():
         with kept_files(again.undo, again.past.session) as files:
             problems = list(files.differences(files.at_the_end(), again.setup.folder))
     _tell(problems, words)
-    left_out = len(again.past.deeds) - sum(isinstance(event, RecordedDeed) for event in wanted)
-    deeds = len(again.past.deeds) - left_out
+    deeds = sum(isinstance(event, RecordedDeed) for event in events)
     print_out(words("replay.ran", session=entry.session_id, deeds=deeds, differing=differing, files=len(problems)))
     return 1 if differing or problems else 0
 
@@ -186,8 +185,8 @@ async def _go_on(options: Options, words: Words, paths: Paths, entry: SessionEnt
         ways = {words("replay.as_it_was"): _recorded(journal, fork)}
     for number in range(1, options.times + 1):
         again = _copied(options, words, paths, entry, fork.turn, into / str(number))
-        earlier = [one for one in again.past.deeds if one.turn == fork.turn and one.step < options.step]
-        await _do_again(again, [one for one in earlier if is_done_again(one)], words, shows_all=False)
+        earlier = [deed for deed in again.past.deeds if deed.turn == fork.turn and deed.step < options.step]
+        await _do_again(again, [deed for deed in earlier if is_done_again(deed)], words)
         name = options.model if options.times == 1 else f"{options.model} #{number}"
         ways[name] = await _other_way(again, fork, words)
     from duckflow.cli.fleet_table import aligned
