@@ -9,8 +9,10 @@ import pytest
 from duckflow.errors import UsageError
 from duckflow.fleet.clean import RepositoryCleaner
 from duckflow.fleet.engine import AttemptProgress, AttemptState, FleetOrder, TaskProgress, TaskState
+from duckflow.fleet.report import as_csv, as_markdown
 from duckflow.fleet.task import AttemptOrder, AttemptReport, FleetTask
 from duckflow.fleet.worktree import open_worktree
+from duckflow.i18n.words import Words
 from tests.fleet.postgres import own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, open_engine
 from tests.fleet.test_commands import FleetShell
@@ -121,7 +123,13 @@ async def test_a_fleet_that_is_forgotten_is_no_more_and_others_go_on(tmp_path: P
     engine.cancel(first)
     assert engine.forget(first) == ()
     assert [one.fleet for one in engine.fleets()] == [second] and not engine.attempts(first)
+    # What it came to is told all the same.
+    assert [(row.task, row.state, row.attempts) for row in engine.figures(first)] == [("a", "cancelled", 1)]
     await asyncio.wait_for(engine.work(second), 60)
+    (row,) = engine.figures(second)
+    assert (row.state, row.cost_usd, row.result) == ("done", 0.01, "duckflow/a.2-1")
+    assert as_csv([row]).splitlines()[1].startswith("a.2,/r,done,1,0.01,")
+    assert as_markdown(second, [row], Words("en")).splitlines()[0].startswith(f"# {second}: 1 of 1 task done, $0.01")
     assert [(one.task.name, one.state) for one in engine.tasks(second)] == [("a.2", "done")]
     # Its name is free again.
     third = engine.start(FleetOrder([task]))

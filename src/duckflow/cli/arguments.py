@@ -248,6 +248,7 @@ FLEET_FLAGS = {
     "clean": "yes place repositories json",
     "worker": "at_once place repositories lease",
     "workers": "json",
+    "report": "format output",
     "export": "format output",
 }
 """The flags that each part of `duckflow fleet` heeds, as its help shows them."""
@@ -258,7 +259,7 @@ def _fleet(add: Add, words: Words) -> None:
     add("words", nargs="*", default=[], metavar="WORDS", help=words("cli.fleet_words"))
     add("--issues", default="", metavar="FILE", help=words("cli.fleet_issues"))
     add("--from", dest="source", default="", metavar="FILE", help=words("cli.fleet_from"))
-    add("--format", choices=["swebench"], default="swebench", help=words("cli.fleet_format"))
+    add("--format", choices=["swebench", "md", "csv"], default="", help=words("cli.fleet_format"))
     add("-o", "--output", default="", metavar="FILE", help=words("cli.fleet_output"))
     add("--repository", default="", metavar="FOLDER", help=words("cli.fleet_repository"))
     add("--check", action="append", default=[], metavar="COMMAND", help=words("cli.fleet_check"))

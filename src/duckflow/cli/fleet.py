@@ -25,6 +25,7 @@ from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.ranking import side_by_side
+from duckflow.fleet.report import as_csv, as_markdown
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.i18n.figures import age
@@ -67,6 +68,8 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
             case "export":
                 return asyncio.run(_export(engine, options, words))
+            case "report":
+                return _report(engine, options, words)
             case "workers":
                 return _workers(engine, options, words)
             case "cancel" | "retry":
@@ -280,6 +283,31 @@ def _workers(engine: Engine, options: Options, words: Words) -> int:
     return 0
 
 
+def _report(engine: Engine, options: Options, words: Words) -> int:
+    """Markdown for people, CSV for tables; of a fleet that was cleaned away, too, by its whole name."""
+    _require_few(options, 1)
+    fleet = (
+        options.words[0]
+        if options.words and engine.figures(options.words[0])
+        else wanted_task(engine, options.words)[0]
+    )
+    rows = engine.figures(fleet)
+    _write(as_csv(rows) if options.format == "csv" else as_markdown(fleet, rows, words), options)
+    return 0
+
+
+def _write(text: str, options: Options) -> bool:
+    """To a file or to standard output. Says whether it was a file."""
+    if not options.output or options.output == "-":
+        print_out(text)
+        return False
+    try:
+        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
+    except OSError as problem:
+        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
+    return True
+
+
 async def _export(engine: Engine, options: Options, words: Words) -> int:
     """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
     from duckflow.fleet.swebench import predictions
@@ -288,14 +316,8 @@ async def _export(engine: Engine, options: Options, words: Words) -> int:
     states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
     rows = await predictions(states, engine.attempts(fleet, task))
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    if not options.output or options.output == "-":
-        print_out(text)
-        return 0
-    try:
-        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
-    except OSError as problem:
-        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
-    print_err(plain(words("fleet.predictions", count=len(rows), path=options.output)))
+    if _write(text, options):
+        print_err(plain(words("fleet.predictions", count=len(rows), path=options.output)))
     return 0
 
 

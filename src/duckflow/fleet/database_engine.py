@@ -12,7 +12,16 @@ import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
-from duckflow.fleet.engine import AttemptState, Choose, FleetOrder, FleetState, LogLine, TaskState, WorkerState
+from duckflow.fleet.engine import (
+    AttemptState,
+    Choose,
+    FleetOrder,
+    FleetState,
+    LogLine,
+    TaskFigures,
+    TaskState,
+    WorkerState,
+)
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import Answered, Asked, CarryOut
@@ -90,6 +99,9 @@ class DatabaseEngine:
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
         self._store.change_task(fleet, task, state="merged", merged=commit)
+
+    def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
+        return self._store.figures(fleet)
 
     def delivered(self, fleet: str, task: str, where: str) -> None:
         self._store.change_task(fleet, task, delivered=where)

@@ -105,6 +105,22 @@ class WorkerState(Value):
     """Attempts that it carries out."""
 
 
+class TaskFigures(Value):
+    """What a task has cost and come to. It is kept when its fleet is taken out of the database."""
+
+    task: str
+    repository: str
+    state: TaskProgress
+    attempts: int
+    cost_usd: float
+    tokens: int
+    seconds: float
+    """Of all attempts, without the time in which they waited for a person."""
+    proof: str = ""
+    result: str = ""
+    """Where it was delivered, or the commit that it became, or its branch."""
+
+
 class LogLine(Value):
     """A line of an attempt, or of the engine about it."""
 
@@ -203,6 +219,10 @@ class Engine(Protocol):
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
         """Note that the picked attempt is on the user's branch now."""
+        ...
+
+    def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
+        """Also of a fleet that was taken out."""
         ...
 
     def delivered(self, fleet: str, task: str, where: str) -> None:

@@ -9,9 +9,19 @@ import sqlalchemy as sa
 
 from duckflow.errors import UsageError
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import OVER, AttemptState, FleetState, Limit, LogLine, TaskProgress, TaskState, WorkerState
+from duckflow.fleet.engine import (
+    OVER,
+    AttemptState,
+    FleetState,
+    Limit,
+    LogLine,
+    TaskFigures,
+    TaskProgress,
+    TaskState,
+    WorkerState,
+)
 from duckflow.fleet.questions import ASKING
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptReport, FleetTask, free_name, under_names
 from duckflow.state.phrase import Phrase
 
@@ -183,9 +193,24 @@ class FleetStore:
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
         connection.execute(changed.values(state="waiting", round=row.round + 1, picked=None))
 
+    def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
+        """Of a fleet that is known, else what was kept of it."""
+        if tasks := self.tasks(fleet):
+            attempts = self.attempts(fleet)
+            return tuple(
+                _figures_of(task, [each for each in attempts if each.task == task.task.name]) for task in tasks
+            )
+        kept = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
+        return tuple(TaskFigures.model_validate_json(row.figures) for row in self._database.read(kept))
+
     def forget(self, fleet: str, place: str) -> tuple[str, ...]:
         """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
         that: those that are still to come."""
+
+        history = [
+            {"fleet": fleet, "position": position, "figures": figures.model_dump_json()}
+            for position, figures in enumerate(self.figures(fleet))
+        ]
 
         def change(connection: sa.Connection) -> tuple[str, ...]:
             open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(OVER))
@@ -197,6 +222,9 @@ class FleetStore:
             if others:
                 connection.execute(sa.update(FLEETS).where(this).values(places=others))
                 return tuple(others)
+            known = connection.execute(sa.select(HISTORY.c.fleet).where(HISTORY.c.fleet == fleet).limit(1)).first()
+            if history and known is None:
+                connection.execute(sa.insert(HISTORY), history)
             for table in (LINES, QUESTIONS, ATTEMPTS, TASKS, FLEETS):
                 connection.execute(sa.delete(table).where(table.c.fleet == fleet))
             # Nobody will ask any more what became of these. The latest tell when their machine was last seen.
@@ -211,6 +239,22 @@ class FleetStore:
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
         if not self._database.do(lambda connection: connection.execute(changed).rowcount):
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
+
+
+def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigures:
+    reports = {each.number: each.report for each in attempts if each.report}
+    picked = reports.get(state.picked or 0)
+    return TaskFigures(
+        task=state.task.name,
+        repository=state.task.remote or state.task.repository,
+        state=state.state,
+        attempts=len(attempts),
+        cost_usd=sum(each.cost_usd for each in attempts),
+        tokens=sum(each.tokens for each in attempts),
+        seconds=sum(report.seconds for report in reports.values()),
+        proof=(picked and picked.proof) or "",
+        result=state.delivered or state.merged or (picked.branch if picked else ""),
+    )
 
 
 def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:

@@ -124,6 +124,14 @@ LINES = sa.Table(
     _given("said", sa.Text),
 )
 
+HISTORY = sa.Table(
+    "fleet_history",
+    METADATA,
+    _key("fleet"),
+    _key("position", sa.Integer),
+    _given("figures", sa.Text),
+)
+
 LIMITS = sa.Table(
     "fleet_limits",
     METADATA,
