@@ -170,6 +170,10 @@ def _review(add: Add, words: Words) -> None:
     _acp(add, words)
 
 
+def _pr(add: Add, words: Words) -> None:
+    add("base", nargs="?", default="", metavar="BASE", help=words("cli.pr_base"))
+
+
 def _attach(add: Add, words: Words) -> None:
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.attach_session"))
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
@@ -309,6 +313,7 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
     "init": _init,
     "config": _config,
     "mcp": _mcp,
+    "pr": _pr,
     "plugins": _demo,
     "completion": _completion,
     "update": _demo,

@@ -49,6 +49,7 @@ COMMANDS = {
     "init": "init.command:run_init",
     "config": "config:run_config",
     "mcp": "mcp:run_mcp",
+    "pr": "pull_request:run_pr",
     "plugins": "plugged:run_plugins",
     "completion": "completion:run_completion",
     "update": "doctor.command:tell_update",

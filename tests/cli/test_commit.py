@@ -1,0 +1,100 @@
+"""`/commit` asks before it commits and runs the repository's hooks; `duckflow pr`; the recipe for CI."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from duckflow.state.question import Answer
+from tests.cli.shell import Shell
+from tests.cli.test_review import git
+from tests.journeys.story import Story, act, decide, respond
+
+WRITE = decide(act("file_ops.write_file", path="a b.txt", content="one\n"), respond("Written."))
+RECIPE = Path(__file__).parents[2] / "docs/ci.md"
+
+
+@pytest.fixture
+def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
+    for name in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{name}_NAME", "a")
+        monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@b")
+    story = Story(tmp_path, [WRITE])
+    git(story.folder, "init", "-q")
+    return story
+
+
+async def test_a_commit_waits_for_its_yes_and_runs_the_hooks(story: Story) -> None:
+    hook = story.folder / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\ntouch hook-ran\n")
+    hook.chmod(0o755)
+    await story.tell("write the file with a space in its name")
+    (story.folder / "mine.txt").write_text("not the session's\n")
+    story.answers = [Answer(choice="no")]
+    assert await story.chat.run_command("/commit") == "Nothing was committed."
+    assert not (story.folder / "hook-ran").exists()
+    story.answers = [Answer(choice="yes")]
+    assert "1 file" in await story.chat.run_command("/commit add the file")
+    assert (story.folder / "hook-ran").exists()
+    assert git(story.folder, "log", "--format=%s|%b", "--name-only").split() == [
+        "add",
+        "the",
+        "file|-",
+        "a",
+        "b.txt",
+        "a",
+        "b.txt",
+    ]
+    assert "mine.txt" in git(story.folder, "status", "--porcelain")
+
+
+async def test_a_hook_that_refuses_is_told(story: Story) -> None:
+    hook = story.folder / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    await story.tell("write it")
+    story.answers = [Answer(choice="yes")]
+    assert "nothing was committed" in await story.chat.run_command("/commit")
+
+
+def test_a_pull_request_is_told_from_the_commits(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    git(shell.work, "init", "-q", "-b", "main")
+    git(shell.work, "commit", "-q", "--allow-empty", "-m", "start")
+    assert shell.run("pr").returncode == 2
+    git(shell.work, "checkout", "-q", "-b", "faster-start")
+    git(shell.work, "commit", "-q", "--allow-empty", "-m", "start: quicker", "-m", "Run: pytest: passed")
+    assert shell.run("pr").stdout == "start: quicker\n\nRun: pytest: passed\n"
+    git(shell.work, "commit", "-q", "--allow-empty", "-m", "docs: say so")
+    assert shell.run("pr", "main").stdout.startswith("faster start\n\n- start: quicker\n  Run: pytest: passed\n- docs")
+
+
+@pytest.mark.slow
+def test_the_recipe_makes_a_patch_only_where_there_is_proof(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, seconds=300)
+    shell.write_config("[proof]\nseconds = 200\n")
+    git(shell.work, "init", "-q")
+    (shell.work / "calc.py").write_text("def half(x):\n    return x // 2\n")
+    git(shell.work, "add", ".")
+    git(shell.work, "commit", "-qm", "start")
+    (tmp_path / "log").write_text("AssertionError: half(1) == 0\n")
+    (recipe,) = re.findall(r"```bash\n(set -eu.*?)```", RECIPE.read_text("utf-8"), re.DOTALL)
+    recipe = recipe.replace("duckflow -p", 'duckflow -m "$MODEL" -p').replace("log=$1", f"log={tmp_path / 'log'}")
+    test = "from calc import half\n\n\ndef test_half():\n    assert half(1) == 0.5\n"
+    mend = act("file_ops.write_file", path="calc.py", content="def half(x):\n    return x / 2\n")
+    read = act("file_ops.read_file", path="calc.py")
+    write = act("file_ops.write_file", path="test_calc.py", content=test)
+    check = act("shell.run", command="python3 -m pytest -q test_calc.py")
+    whole = [
+        decide(read, next_step="continue"),
+        decide(mend, write, check, next_step="continue"),
+        decide(respond("Mended.")),
+    ]
+    bare = [decide(read, next_step="continue"), decide(mend, next_step="continue"), decide(respond("Mended."))]
+    assert shell.sh(recipe, MODEL=shell.script(*bare)).returncode == 8
+    assert not (shell.work / "fix.patch").exists()
+    git(shell.work, "checkout", "-q", ".")
+    done = shell.sh(recipe, MODEL=shell.script(*whole))
+    assert done.returncode == 0, done.stderr
+    patch = (shell.work / "fix.patch").read_text()
+    assert "return x / 2" in patch and "test_half" in patch and "answer.txt" not in patch
