@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.cli.fleet_table import as_csv, as_markdown
 from duckflow.errors import UsageError
 from duckflow.fleet.clean import RepositoryCleaner
 from duckflow.fleet.engine import AttemptProgress, AttemptState, FleetOrder, TaskProgress, TaskState
-from duckflow.fleet.report import as_csv, as_markdown
 from duckflow.fleet.task import AttemptOrder, AttemptReport, FleetTask
 from duckflow.fleet.worktree import open_worktree
 from duckflow.i18n.words import Words

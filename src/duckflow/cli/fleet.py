@@ -17,7 +17,7 @@ from duckflow.cli.fleet_deliver import deliver_fleet
 from duckflow.cli.fleet_engine import clones_of, folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
-from duckflow.cli.fleet_table import FleetWatch, aligned, fleet_line, table_lines, tell
+from duckflow.cli.fleet_table import FleetWatch, aligned, as_csv, as_markdown, fleet_line, table_lines, tell
 from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
@@ -25,7 +25,6 @@ from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.ranking import side_by_side
-from duckflow.fleet.report import as_csv, as_markdown
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.i18n.figures import age

@@ -1,10 +1,12 @@
 """How a fleet is, as lines: the tasks, their attempts, what is asked; drawn live while it works."""
 
 import asyncio
+import csv
+import io
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskState
+from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskFigures, TaskState
 from duckflow.i18n.figures import money
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, padded
@@ -16,6 +18,7 @@ LOOK_SECONDS = 0.5
 WIDEST_NAME = 32
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
 """What is seen first where there is no room for all."""
+REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
 DOING = frozenset(("setup", "working", "waiting", "checks", "review"))
 
 
@@ -79,6 +82,32 @@ def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) ->
 def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+def as_csv(rows: Sequence[TaskFigures]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(REPORTED)
+    writer.writerows([getattr(row, column) for column in REPORTED] for row in rows)
+    return text.getvalue().rstrip("\n")
+
+
+def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
+    done = sum(row.state in ("done", "merged", "choose") for row in rows)
+    cost, tokens = sum(row.cost_usd for row in rows), sum(row.tokens for row in rows)
+    head = words("fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=f"{cost:.2f}", tokens=tokens)
+    titles = [words(f"fleet.report.{column}") for column in REPORTED]
+    table = [_markdown_row(titles), _markdown_row("---" for _ in REPORTED)]
+    for row in rows:
+        state = words(f"fleet.state.{row.state}")
+        cells = (row.task, row.repository, state, row.attempts, f"{row.cost_usd:.2f}", row.tokens, f"{row.seconds:.0f}")
+        table.append(_markdown_row((*map(str, cells), row.proof, row.result)))
+    return "\n".join([head, "", *table])
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    shown = (cell.replace("|", r"\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(shown)} |"
 
 
 class FleetWatch:
