@@ -1,24 +1,59 @@
-"""Programs that a folder brings in by the settings of another repository than the one on top: git asks before it is
-let near them, and is free where the same repositories name no program."""
+"""Programs that a folder brings in by the settings of a repository, on top or further in: git asks before it compares
+files there, and is free where the repositories name no program, or where it only reads what is recorded."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from duckflow.events.types import ActionFinished
+from duckflow.safety.commands.judge import judge_command
+from duckflow.safety.commands.paths import CommandFacts
+from duckflow.safety.environment import GIT_ALONE
 from tests.journeys.story import Story, act, decide, respond
+from tests.redteam.ground import Ground
 
 LOOKS = (
     "git status",
     "git status --short",
     "git diff",
     "git diff --submodule=log HEAD",
-    "git ls-files",
+    "git ls-files -m",
     "git ls-files --recurse-submodules",
-    "git log -1",
-    "git grep x",
+    "git log -p -1",
+    "git describe --always --dirty",
 )
+RECORDS = (
+    "git log",
+    "git log --oneline --graph --all",
+    "git log -g -2",
+    "git log --follow notes.txt",
+    "git rev-list --count HEAD",
+    "git shortlog -n HEAD",
+    "git branch -vv",
+    "git branch --contains HEAD",
+    "git tag -n3",
+    "git for-each-ref",
+    "git show-ref",
+    "git rev-parse HEAD",
+    "git merge-base HEAD HEAD",
+    "git remote -v",
+    "git config --list",
+    "git ls-tree -r HEAD",
+    "git cat-file -p HEAD",
+    "git describe --always",
+    "git reflog",
+    "git worktree list",
+    "git ls-files",
+    "git ls-files --others",
+    "git grep x",
+    "git grep --cached x",
+    "git check-ignore a.log",
+)
+"""What is free in every repository: git is kept from starting a program of it."""
 SETTINGS = (
     "core.fsmonitor", "core.hooksPath", "diff.external", "filter.x.clean", "include.path", "core.sshCommand",
     "gc.recentObjectsHook", "init.templateDir",
@@ -118,6 +153,69 @@ async def test_a_program_named_further_in_is_asked_about(
     name = SETTINGS[LOOKS.index(command) % len(SETTINGS)]
     git(config.parent.parent, "config", "-f", str(config), name, str(tmp_path / "evil.sh"))
     assert await asks(tmp_path, command)
+
+
+def hostile(top: Path) -> Ground:
+    """A repository that names a program for everything, with a signed commit, and another one in it that does so."""
+    ground = Ground(top)
+    ground.make_repository()
+    work, evil = ground.work, str(ground.work / "evil.sh")
+    begun(work / "inner")
+    for name in ("core.fsmonitor", "diff.external"):
+        git(work / "inner", "config", name, evil)
+    for name in ("gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program", "core.alternateRefsCommand"):
+        git(work, "config", name, evil)
+    for name, value in (("format.pretty", "%H %G? %GS"), ("submodule.recurse", "true"), ("diff.submodule", "log")):
+        git(work, "config", name, value)
+    still = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    git(work, *still, "add", "inner")
+    text = subprocess.run(["git", "cat-file", "commit", "HEAD"], cwd=work, check=True, capture_output=True).stdout
+    head, _, message = text.partition(b"\n\n")
+    signed = head + b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n" + message
+    (top / "signed").write_bytes(signed)
+    git(work, *still, "update-ref", "HEAD", made(work, top / "signed"))
+    (work / "notes.txt").write_text("changed\n")
+    return ground
+
+
+def made(work: Path, commit: Path) -> str:
+    words = ["git", "hash-object", "-t", "commit", "-w", str(commit)]
+    return subprocess.run(words, cwd=work, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def started(ground: Ground, command: str, variables: dict[str, str]) -> bool:
+    """Runs it without a sandbox, and says whether a program of the repository has run."""
+    traces = (ground.outside / "hit", ground.work / "hit")
+    for trace in traces:
+        trace.unlink(missing_ok=True)
+    usual = {"PATH": os.environ["PATH"], "HOME": str(ground.top)}
+    subprocess.run(command.split(), cwd=ground.work, env=usual | variables, capture_output=True, check=False)
+    return any(trace.exists() for trace in traces)
+
+
+@pytest.mark.parametrize("objects", ["there", "missing"])
+def test_reading_what_is_recorded_starts_no_program(tmp_path: Path, objects: str) -> None:
+    ground = hostile(tmp_path)
+    for folder in (ground.work / ".git/objects").glob("??") if objects == "missing" else ():
+        shutil.rmtree(folder)
+    judged = CommandFacts(str(ground.work), str(tmp_path), git_runs_programs=True)
+    assert [command for command in RECORDS if judge_command(command, judged).verdict != "safe"] == []
+    assert [command for command in RECORDS if started(ground, command, GIT_ALONE)] == []
+    alone = [command for command in RECORDS if started(ground, command, {})]
+    assert len(alone) > 8, "without the environment of a free command they do"
+
+
+async def test_a_free_git_command_has_that_environment(tmp_path: Path) -> None:
+    ground = hostile(tmp_path)
+    (ground.work / "evil.sh").write_text("#!/bin/sh\necho the folder ran this >&2\nexit 1\n")
+    looks = [decide(act("shell.run", command=command), next_step="continue") for command in ("git grep x", "git log")]
+    story = Story(tmp_path, [*looks, decide(respond("ok"))], mode="ask")
+    await story.tell("look")
+    results = [event.result.for_model for event in story.all(ActionFinished)]
+    assert "exit code" in results[0] and "exit code" in results[1]
+    assert "the folder ran" not in "".join(results)
+    assert not [question for question in story.questions if question.gate]
+    await story.close()
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)

@@ -21,6 +21,21 @@ ALWAYS = {
     "PYTHONUNBUFFERED": "1",
     "DEBIAN_FRONTEND": "noninteractive",
 }
+GIT_SETTINGS = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "submodule.recurse": "false",
+    **dict.fromkeys(("gpg.program", "gpg.openpgp.program", "gpg.x509.program", "gpg.ssh.program"), "false"),
+}
+GIT_ALONE = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS)),
+    **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(GIT_SETTINGS)},
+    **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(GIT_SETTINGS.values())},
+}
+"""With these, git 2.31 or newer starts no program of a repository's while it reads what is recorded: no monitor, hook,
+signature or missing object makes it. Comparing the contents of files still may (`commands/git.py`)."""
 # These tools refuse to work when they cannot write to their cache in the home folder.
 CACHES = {"GOCACHE": "go-build", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
 SECRET_NAME = r"(?i)key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$"

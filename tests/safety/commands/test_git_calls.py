@@ -6,34 +6,54 @@ from duckflow.safety.commands.judge import judge_command
 from duckflow.safety.commands.paths import CommandFacts
 
 CHECKED = CommandFacts(folder="/work/pond", git_runs_programs=False)
+UNSEEN = (CommandFacts(folder="/work/pond"), CommandFacts(folder="/work/pond", git_runs_programs=True))
+
+
+@pytest.mark.parametrize("facts", [CHECKED, *UNSEEN])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --oneline -5",
+        "git branch",
+        "git branch -a -vv",
+        "git branch --contains abc123",
+        "git tag -l 'v*'",
+        "git remote -v",
+        "git config --get user.name",
+        "git grep -n quack",
+    ],
+)
+def test_reading_what_is_recorded_is_safe_in_every_repository(command: str, facts: CommandFacts) -> None:
+    assert judge_command(command, facts).verdict == "safe"
+
+
+@pytest.mark.parametrize("facts", UNSEEN)
+@pytest.mark.parametrize(
+    "command",
+    ["git log -p", "git log --st", "git log -Sx", "git log -L1,2:a", "git ls-files --modif", "git ls-files -om"]
+    + ["git describe --dirty", "git describe --dir=x", "git log --format=%G?", "git -c a.b=c log", "cd x && git log"],
+)
+def test_comparing_contents_needs_a_look(command: str, facts: CommandFacts) -> None:
+    assert judge_command(command, facts).verdict == "ask"
 
 
 @pytest.mark.parametrize(
     "command",
     [
         "git status --short",
-        "git log --oneline -5",
         "git log -p --stat HEAD~3..HEAD",
         "git diff HEAD~1 -- src/duck.py",
         "git diff main...nest",
         "git show HEAD^",
         "git show HEAD:src/duck.py",
         "git --no-pager blame duck.py",
-        "git branch",
-        "git branch -a -vv",
-        "git branch --contains abc123",
-        "git tag -l 'v*'",
-        "git remote -v",
         "git stash list",
-        "git config --get user.name",
-        "git grep -n quack",
         "cd /work/pond && git status",
     ],
 )
 def test_looking_is_safe_once_the_repository_has_been_looked_at(command: str) -> None:
     assert judge_command(command, CHECKED).verdict == "safe"
-    assert judge_command(command, CommandFacts(folder="/work/pond")).verdict == "ask"
-    assert judge_command(command, CommandFacts(folder="/work/pond", git_runs_programs=True)).verdict == "ask"
+    assert {judge_command(command, facts).verdict for facts in UNSEEN} == {"ask"}
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from duckflow.safety.commands.paths import Scene
-from duckflow.safety.commands.readers import GIT_READERS
+from duckflow.safety.commands.readers import DIFF_OPTIONS, GIT_READERS, read_table
 from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 from duckflow.safety.commands.words import Call, Word, names, read_options
 
 REVISION = re.compile(r"^[\w@][\w./@~^-]*$")
 """`HEAD~2` and `main^` mean the same to git whatever shell passes them on."""
 SECOND_WORDS = frozenset(name.split()[1] for name in GIT_READERS if name.count(" ") == 2)
+COMPARING = frozenset(read_table(f"diff | {DIFF_OPTIONS.replace('0-9', '')} Lcmt")["diff"].options)
+NOTHING = frozenset[str]()
+RECORDED: dict[str, frozenset[str]] = {
+    **dict.fromkeys(names("branch tag for-each-ref show-ref rev-parse merge-base remote config ls-tree"), NOTHING),
+    **dict.fromkeys(names("cat-file grep check-ignore worktree"), NOTHING),
+    **dict.fromkeys(names("log rev-list shortlog reflog"), COMPARING),
+    "ls-files": names("-m --modified"),
+    "describe": names("--dirty"),
+}
+"""Commands that read what is recorded, and the options with which they compare the contents of files. Without these
+they start no program of the repository's, whatever its settings say: a free command's environment switches them off."""
 OWN_HARMLESS = names("--no-pager -P --version -v --no-optional-locks --literal-pathspecs")
 OWN_WITH_VALUE = names("--git-dir --work-tree --namespace --exec-path --config-env --attr-source")
 SIGNED = re.compile(r"%G|signature")
@@ -42,10 +53,12 @@ def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
 
 
 def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Iterator[CommandFinding]:
-    """Even looking runs programs where the repository's settings say so."""
-    if scene.facts.git_runs_programs is None:
+    """Even looking runs programs where the repository's settings say so, once contents are compared."""
+    comparing = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
+    compares = comparing is None or read_options(call.arguments, "nSGUL").has(*comparing)
+    if compares and scene.facts.git_runs_programs is None:
         yield ask("git_unchecked")
-    elif scene.facts.git_runs_programs:
+    elif compares and scene.facts.git_runs_programs:
         yield ask("git_runs_programs")
     if scene.place != "here":
         yield ask("git_elsewhere")

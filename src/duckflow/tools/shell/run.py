@@ -20,7 +20,7 @@ from duckflow.programs.launch import Launch, Limits
 from duckflow.programs.limits import Overrun
 from duckflow.programs.process import Process
 from duckflow.safety.commands.verdict import CommandVerdict
-from duckflow.safety.environment import environment
+from duckflow.safety.environment import GIT_ALONE, environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -213,9 +213,10 @@ class ShellRun(Tool[ShellArgs]):
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
         if not writes:
-            # A command that is free means the programs of the system, not what the folder has under their names.
+            # A command that is free means the programs of the system, not what the folder has under their names, and
+            # not what it has in the settings of git.
             outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
-            launch.environment = {**launch.environment, "PATH": outside}
+            launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside}
         confined = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
         if report:
             confined.environment = report.environment(confined.environment)
