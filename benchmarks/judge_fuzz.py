@@ -27,6 +27,7 @@ from benchmarks.judge_grammar import CommandMaker
 from duckflow.programs.launch import Launch
 from duckflow.safety.commands.judge import judge_command
 from duckflow.safety.commands.paths import CommandFacts
+from duckflow.safety.environment import GIT_ALONE
 from duckflow.safety.repository import git_runs_programs
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -106,8 +107,8 @@ class Pond:
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(top / "home"),
             "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
             "LANG": "C.UTF-8",
+            **GIT_ALONE,
             **programs,
         }
         for folder in (top / "home", top / "outside"):
