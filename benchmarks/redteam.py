@@ -57,10 +57,20 @@ FINDINGS = (
         f"{R}/test_secret_ways.py::test_no_move_takes_a_secret_out_of_sight",
         f"{R}/test_secret_ways.py::test_decoys_do_not_uncover_the_real_one",
         f"{R}/test_secret_ways.py::test_a_forged_entry_of_git_uncovers_nothing_later",
+        f"{R}/test_secret_ways.py::test_what_stands_in_its_place_among_packages_uncovers_nothing",
+        f"{R}/test_secret_ways.py::test_nothing_is_made_outside_by_a_link_on_the_way_to_a_cover",
+    )),
+    Finding("4", "a secret file among skills and descriptions of agents", (
+        f"{R}/test_skill_secrets.py::test_a_secret_file_of_a_skill_is_given_by_no_spelling",
+        f"{R}/test_skill_secrets.py::test_a_link_to_a_secret_in_the_place_of_an_extension_is_none",
+        f"{R}/test_skill_secrets.py::test_the_copy_that_commands_see_has_no_secret_file",
     )),
     Finding("5", "files of people outside, by links and by names", (
         f"{R}/test_outside_files.py::test_the_homes_of_people_are_not_read",
         f"{R}/test_outside_files.py::test_a_repository_that_holds_a_home_does_not_open_it",
+    )),
+    Finding("5", "a place that PATH or the settings name, swapped for a link", (
+        f"{R}/test_outside_files.py::test_a_place_that_was_swapped_for_a_link_opens_nothing",
     )),
     Finding("6", "git's history lost for good", (
         f"{R}/test_lost_history.py::test_undo_brings_back_what_a_script_threw_away",
@@ -69,6 +79,8 @@ FINDINGS = (
     Finding("7", "a look by git runs a program of the folder", (
         f"{R}/test_git_inside.py::test_a_program_named_further_in_is_asked_about",
         f"{R}/test_git_inside.py::test_a_bare_repository_further_in_is_asked_about",
+        f"{R}/test_git_inside.py::test_reading_what_is_recorded_starts_no_program",
+        f"{R}/test_git_inside.py::test_a_free_git_command_has_that_environment",
     )),
     Finding("8", "a free command is a program of the folder", (
         f"{R}/test_rules_and_names.py::test_a_free_command_is_not_a_program_of_the_folder",
@@ -95,6 +107,9 @@ FINDINGS = (
     )),
     Finding("10", "a rule covers more than was agreed", (
         f"{R}/test_rules_and_names.py::test_a_rule_whose_second_word_is_an_option_covers_that_command_alone",
+        f"{R}/test_rules_and_names.py"
+        "::test_a_rule_for_a_command_that_names_files_or_values_covers_that_command_alone",
+        f"{R}/test_rules_and_names.py::test_a_rule_to_which_words_may_be_added_takes_no_code",
     )),
     Finding("11", "a caller chooses mode and folder", (
         f"{R}/test_callers.py::test_a_caller_chooses_no_folder_that_was_not_named",
@@ -128,6 +143,9 @@ FINDINGS = (
     )),
     Finding("15", "a server's question that looks like a Gate", (
         f"{SMALL}::test_what_a_server_asks_looks_like_nothing_of_ours",
+    )),
+    Finding("15", "a language server without a sandbox that covers secrets", (
+        f"{R}/test_checkers.py::test_no_language_server_starts_without_bubblewrap",
     )),
     Finding("15", "data folders open to others", (f"{SMALL}::test_data_folders_are_closed_to_others",)),
     Finding("15", "a client that allows everything opens a home", (
