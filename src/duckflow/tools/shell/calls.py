@@ -34,7 +34,8 @@ STRICT = r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?"
 HARMLESS_NAME = rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL"
 """Variables that leave it to the program what it does."""
 NOT_PLAIN = r"[`{}]|\$\(|<\(|<<|[()]"
-TEXTS = r"'[^']*'|\"(?:[^\"\\\\]|\\\\.)*\""
+TEXTS = r"'[^']*'|\"[^\"]*\""
+ESCAPED = r"\\[\"']"
 AFTER_CALL = r"[#<>|;&\n\\]"
 TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
 KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
@@ -98,7 +99,10 @@ def deciding_call(command: str) -> list[str]:
 
 
 def _without_texts(command: str) -> str:
-    """The command without what stands in quotation marks, but for what a shell would still run there."""
+    """The command without what stands in quotation marks, but for what a shell would still run there. Where a mark may
+    be none, all of it stays."""
+    if re.search(ESCAPED, command):
+        return command
     return re.sub(TEXTS, lambda text: "".join(re.findall(r"`|\$\(", text[0])) if text[0][0] == '"' else "", command)
 
 
