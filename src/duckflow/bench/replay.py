@@ -200,10 +200,15 @@ def _is_inside(path: str) -> bool:
 
 
 def _written(operation: str, args: dict[str, Any]) -> list[str]:
+    """The texts that a call puts into a file. A model may have put anything into its arguments."""
     if operation == WRITE:
         return [str(args.get("content", ""))]
-    edits = cast("list[dict[str, Any]]", args.get("edits") or [])
-    return [str(edit.get("new", "")) for edit in edits]
+    edits: Any = args.get("edits")
+    return [
+        str(cast("dict[str, Any]", edit).get("new", ""))
+        for edit in (cast("list[Any]", edits) if isinstance(edits, list) else ())
+        if isinstance(edit, dict)
+    ]
 
 
 def _bare(text: str) -> str:
