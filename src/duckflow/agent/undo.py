@@ -53,6 +53,10 @@ class UndoKeeper:
             return self._around_command(self._author(actor), tool.command(args), tool.goes_on(args))
         return self._around_change(self._author(actor), paths, hooked)
 
+    def scope_of(self, actor: Actor) -> UndoScope:
+        """The work that an actor's changes belong to: the turn, or the whole job."""
+        return self._author(actor).whole
+
     def _author(self, actor: Actor) -> WorkAuthor:
         """A job and its step. An agent that the conversation has handed a task to works for the turn."""
         state = self._session.state

@@ -27,6 +27,7 @@ from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.policies.proven import ProofRunner
 from duckflow.agent.policies.review import ReviewByRecord
+from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
 from duckflow.agent.questions import QuestionsBack
 from duckflow.agent.session import Session
@@ -215,6 +216,7 @@ class Guard(NamedTuple):
     undo: UndoKeeper
     dispatcher: Dispatcher
     proof: ProofRunner
+    rules: ProjectRules
 
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
@@ -230,8 +232,10 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)
-    proof = ProofRunner(settings.proof, undo, ground.sandboxes.find, ground.sandboxes.launch)
-    return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof)
+    find, launch = ground.sandboxes.find, ground.sandboxes.launch
+    rules = ProjectRules(ground.open_folder, undo, lambda: admission.trusted, find, launch)
+    proof = ProofRunner(settings.proof, undo, find, launch)
+    return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
 def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
@@ -267,10 +271,8 @@ def _work(
         from duckflow.work.agents import Agents, usable_by_agents
 
         usable = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
-        table = transition_table(settings)
-        return Agents(
-            session.state, model.connection, usable, settings.pacemaker, table, settings.agent, settings.memory
-        )
+        table, pace, limits, memory = transition_table(settings), settings.pacemaker, settings.agent, settings.memory
+        return Agents(session.state, model.connection, usable, pace, table, limits, memory, guard.rules.of_agent)
 
     def sub_agents(allowance: "LoopAllowance") -> "SubAgents":
         from duckflow.cli.reviewing import review_desk
@@ -324,7 +326,8 @@ def _front(
         first = (outside.policy(toolbox), *first)
     leading = partial(_leading, guard, model, actor, ground.workspace)
     diagnosed = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
-    last = (diagnosed, guard.proof.of_turn(session, actor), ReviewByRecord(guard.phases))
+    tried = (guard.rules.of_turn(session, actor), guard.proof.of_turn(session, actor))
+    last = (diagnosed, *tried, ReviewByRecord(guard.phases))
     policies = Policies(first, last=last, leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
     brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
@@ -335,7 +338,8 @@ def _front(
         from duckflow.cli.slash import conversation_commands
 
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
-        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews, plugged)
+        listed = guard.rules.listed
+        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews, plugged, listed)
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
 

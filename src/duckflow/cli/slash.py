@@ -28,10 +28,17 @@ def conversation_commands(
     overview: Callable[[str], Awaitable[Phrase | str]],
     review: Review,
     plugged: CommandSource,
+    rules: Callable[[str], list[Phrase]],
 ) -> Commands:
     """`pick` lets the user choose a session from a list."""
+
+    def show_rules(context: CommandContext, line: str) -> str:
+        return "
+".join(context.words.phrase(phrase) for phrase in rules(line))
+
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
-    own = (*_own_commands(setup.paths, setup.folder, setup.model_flag, overview), *review_group(review))
+    group = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
+    own = (*group, *review_group(review), Command("rules", show_rules, words=("remove",)))
     groups = (SessionCommands(pick).group(), own, extensions.group(), servers.group())
     return Commands(setup.words, *groups, sources=(extensions, servers, plugged))
 

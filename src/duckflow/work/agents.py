@@ -171,8 +171,9 @@ class Agents:
         table: TransitionTable,
         settings: AgentSettings,
         memory: MemorySettings,
+        watching: Callable[[StateOwner, Actor], Policy],
     ) -> None:
-        """`compiler` knows only the operations that agents may use."""
+        """`compiler` knows only the operations that agents may use; `watching` makes the policy of every agent."""
         self._outer = outer
         self.connection = connection
         self._compiler = compiler
@@ -180,6 +181,7 @@ class Agents:
         self._table = table
         self._settings = settings
         self._memory = memory
+        self._watching = watching
 
     async def available(self) -> bool:
         """Says whether the model may hand tasks to agents: a small one loses itself."""
@@ -229,7 +231,8 @@ class Agents:
         pacemaker = Pacemaker(self._pacemaker, allowance=task.allowance, in_agent=task.allowance is not None)
         pacing = TurnPacemaker(context, pacemaker, actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
-        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, Policies(task.policies))
+        policies = Policies((*task.policies, self._watching(context, actor)))
+        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, policies)
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:

@@ -1,0 +1,177 @@
+"""Rules that the user has kept: before a turn ends its changes are held against them, and a correction that can be
+checked is offered as a rule, once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.session import StateOwner
+from duckflow.agent.undo import UndoKeeper
+from duckflow.errors import DuckflowError, ToolError
+from duckflow.events.types import MessageAdded, Noticed
+from duckflow.outcome import ended_well
+from duckflow.safety.workspace import Workspace
+from duckflow.state.message import Message
+from duckflow.state.phrase import Phrase, quote, say
+from duckflow.state.question import Choice, Question
+from duckflow.state.undo_scope import UndoScope
+
+if TYPE_CHECKING:
+    from duckflow.proof.rules import KeptRules, Rule
+    from duckflow.proof.trial_folder import MakeLaunch
+    from duckflow.safety.sandbox.sandbox import Sandbox
+    from duckflow.safety.undo.undo import FileVersions
+
+TOLD, MOST_RETURNS = 10, 2
+COMMAND_SECONDS = 30.0
+MOST_SAID = 64 * 1024
+
+
+class ProjectRules:
+    """The rules of the folder, for all who work in it. The command of a rule runs only in a trusted folder and in
+    bubblewrap, since the rule may have come with the folder."""
+
+    def __init__(
+        self,
+        open_folder: Callable[[], Workspace],
+        undo: UndoKeeper,
+        trusted: Callable[[], bool],
+        find_sandbox: "Callable[[], Awaitable[Sandbox]]",
+        make_launch: "MakeLaunch",
+    ) -> None:
+        self._open_folder = open_folder
+        self._undo = undo
+        self._trusted = trusted
+        self._find_sandbox = find_sandbox
+        self._make_launch = make_launch
+        self.held, self.broken = Counter[str](), Counter[str]()
+        self.offered = set[str]()
+
+    def kept(self) -> "KeptRules":
+        from duckflow.proof.rules import KeptRules
+
+        return KeptRules(self._open_folder())
+
+    async def changes(self, scope: UndoScope) -> "list[FileVersions]":
+        try:
+            return await self._undo.versions(scope)
+        except DuckflowError:
+            # Without an undo there is no before.
+            return []
+
+    async def breaches(self, changes: "list[FileVersions]") -> "dict[str, tuple[Rule, list[str]]]":
+        """The rules that a change breaks, with the places."""
+        found: dict[str, tuple[Rule, list[str]]] = {}
+        for name, rule in (await asyncio.to_thread(self.kept)).items():
+            concerned = any(rule.fits(one.path) for one in changes)
+            places = await self._failed(rule) if rule.command and concerned else list(rule.breaches(changes))
+            (self.broken if places else self.held)[name] += concerned
+            if places:
+                found[name] = rule, places
+        return found
+
+    async def _failed(self, rule: "Rule") -> list[str]:
+        """What a command that failed has said last; one that cannot be run here says nothing."""
+        from duckflow.programs.run import FloodError, OverrunError, collect
+
+        sandbox = await self._find_sandbox() if self._trusted() else None
+        if sandbox is None or sandbox.kind != "bubblewrap":
+            return []
+        launch = sandbox.confine(self._make_launch(sandbox, rule.command), writes=False)
+        try:
+            printed = await collect(launch, seconds=COMMAND_SECONDS, most=MOST_SAID)
+        except (TimeoutError, FloodError, OverrunError, OSError):
+            return []
+        said = b"\n".join((printed.out, printed.err)).decode("utf-8", "replace").strip().splitlines()
+        return [f"{rule.command}: {(said or [''])[-1]}"] if printed.code else []
+
+    def of_turn(self, owner: StateOwner, actor: Actor) -> "KeepRules":
+        return KeepRules(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
+
+    def of_agent(self, owner: StateOwner, actor: Actor) -> "KeepRules":
+        return KeepRules(owner, actor, self, lambda: self._undo.scope_of(actor))
+
+    def listed(self, wanted: str) -> list[Phrase]:
+        """`/rules`: every rule with how often it has held in this session; `/rules remove NAME` takes one away."""
+        kept = self.kept()
+        verb, _, name = wanted.strip().partition(" ")
+        if verb:
+            if verb != "remove" or name not in kept:
+                return [say("rules.usage")]
+            kept.remove(name)
+            return [say("rules.removed", name=name)]
+        rows = [
+            say("rules.row", name=name, words=rule.words, held=self.held[name], broken=self.broken[name])
+            for name, rule in kept.items()
+        ]
+        return [*(rows or [say("rules.none")]), *(say("rules.unread", path=path) for path in kept.problems)]
+
+
+class KeepRules(Policy):
+    """Sends a turn that breaks a rule back to the model, twice at most."""
+
+    def __init__(self, owner: StateOwner, actor: Actor, rules: ProjectRules, scope: Callable[[], UndoScope]) -> None:
+        self._owner = owner
+        self._actor = actor
+        self._rules = rules
+        self._scope = scope
+        self._left: dict[str, tuple[Rule, list[str]]] = {}
+        self._returns = 0
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._left, self._returns = {}, 0
+
+    async def after(self, turn: TurnSoFar) -> str | None:
+        if not turn.ending or turn.ending.outcome != "done" or not turn.state.changed_in_turn:
+            return None
+        self._left = await self._rules.breaches(await self._rules.changes(self._scope()))
+        if not self._left or self._returns >= MOST_RETURNS:
+            return None
+        self._returns += 1
+        # A rule stands in a file of the folder: its words are material like any other.
+        lines = [f"{rule.words}\n  {place}" for rule, places in self._left.values() for place in places]
+        said = Message(role="tool", operation="rules", text="\n".join(lines[:TOLD]), turn=turn.state.turn)
+        self._owner.emit(MessageAdded(message=said))
+        return turn.note("rules_broken")
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
+        if not ended_well(ending.outcome):
+            return
+        for rule, places in self._left.values():
+            self._owner.emit(Noticed(what=say("rules.left", words=rule.words, place=places[0])))
+        if not self._actor.inner and not self._actor.job_id:
+            await self._offer(turn)
+
+    async def _offer(self, turn: TurnSoFar) -> None:
+        """A correction speaks of what this turn or the one before it has changed."""
+        from duckflow.i18n.patterns import may_find
+
+        words, language, kinds = (
+            turn.wish or turn.request,
+            turn.state.language,
+            ("forbidden", "path", "unchanged", "command"),
+        )
+        if not any(may_find(f"rules.{kind}", words, language) for kind in kinds):
+            return
+        from duckflow.proof.rules import rule_in
+
+        changes = await self._rules.changes(UndoScope(since=max(1, turn.state.turn - 1)))
+        rule = rule_in(words, language, changes)
+        if (
+            rule is None
+            or rule.name in self._rules.offered
+            or rule.name in (kept := await asyncio.to_thread(self._rules.kept))
+        ):
+            return
+        self._rules.offered.add(rule.name)
+        choices = tuple(Choice(key=key, label=say(f"rules.choice.{key}")) for key in ("yes", "no"))
+        question = Question(kind="choice", title=say("rules.offer"), details=(quote(rule.text()),), choices=choices)
+        if (await self._actor.ask(question)).choice != "yes":
+            return
+        try:
+            self._owner.emit(Noticed(what=say("rules.kept", path=kept.keep(rule))))
+        except (OSError, ToolError):
+            self._owner.emit(Noticed(what=say("rules.not_kept")))

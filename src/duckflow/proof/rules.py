@@ -1,0 +1,187 @@
+"""Rules that the user has kept as checks: a pattern that new code must not hold, a place where files belong, files that
+nobody changes, or a command that must succeed. Each is a file in `.duckflow/rules`."""
+
+import builtins
+import re
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import chain
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from duckflow.code.syntax import Language, available, language_of, tree_of
+from duckflow.errors import ToolError
+from duckflow.i18n.language import languages_in
+from duckflow.i18n.patterns import fitting
+from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.workspace import Workspace
+
+FOLDER = ".duckflow/rules"
+LONGEST_FILE = 20_000
+MOST_RULES = 200
+NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+TESTS = ("test_*.*", "*_test.*", "*.test.*", "*.spec.*")
+PYTHON = frozenset(dir(builtins)) | frozenset(sys.stdlib_module_names)
+
+
+class Rule(BaseModel):
+    """One rule; exactly one of its four kinds of checks is set. `words` are the user's own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    words: str
+    files: tuple[str, ...] = ("*",)
+    """Names of files or whole paths, with `*`."""
+    pattern: str = ""
+    """An ast-grep pattern that new code must not hold."""
+    path: str = ""
+    """New files belong into this folder."""
+    unchanged: bool = False
+    """These files are not to be changed."""
+    command: str = ""
+    """A command that must end well."""
+
+    @model_validator(mode="after")
+    def _one_check(self) -> "Rule":
+        if sum(map(bool, (self.pattern, self.path, self.unchanged, self.command))) != 1:
+            raise ValueError("a rule has one of: pattern, path, unchanged, command")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        about = self.pattern or self.command or f"{'-'.join(self.files)} {self.path}"
+        return (re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-").lower() or "rule")[:60]
+
+    def text(self) -> str:
+        """The rule as it stands in its file."""
+        return "".join(f"{key} = {_toml(value)}\n" for key, value in self.model_dump(exclude_defaults=True).items())
+
+    def fits(self, path: str) -> bool:
+        return any(fnmatchcase(path, one) or fnmatchcase(path.rpartition("/")[2], one) for one in self.files)
+
+    def breaches(self, changes: Sequence[FileVersions]) -> Iterator[str]:
+        """The places of a change that break it; what a command says is not known here."""
+        for one in changes:
+            if not self.fits(one.path) or (one.after is None and not self.unchanged):
+                continue
+            elsewhere = self.path and one.before is None and not one.path.startswith(f"{self.path.strip('/')}/")
+            if self.unchanged or elsewhere:
+                yield one.path
+            elif self.pattern:
+                yield from _added(self.pattern, one)
+
+
+def _toml(value: str | bool | tuple[str, ...]) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    plain = re.sub(r"[\x00-\x1f\x7f]+", " ", value)
+    return '"' + re.sub(r'[\\"]', r"\\\g<0>", plain) + '"'
+
+
+def _added(pattern: str, one: FileVersions) -> Iterator[str]:
+    """The lines that the change adds and that match. Old code may stay as it is."""
+    language = language_of(one.path)
+    if language is None or not available():
+        return
+    before, after = (_matches(pattern, text, language) for text in (one.old, one.new))
+    old = Counter(text for _, text in before)
+    for line, text in after:
+        if old[text] > 0:
+            old[text] -= 1
+        else:
+            yield f"{one.path}:{line}: {text}"
+
+
+def _matches(pattern: str, text: str, language: Language) -> list[tuple[int, str]]:
+    lines = text.split("\n")
+    try:
+        found = tree_of(text, language).find_all({"rule": {"pattern": pattern}})
+    except RuntimeError:
+        # The pattern is none in this language.
+        return []
+    places = dict.fromkeys(node.range().start.line for node in found)
+    return [(line + 1, lines[line].strip()) for line in places]
+
+
+class KeptRules(Mapping[str, Rule]):
+    """The rules of a work folder, by the names of their files; one that cannot be read is left out."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.problems: list[str] = []
+        self._rules = dict(self._read())
+
+    def __getitem__(self, name: str) -> Rule:
+        return self._rules[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rules)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def keep(self, rule: Rule) -> str:
+        path = f"{FOLDER}/{rule.name}.toml"
+        self._workspace.write_atomic(path, rule.text().encode())
+        self._rules[rule.name] = rule
+        return path
+
+    def remove(self, name: str) -> None:
+        self._workspace.delete(f"{FOLDER}/{name}.toml")
+        del self._rules[name]
+
+    def _read(self) -> Iterator[tuple[str, Rule]]:
+        try:
+            entries = [one for one in self._workspace.listdir(FOLDER) if one.name.endswith(".toml")]
+        except (OSError, ToolError):
+            return
+        for entry in sorted(entries)[:MOST_RULES]:
+            try:
+                text = self._workspace.read_bytes(entry.path, LONGEST_FILE).decode("utf-8")
+                yield entry.name.removesuffix(".toml"), Rule.model_validate(tomllib.loads(text))
+            except (OSError, ToolError, ValueError, ValidationError):
+                self.problems.append(entry.path)
+
+
+def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> Rule | None:
+    """The rule that a correction holds, if its words say something that can be checked. A name that must not be used is
+    one that the last changes have brought, or one of Python's own: other words that stand there mean no code."""
+    text = " ".join(words.split())
+    for spoken in languages_in(text, language):
+        for kind in ("unchanged", "path", "command", "forbidden"):
+            found = next(
+                chain.from_iterable(one.finditer(text) for one in fitting(spoken, f"rules.{kind}", text)), None
+            )
+            if found and (rule := _rule(kind, found.groupdict(""), text, changes)):
+                return rule
+    return None
+
+
+def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVersions]) -> Rule | None:
+    match kind:
+        case "unchanged":
+            path = parts["path"].strip("`'\"/")
+            return Rule(words=words, files=(path, f"{path}/*"), unchanged=True)
+        case "path":
+            files = (f"*{parts['ending']}",) if parts["ending"] else TESTS
+            return Rule(words=words, files=files, path=parts["path"].strip("`'\"/"))
+        case "command":
+            return Rule(words=words, command=parts["command"].strip())
+        case _:
+            name = parts["name"].strip("`'\"").removesuffix("()")
+            return _forbidden(name, words, changes) if re.fullmatch(NAME, name) else None
+
+
+def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> Rule | None:
+    known = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
+    sources = [one for one in changes if language_of(one.path) and known.search(f"{one.old}\n{one.new}")]
+    endings = {f"*.{one.path.rpartition('.')[2]}" for one in sources}
+    if not endings and name.partition(".")[0] in PYTHON:
+        endings = {"*.py"}
+    return Rule(words=words, files=tuple(sorted(endings)), pattern=name) if endings else None
