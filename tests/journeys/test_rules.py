@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import Noticed
-from duckflow.proof.rules import FOLDER, KeptRules, Rule, rule_in
+from duckflow.proof.rules import KeptRule, KeptRules, rule_in
+from duckflow.proof.settings import RULES
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Answer
@@ -34,7 +35,7 @@ async def test_a_correction_is_kept_and_a_later_breach_goes_back(
     await story.tell("write f")
     story.answers = [YES]
     await story.tell(words)
-    rule = (story.folder / FOLDER / "print.toml").read_text()
+    rule = (story.folder / RULES / "print.toml").read_text()
     assert f'words = "{words}"' in rule and 'pattern = "print"' in rule
     await story.tell("write g")
     assert words in story.prompt(6) and "more.py:2: print(2)" in story.prompt(6)
@@ -49,14 +50,14 @@ async def test_it_is_offered_once_and_a_no_keeps_nothing(tmp_path: Path) -> None
     story.answers = [NO, YES]
     await story.tell("never use print")
     await story.tell("I said: never use print")
-    assert not (story.folder / FOLDER).exists() and story.answers == [YES]
+    assert not (story.folder / RULES).exists() and story.answers == [YES]
 
 
 async def test_a_breach_that_stays_is_said_at_the_end(tmp_path: Path) -> None:
     stays = [decide(respond("It stays.")), decide(respond("It stays."))]
     story = Story(tmp_path, [*work(MORE), *stays], settings={"safety": {"mode": "auto"}})
-    (story.folder / FOLDER).mkdir(parents=True)
-    (story.folder / FOLDER / "print.toml").write_text(Rule(words="never print", pattern="print").text())
+    (story.folder / RULES).mkdir(parents=True)
+    (story.folder / RULES / "print.toml").write_text(KeptRule(words="never print", pattern="print").text())
     await story.tell("write g")
     left = [event.what for event in story.all(Noticed) if event.what.key == "rules.left"]
     assert [(one.values["words"], one.values["place"]) for one in left] == [("never print", "more.py:2: print(2)")]
@@ -66,42 +67,50 @@ async def test_a_breach_that_stays_is_said_at_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "old", "new", "breaches"),
     [
-        (Rule(words="", pattern="print"), "a.py", "print(1)\n", "print(1)\nx = 2\n", []),
-        (Rule(words="", pattern="print"), "a.py", "print(1)\n", "print(1)\nprint(2)\n", ["a.py:2: print(2)"]),
-        (Rule(words="", pattern="print"), "a.py", None, "blueprint(1)\n# print(2)\n", []),
+        (KeptRule(words="", pattern="print"), "a.py", "print(1)\n", "print(1)\nx = 2\n", []),
+        (KeptRule(words="", pattern="print"), "a.py", "print(1)\n", "print(1)\nprint(2)\n", ["a.py:2: print(2)"]),
+        (KeptRule(words="", pattern="print"), "a.py", None, "blueprint(1)\n# print(2)\n", []),
         (
-            Rule(words="", pattern="console.log($$$)"),
+            KeptRule(words="", pattern="console.log($$$)"),
             "a.ts",
             None,
             "console.log(1, 2)\n",
             ["a.ts:1: console.log(1, 2)"],
         ),
-        (Rule(words="", pattern="os.system"), "a.py", None, "import os\nos.system('x')\n", ["a.py:2: os.system('x')"]),
-        (Rule(words="", files=("test_*.py",), path="tests/unit"), "tests/test_a.py", None, "", ["tests/test_a.py"]),
-        (Rule(words="", files=("test_*.py",), path="tests/unit"), "tests/unit/test_a.py", None, "", []),
         (
-            Rule(words="", files=("vendor", "vendor/*"), unchanged=True),
+            KeptRule(words="", pattern="os.system"),
+            "a.py",
+            None,
+            "import os\nos.system('x')\n",
+            ["a.py:2: os.system('x')"],
+        ),
+        (KeptRule(words="", files=("test_*.py",), path="tests/unit"), "tests/test_a.py", None, "", ["tests/test_a.py"]),
+        (KeptRule(words="", files=("test_*.py",), path="tests/unit"), "tests/unit/test_a.py", None, "", []),
+        (
+            KeptRule(words="", files=("vendor", "vendor/*"), unchanged=True),
             "vendor/x/a.py",
             "1\n",
             "2\n",
             ["vendor/x/a.py"],
         ),
-        (Rule(words="", files=("vendor", "vendor/*"), unchanged=True), "a.py", "1\n", "2\n", []),
+        (KeptRule(words="", files=("vendor", "vendor/*"), unchanged=True), "a.py", "1\n", "2\n", []),
     ],
 )
-def test_a_change_is_held_against_a_rule(rule: Rule, path: str, old: str | None, new: str, breaches: list[str]) -> None:
+def test_a_change_is_held_against_a_rule(
+    rule: KeptRule, path: str, old: str | None, new: str, breaches: list[str]
+) -> None:
     change = FileVersions(path, old.encode() if old is not None else None, new.encode())
     assert list(rule.breaches([change])) == breaches
 
 
 def test_a_rule_is_written_as_it_is_read(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    rule = Rule(words='say "no"\nto C:\\x', files=("a*", "b"), pattern="print")
+    rule = KeptRule(words='say "no"\nto C:\\x', files=("a*", "b"), pattern="print")
     KeptRules(workspace).keep(rule)
-    (tmp_path / FOLDER / "bad.toml").write_text("words = 1\n")
+    (tmp_path / RULES / "bad.toml").write_text("words = 1\n")
     kept = KeptRules(workspace)
     assert dict(kept) == {"print": rule.model_copy(update={"words": 'say "no" to C:\\x'})}
-    assert kept.problems == [f"{FOLDER}/bad.toml"]
+    assert kept.problems == [f"{RULES}/bad.toml"]
 
 
 def test_words_that_name_no_code_are_no_rule() -> None:
@@ -112,8 +121,8 @@ def test_words_that_name_no_code_are_no_rule() -> None:
 
 async def test_rules_are_listed_and_removed(tmp_path: Path) -> None:
     story = Story(tmp_path, [])
-    (story.folder / FOLDER).mkdir(parents=True)
-    (story.folder / FOLDER / "print.toml").write_text(Rule(words="never print", pattern="print").text())
+    (story.folder / RULES).mkdir(parents=True)
+    (story.folder / RULES / "print.toml").write_text(KeptRule(words="never print", pattern="print").text())
     assert "never print" in await story.chat.run_command("/rules")
     await story.chat.run_command("/rules remove print")
-    assert not (story.folder / FOLDER / "print.toml").exists()
+    assert not (story.folder / RULES / "print.toml").exists()

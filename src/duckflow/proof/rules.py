@@ -16,10 +16,10 @@ from duckflow.code.syntax import Language, available, language_of, tree_of
 from duckflow.errors import ToolError
 from duckflow.i18n.language import languages_in
 from duckflow.i18n.patterns import fitting
+from duckflow.proof.settings import RULES
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace
 
-FOLDER = ".duckflow/rules"
 LONGEST_FILE = 20_000
 MOST_RULES = 200
 NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
@@ -27,7 +27,7 @@ TESTS = ("test_*.*", "*_test.*", "*.test.*", "*.spec.*")
 PYTHON = frozenset(dir(builtins)) | frozenset(sys.stdlib_module_names)
 
 
-class Rule(BaseModel):
+class KeptRule(BaseModel):
     """One rule; exactly one of its four kinds of checks is set. `words` are the user's own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,7 +45,7 @@ class Rule(BaseModel):
     """A command that must end well."""
 
     @model_validator(mode="after")
-    def _one_check(self) -> "Rule":
+    def _one_check(self) -> "KeptRule":
         if sum(map(bool, (self.pattern, self.path, self.unchanged, self.command))) != 1:
             raise ValueError("a rule has one of: pattern, path, unchanged, command")
         return self
@@ -109,7 +109,7 @@ def _matches(pattern: str, text: str, language: Language) -> list[tuple[int, str
     return [(line + 1, lines[line].strip()) for line in places]
 
 
-class KeptRules(Mapping[str, Rule]):
+class KeptRules(Mapping[str, KeptRule]):
     """The rules of a work folder, by the names of their files; one that cannot be read is left out."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -117,7 +117,7 @@ class KeptRules(Mapping[str, Rule]):
         self.problems: list[str] = []
         self._rules = dict(self._read())
 
-    def __getitem__(self, name: str) -> Rule:
+    def __getitem__(self, name: str) -> KeptRule:
         return self._rules[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -126,30 +126,30 @@ class KeptRules(Mapping[str, Rule]):
     def __len__(self) -> int:
         return len(self._rules)
 
-    def keep(self, rule: Rule) -> str:
-        path = f"{FOLDER}/{rule.name}.toml"
+    def keep(self, rule: KeptRule) -> str:
+        path = f"{RULES}/{rule.name}.toml"
         self._workspace.write_atomic(path, rule.text().encode())
         self._rules[rule.name] = rule
         return path
 
     def remove(self, name: str) -> None:
-        self._workspace.delete(f"{FOLDER}/{name}.toml")
+        self._workspace.delete(f"{RULES}/{name}.toml")
         del self._rules[name]
 
-    def _read(self) -> Iterator[tuple[str, Rule]]:
+    def _read(self) -> Iterator[tuple[str, KeptRule]]:
         try:
-            entries = [one for one in self._workspace.listdir(FOLDER) if one.name.endswith(".toml")]
+            entries = [one for one in self._workspace.listdir(RULES) if one.name.endswith(".toml")]
         except (OSError, ToolError):
             return
         for entry in sorted(entries)[:MOST_RULES]:
             try:
                 text = self._workspace.read_bytes(entry.path, LONGEST_FILE).decode("utf-8")
-                yield entry.name.removesuffix(".toml"), Rule.model_validate(tomllib.loads(text))
+                yield entry.name.removesuffix(".toml"), KeptRule.model_validate(tomllib.loads(text))
             except (OSError, ToolError, ValueError, ValidationError):
                 self.problems.append(entry.path)
 
 
-def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> Rule | None:
+def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> KeptRule | None:
     """The rule that a correction holds, if its words say something that can be checked. A name that must not be used is
     one that the last changes have brought, or one of Python's own: other words that stand there mean no code."""
     text = " ".join(words.split())
@@ -163,25 +163,25 @@ def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> Rule 
     return None
 
 
-def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVersions]) -> Rule | None:
+def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
     match kind:
         case "unchanged":
             path = parts["path"].strip("`'\"/")
-            return Rule(words=words, files=(path, f"{path}/*"), unchanged=True)
+            return KeptRule(words=words, files=(path, f"{path}/*"), unchanged=True)
         case "path":
             files = (f"*{parts['ending']}",) if parts["ending"] else TESTS
-            return Rule(words=words, files=files, path=parts["path"].strip("`'\"/"))
+            return KeptRule(words=words, files=files, path=parts["path"].strip("`'\"/"))
         case "command":
-            return Rule(words=words, command=parts["command"].strip())
+            return KeptRule(words=words, command=parts["command"].strip())
         case _:
             name = parts["name"].strip("`'\"").removesuffix("()")
             return _forbidden(name, words, changes) if re.fullmatch(NAME, name) else None
 
 
-def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> Rule | None:
+def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
     known = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
     sources = [one for one in changes if language_of(one.path) and known.search(f"{one.old}\n{one.new}")]
     endings = {f"*.{one.path.rpartition('.')[2]}" for one in sources}
     if not endings and name.partition(".")[0] in PYTHON:
         endings = {"*.py"}
-    return Rule(words=words, files=tuple(sorted(endings)), pattern=name) if endings else None
+    return KeptRule(words=words, files=tuple(sorted(endings)), pattern=name) if endings else None

@@ -4,6 +4,9 @@ from pydantic import Field
 
 from duckflow.state.noun import Section
 
+RULES = ".duckflow/rules"
+"""The folder of the rules that the user has kept."""
+
 
 class ProofSettings(Section):
     """What a claim of "done" is tried with, and how long that may take."""

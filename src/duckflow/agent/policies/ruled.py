@@ -4,6 +4,7 @@ checked is offered as a rule, once."""
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duckflow.agent.actor import Actor
@@ -13,6 +14,7 @@ from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.outcome import ended_well
+from duckflow.proof.settings import RULES
 from duckflow.safety.workspace import Workspace
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, quote, say
@@ -20,7 +22,7 @@ from duckflow.state.question import Choice, Question
 from duckflow.state.undo_scope import UndoScope
 
 if TYPE_CHECKING:
-    from duckflow.proof.rules import KeptRules, Rule
+    from duckflow.proof.rules import KeptRule, KeptRules
     from duckflow.proof.trial_folder import MakeLaunch
     from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import FileVersions
@@ -50,10 +52,14 @@ class ProjectRules:
         self.held, self.broken = Counter[str](), Counter[str]()
         self.offered = set[str]()
 
+    @cached_property
+    def _folder(self) -> Workspace:
+        return self._open_folder()
+
     def kept(self) -> "KeptRules":
         from duckflow.proof.rules import KeptRules
 
-        return KeptRules(self._open_folder())
+        return KeptRules(self._folder)
 
     async def changes(self, scope: UndoScope) -> "list[FileVersions]":
         try:
@@ -62,9 +68,12 @@ class ProjectRules:
             # Without an undo there is no before.
             return []
 
-    async def breaches(self, changes: "list[FileVersions]") -> "dict[str, tuple[Rule, list[str]]]":
-        """The rules that a change breaks, with the places."""
-        found: dict[str, tuple[Rule, list[str]]] = {}
+    async def breaches(self, scope: UndoScope) -> "dict[str, tuple[KeptRule, list[str]]]":
+        """The rules that changes break, with the places."""
+        found: dict[str, tuple[KeptRule, list[str]]] = {}
+        if not (self._folder.root / RULES).is_dir():
+            return found
+        changes = await self.changes(scope)
         for name, rule in (await asyncio.to_thread(self.kept)).items():
             concerned = any(rule.fits(one.path) for one in changes)
             places = await self._failed(rule) if rule.command and concerned else list(rule.breaches(changes))
@@ -73,7 +82,7 @@ class ProjectRules:
                 found[name] = rule, places
         return found
 
-    async def _failed(self, rule: "Rule") -> list[str]:
+    async def _failed(self, rule: "KeptRule") -> list[str]:
         """What a command that failed has said last; one that cannot be run here says nothing."""
         from duckflow.programs.run import FloodError, OverrunError, collect
 
@@ -118,7 +127,7 @@ class KeepRules(Policy):
         self._actor = actor
         self._rules = rules
         self._scope = scope
-        self._left: dict[str, tuple[Rule, list[str]]] = {}
+        self._left: dict[str, tuple[KeptRule, list[str]]] = {}
         self._returns = 0
 
     async def opening(self, turn: TurnSoFar) -> None:
@@ -127,7 +136,7 @@ class KeepRules(Policy):
     async def after(self, turn: TurnSoFar) -> str | None:
         if not turn.ending or turn.ending.outcome != "done" or not turn.state.changed_in_turn:
             return None
-        self._left = await self._rules.breaches(await self._rules.changes(self._scope()))
+        self._left = await self._rules.breaches(self._scope())
         if not self._left or self._returns >= MOST_RETURNS:
             return None
         self._returns += 1
