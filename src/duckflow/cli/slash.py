@@ -33,8 +33,7 @@ def conversation_commands(
     """`pick` lets the user choose a session from a list."""
 
     def show_rules(context: CommandContext, line: str) -> str:
-        return "
-".join(context.words.phrase(phrase) for phrase in rules(line))
+        return "\n".join(context.words.phrase(phrase) for phrase in rules(line))
 
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
     group = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
