@@ -396,3 +396,20 @@ async def test_honest_workers_are_left_alone(tmp_path: Path, behaviour: str, lan
     story = with_work(Story(tmp_path, replies, language=language, native=native))
     assert await story.tell(worker.request) == "done"
     assert not story.duck_calls()
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_texts_that_are_asked_for_one_by_one_count_as_loops(tmp_path: Path, language: str) -> None:
+    """Each loop of a model that writes JSON takes two requests."""
+    replies = (
+        reply
+        for number in range(1, 200)
+        for reply in (
+            decide(act("file_ops.write_file", path=f"examples/{word(number)}.py"), next_step="continue"),
+            function(number),
+        )
+    )
+    story = prepared(Story(tmp_path, replies, language=language))
+    assert await story.tell(FOLDER[language == "ja"]) == "pacemaker"
+    calls, tokens = used(story.model.requests)
+    assert calls <= MOST_CALLS and tokens <= MOST_TOKENS

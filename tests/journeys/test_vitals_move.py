@@ -130,3 +130,14 @@ async def test_the_tokens_of_a_session_can_be_limited(tmp_path: Path, language: 
     why = story.ending().why
     assert outcome == "budget" and why is not None and why.key == "budget.tokens_next"
     assert not story.model.requests, "the first request alone is more"
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+async def test_other_ranges_of_what_was_read_cost_focus(tmp_path: Path, native: bool) -> None:
+    ranges = [(1, 200), *((start, start + 60) for start in range(10, 60, 10))]
+    reads = [act("file_ops.read_file", path="long.txt", start_line=first, end_line=last) for first, last in ranges]
+    replies = [*(decide(read, next_step="continue") for read in reads), decide(respond("Read."))]
+    story = Story(tmp_path, replies, native=native)
+    (story.folder / "long.txt").write_text("".join(f"line {number} of the text\n" for number in range(300)))
+    assert await story.tell("what does long.txt say?") == "done"
+    assert story.session.state.vitals.focus < 0.8

@@ -56,6 +56,8 @@ class Dispatched:
     """Something failed on which what follows may build: more than a look at something, or the edit of one file."""
     held: int = 0
     """The number of actions that were not run because the user was asked something before them."""
+    texts: int = 0
+    """The number of texts that were asked for in requests of their own."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
     """The actions with the texts that came outside the JSON."""
 
@@ -70,6 +72,7 @@ class Dispatched:
         self.wished |= other.wished
         self.broken |= other.broken
         self.held += other.held
+        self.texts += other.texts
         self.whole |= other.whole
 
     def hear(self, clearance: Clearance) -> None:
@@ -165,9 +168,8 @@ class Dispatcher:
         lacking = {name: ToolError(why) for name, why in reading.broken.items()}
         for action in part:
             try:
-                action = (
-                    action if action.action_id in lacking else await self._with_body(action, reading, blocks, actor)
-                )
+                if action.action_id not in lacking:
+                    action = await self._with_body(action, reading, blocks, done, actor)
             except ToolError as problem:
                 lacking[action.action_id] = problem
             whole.append(action)
@@ -239,11 +241,14 @@ class Dispatcher:
             self._hooks.tell_with(one.action.action_id, told)
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
-    async def _with_body(self, action: Action, reading: Reading, blocks: list[str], actor: Actor) -> Action:
+    async def _with_body(
+        self, action: Action, reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
+    ) -> Action:
         """The complete action: a text that came beside the Decision, or is asked for, is put into its arguments."""
         tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
+        done.texts += not blocks
         body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
-from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, VitalsChanged
+from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, ReplyRejected, VitalsChanged
 from duckflow.events.work import StepChanged
 from duckflow.forms.form import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
@@ -57,7 +57,7 @@ class TurnPacemaker:
         self._failing: set[str] = set()
         self._hinted: tuple[str, ...] = ()
         self._completed: set[str] = set()
-        session.subscribe(self._hear, StepChanged, ContextPruned)
+        session.subscribe(self._hear, StepChanged, ContextPruned, ReplyRejected)
 
     def begin(self, text: str) -> None:
         """The user has spoken: everything afresh, and a guess at what kind of task this is."""
@@ -109,6 +109,7 @@ class TurnPacemaker:
         if "task_profile" in decision.declared:
             self._declared = decision.task_profile
         self._pacemaker.notice(Signal.CONFIDENCE, decision.confidence)
+        self._pacemaker.allowance.asked_more(done.texts)
         if decision.objection():
             self._pacemaker.notice(Signal.CHECK_FAILED)
         if done.stop == "refused" and not done.wished:
@@ -167,6 +168,8 @@ class TurnPacemaker:
                 # Once: one that is opened and completed again and again does not advance.
                 self._completed.add(event.step_id)
                 self._pacemaker.notice(Signal.DONE)
+            case ReplyRejected():
+                self._pacemaker.allowance.asked_more(1)
             case ContextPruned():
                 # The first time in a turn it is housekeeping.
                 if self._prunings:

@@ -25,7 +25,8 @@ class LoopAllowance:
         """Count afresh: the conversation has taken so many loops before."""
         self.counted_from = loop
         self._plain: LoopLimit | None = None
-        self._own = self._agents = self._beats = self._earned = self._extensions = self._solid = self._waited = 0
+        self._own = self._agents = self._more = self._beats = 0
+        self._earned = self._extensions = self._solid = self._waited = 0
         self._gain: Gain = ""
         self._gained_at = self._solid_at = 0
         self._elsewhere: set[int] = set()
@@ -36,18 +37,22 @@ class LoopAllowance:
         self._beats += 1
         self._agents += in_agent
 
+    def asked_more(self, requests: int) -> None:
+        """A loop has taken more than one request: for texts of files, or since a reply could not be read."""
+        self._more += requests
+
     @property
     def beats(self) -> int:
         return self._beats
 
     @property
     def taken(self) -> int:
-        return self._own + self._agents
+        return self._own + self._agents + self._more
 
     @property
     def most(self) -> int:
-        """The ceiling. The loops of agents have one of their own on top."""
-        return self._settings.most + min(self._agents, self._settings.agents_ceiling)
+        """The ceiling of loops. The loops of agents have one of their own on top."""
+        return self._settings.most + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained) -> None:
         if gained.kind:
@@ -107,5 +112,5 @@ class LoopAllowance:
     def _advances(self) -> bool:
         """Whether one of the last loops has gained something."""
         easily = self._extensions < max(EASY_EXTENSIONS, self._solid)
-        last = self._gained_at if easily else self._solid_at
-        return bool(self._gain) and self._beats - last <= self._settings.progress_within
+        gained, last = (self._gain, self._gained_at) if easily else (self._solid, self._solid_at)
+        return bool(gained) and self._beats - last <= self._settings.progress_within

@@ -50,6 +50,11 @@ class LedgerEntry(NamedTuple):
         return self.step.waits and self.repeated and not self.failed and self.step.kind not in ("talk", "edit")
 
     @property
+    def reads_again(self) -> bool:
+        """Most of the lines that it has read were seen before, in another part of the text."""
+        return self.step.kind == "read" and self.came == "result" and not self.gained.kind
+
+    @property
     def edited(self) -> bool:
         return self.came == "edit"
 

@@ -86,6 +86,8 @@ class VitalsMeter:
             return
         if not entry.new:
             self._move("focus", -s.stale_focus, "repeated" if entry.repeated else "nothing_new", entry)
+        elif entry.reads_again:
+            self._move("focus", -s.error_focus, "nothing_new", entry)
         elif not entry.failed:
             self._move("focus", s.new_focus, "new", entry)
 
