@@ -14,6 +14,7 @@ from duckflow.review.desk import ReviewDesk
 from duckflow.review.witness import WitnessRunner
 from duckflow.safety.git import Git
 from duckflow.safety.workspace import Workspace
+from duckflow.store.paths import Paths
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.sub_agents import ReviewResult, SubAgents
 
@@ -35,7 +36,10 @@ def review_desk(
 @asynccontextmanager
 async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGenerator[tuple[Path, ReviewedChange]]:
     """The change that a range names, a diff on stdin, or what is not committed; and the folder in which it lies: the
-    user's own, or one that lives as long as the review."""
+    user's own, or one that lives as long as the review. Git compares files here, and not in the sandbox."""
+    from duckflow.cli.fleet_workshop import require_harmless
+
+    require_harmless(Paths.of_user(), folder)
     git = Git(folder)
     if wanted == STDIN:
         async with patched(folder, piped) as found:

@@ -8,6 +8,7 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
+from duckflow.safety.repository import git_runs_programs
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
@@ -62,6 +63,9 @@ async def _uncommitted(folder: Path, changed: Sequence[str]) -> list[str]:
     git = Git(folder)
     if not changed or (await git.ends("rev-parse", "--is-inside-work-tree")).code:
         return []
+    if git_runs_programs(folder):
+        # Comparing files would start them, and not in the sandbox.
+        return list(changed)
     rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *changed)
     return [row[3:] for row in rows]
 
