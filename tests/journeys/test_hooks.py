@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
+from duckflow.events.work import AgentEnded, AgentStarted
 from duckflow.state.question import Answer
+from duckflow.state.sub_agent import AgentReport, SubAgent
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes
 from tests.journeys.story import Story, act, decide, respond
@@ -343,3 +345,21 @@ def test_hooks_in_the_config_file(tmp_path: Path) -> None:
     (shell.work / ".duckflow/config.toml").write_text(table)
     refused = shell.run("-p", "hello", "-m", shell.script(HELLO))
     assert refused.returncode == 2 and "hooks" in refused.stderr, "a folder's config names no programs"
+
+
+async def test_hooks_hear_that_somebody_is_asked_and_that_an_agent_has_ended(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    heard = [hook(event, f"cat >> {log}; echo >> {log}") for event in ("Notification", "SubagentStop")]
+    story = Story(tmp_path, [decide(WRITE, respond("Done."))], mode="ask", settings=own(*heard))
+    await story.tell("make a.txt")
+    story.session.emit(AgentStarted(agent=SubAgent(agent_id="explore-1", kind="explore", task="look")))
+    report = AgentReport(asked="look", outcome="done", found="nothing")
+    story.session.emit(AgentEnded(agent_id="explore-1", status="done", report=report))
+    for _ in range(200):
+        if log.exists() and log.read_text().count("}\n") == 2:
+            break
+        await asyncio.sleep(0.05)
+    told = {one["hook_event_name"]: one for line in log.read_text().splitlines() if line for one in [json.loads(line)]}
+    assert told["Notification"]["notification_type"] == "permission_prompt" and told["Notification"]["message"]
+    assert told["SubagentStop"]["agent_type"] == "explore"
+    assert told["SubagentStop"]["last_assistant_message"] == "nothing"

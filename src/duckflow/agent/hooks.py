@@ -12,9 +12,11 @@ from duckflow.agent.hook_consent import HookConsent
 from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.errors import ToolError
-from duckflow.events.types import MessageAdded, Noticed, Waiting
+from duckflow.events.types import Event, MessageAdded, Noticed, QuestionAsked, Waiting
+from duckflow.events.work import AgentEnded
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlaces, HookSettings
 from duckflow.i18n.template import note
+from duckflow.i18n.words import Words
 from duckflow.state.action import Action
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
@@ -73,6 +75,7 @@ class Hooks:
         self._begun = False
         self._looked = False
         self._behind: set[asyncio.Task[Any]] = set()
+        session.subscribe(self._hear, QuestionAsked, AgentEnded)
 
     def there_are(self, event: str) -> bool:
         return self._found is not None and any(hook.event == event for hook in self._found.hooks)
@@ -120,6 +123,23 @@ class Hooks:
             if reply.message:
                 self._session.emit(Noticed(what=say("hook.says", text=reply.message)))
         return _together(replies)
+
+    def _hear(self, event: Event) -> None:
+        """Tells hooks that can change nothing, behind the work: somebody is asked, or an agent has ended."""
+        match event:
+            case QuestionAsked() if self.there_are("Notification"):
+                kind = "permission_prompt" if event.question.gate else "elicitation_dialog"
+                message = Words(self._session.state.language).phrase(event.question.title)
+                told = self.tell("Notification", {"message": message, "notification_type": kind}, (kind,))
+            case AgentEnded() if self.there_are("SubagentStop"):
+                kind = self._session.state.agents[event.agent_id].kind
+                about = {"agent_id": event.agent_id, "agent_type": kind, "last_assistant_message": event.report.found}
+                told = self.tell("SubagentStop", about, (kind,))
+            case _:
+                return
+        task = asyncio.create_task(told)
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
 
     def bring(self, event: str, context: str) -> None:
         """What a hook wants the model to know: as a quotation."""

@@ -103,9 +103,14 @@ class HookSettings(Section):
     Stop: Groups = ()
     SessionStart: Groups = ()
     SessionEnd: Groups = ()
+    Notification: Groups = ()
+    SubagentStop: Groups = ()
 
     def groups(self) -> dict[str, Groups]:
         return {event: getattr(self, event) for event in EVENTS if getattr(self, event)}
 
 
-EVENTS = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd")
+EVENTS = (
+    *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"),
+    *("Notification", "SubagentStop"),
+)
