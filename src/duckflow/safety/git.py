@@ -16,6 +16,8 @@ QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
     *("-c", "core.quotePath=false", "-c", "advice.detachedHead=false", "-c", "gc.auto=0", "-c", "maintenance.auto=0"),
     *("-c", "diff.ignoreSubmodules=all", "-c", "submodule.recurse=false"),
+    # A repository may name a program that looks at signatures.
+    *("-c", "log.showSignature=false", "-c", "merge.verifySignatures=false"),
 )
 ELSEWHERE = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE"),
