@@ -4,15 +4,21 @@ cancelled and tried again."""
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.fleet.test_commands import FleetShell, wait_for, write, write_and_sleep
 from tests.journeys.processes import processes
 from tests.journeys.story import act, decide
-from tests.web.chromium import Tab, browsing, needs_chromium, visit
+from tests.web.chromium import PHONE, Tab, browsing, needs_chromium, visit
+from tests.web.played import FLEET, PlayedFleet
+from tests.web.site import Site, Talk
 from tests.web.test_page_everywhere import violations
 from tests.web.test_page_processes import Program
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -35,8 +41,10 @@ async def test_one_answer_in_the_inbox_lets_both_attempts_go_on(tmp_path: Path) 
             await tab.choose("yes")
             await tab.see(".nothing", "Nobody asks anything.")
             await tab.see(".tasks-of .badge", "done")
+            for name in ("tax", "shipping"):
+                await unfolded(tab, name)
             await tab.page.wait_for_function("() => document.querySelectorAll('.tasks .i-check').length >= 3")
-            assert await tab.texts(".tasks-of b") == ["tax", "shipping"]
+            assert await tab.texts(".task th .link") == ["tax", "shipping"]
             assert tab.problems == []
         program.kill()
         await asyncio.to_thread(run.communicate, timeout=120)
@@ -46,9 +54,16 @@ async def test_one_answer_in_the_inbox_lets_both_attempts_go_on(tmp_path: Path) 
         run.communicate()
 
 
+async def unfolded(tab: Tab, task: str) -> "Locator":
+    """The row of a task, with what there is of it."""
+    row = await tab.see("tbody.task", task)
+    await row.locator("th .link").click()
+    return row
+
+
 async def press(tab: Tab, task: str, label: str) -> None:
     """A button of a task, and the one that says what happens then."""
-    job = tab.find(".tasks-of > .job", task)
+    job = tab.find("tbody.task", task)
     await job.get_by_role("button", name=label, exact=True).click()
     await job.locator(".sure").get_by_role("button", name=label, exact=True).click()
 
@@ -65,7 +80,7 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
     try:
         async with browsing() as browser:
             tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
-            tea = await tab.see(".tasks-of > .job", "tea")
+            tea = await unfolded(tab, "tea")
             await tea.locator(".closer > summary").click()
             await tea.locator(".closer table.data th", has_text="#2").wait_for()
             await tea.locator(".closer dd", has_text="✓ grep -q PRICE").first.wait_for()
@@ -82,11 +97,10 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
             await press(tab, "tea", "Merge")
             await tab.see(".came", "tea: duckflow/tea-2 is on main of")
             await tea.locator(".badge.b-merged").wait_for()
-            milk = tab.find(".tasks-of > .job", "milk")
+            await unfolded(tab, "milk")
             await press(tab, "milk", "Merge")
             await tab.see(".came", "Merged, the checks fail:")
             await tab.see(".came", "It goes back to the attempt once.")
-            await milk.locator(".badge.b-failed").wait_for()
             assert tab.problems == []
         assert shell.repository.show("main", "shop.py") == "PRICE = 2"
         assert shell.repository.git("status", "--porcelain") == ""
@@ -103,11 +117,11 @@ async def test_a_task_is_cancelled_and_tried_again(tmp_path: Path) -> None:
         await asyncio.to_thread(wait_for, "sleep 73.5")
         async with browsing() as browser:
             tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
-            task = await tab.see(".tasks-of > .job", "tax")
-            await task.get_by_role("button", name="Cancel").click()
+            task = await unfolded(tab, "tax")
+            await task.get_by_role("button", name="Cancel", exact=True).click()
             await tab.see(".sure", "All processes of tax are ended now.")
             assert processes("sleep 73.5")
-            await task.get_by_role("button", name="Cancel").click()
+            await task.locator(".sure").get_by_role("button", name="Cancel").click()
             await tab.see(".tasks-of .badge", "cancelled")
             await asyncio.to_thread(run.communicate, timeout=120)
             assert not processes("sleep 73.5")
@@ -120,3 +134,78 @@ async def test_a_task_is_cancelled_and_tried_again(tmp_path: Path) -> None:
         program.kill()
         run.kill()
         run.communicate()
+
+
+async def test_a_fleet_is_begun_from_a_form_and_worked_on(tmp_path: Path) -> None:
+    """What cannot be read is told in the form; a worker of its own does the rest."""
+    shell = FleetShell(tmp_path)
+    model = shell.script(write("tax.py", "TAX = 2\n"))
+    program = await asyncio.to_thread(Program, shell)
+    try:
+        async with browsing() as browser:
+            tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
+            await (await tab.see("button.new")).click()
+            form = await tab.see("form.new-session")
+            await form.get_by_label("Folder", exact=True).fill(str(tmp_path))
+            await form.get_by_label("Tasks").fill("# a remark\n- raise the tax")
+            await tab.see("form .meta", "1 task")
+            await form.get_by_label("Checks").fill("grep -q 2 tax.py")
+            await form.get_by_label("Model", exact=True).fill(model)
+            assert await violations(tab) == []
+            await form.get_by_role("button", name="Start the fleet").click()
+            await tab.see("form .problem")
+            await form.get_by_label("Folder", exact=True).fill(str(shell.repository.folder))
+            await form.get_by_role("button", name="Start the fleet").click()
+            await tab.see(".workers li", "alive")
+            await tab.see(".tasks-of .badge", "done")
+            row = await unfolded(tab, "raise")
+            await row.locator(".what", has_text="raise the tax").wait_for()
+            await row.locator(".meta", has_text="✓ grep -q 2 tax.py").first.wait_for()
+            assert [problem for problem in tab.problems if "400" not in problem] == []
+    finally:
+        program.kill()
+
+
+async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_path: Path) -> None:
+    fleet = PlayedFleet(200, asks=1)
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/")
+        await tab.see(".fleet-asks", "1 question of a fleet waits for you")
+        await tab.see(".top nav a .count", "1")
+        assert (await tab.page.title()).startswith("●")
+        await (await tab.see(".fleet-asks")).click()
+        await tab.see(".filters button", "all 200")
+        await tab.see(".progress", "140/200")
+        await tab.see(".workers li", "alive, 4 at work")
+        await tab.see(".workers .warn", "silent")
+        assert await tab.find(".map i").count() == await tab.find("tbody.task").count() == 200
+        bottom = await tab.page.evaluate(
+            "() => document.querySelector('.filters').getBoundingClientRect().bottom - "
+            "document.querySelector('.fleet-of').getBoundingClientRect().top"
+        )
+        assert bottom < 400, "all of it at a glance"
+        await tab.find(".filters button", "runs 40").click()
+        await tab.find(".filters input").fill("task-1")
+        count = await tab.find("tbody.task").count()
+        assert 0 < count < 40
+        await tab.find("thead input").check()
+        await tab.see(".bulk", f"{count} chosen")
+        assert await violations(tab) == []
+        await tab.find(".bulk button", "Cancel").click()
+        await tab.see(".sure", f"All processes of {count} tasks are ended now.")
+        await tab.find(".sure button.bad").click()
+        await tab.see(".nothing, .filters button", "cancelled")
+        await tab.page.wait_for_function("() => document.querySelectorAll('tbody.task').length === 0")
+        assert [what for what, *_ in fleet.done] == ["cancel"] * count
+        assert tab.problems == []
+
+
+async def test_a_fleet_that_nobody_works_on_says_so(tmp_path: Path) -> None:
+    fleet = PlayedFleet(3, alive=False)
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/fleet", PHONE)
+        await tab.see(".warn", "Nobody works on")
+        assert await violations(tab) == []
+        await (await tab.see("button", "Work on it here")).click()
+        await tab.see(".workers li", "alive")
+        assert fleet.done == [("work", FLEET)]

@@ -11,7 +11,8 @@ from tests.fleet.test_commands import FleetShell, wait_for, write_and_sleep
 from tests.journeys.plans import PROPOSE, SNAKE, run_step
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import Tab, browsing, needs_chromium, visit
-from tests.web.site import Site, Talk
+from tests.web.played import PlayedFleet, PlayedModels
+from tests.web.site import ID, Site, Talk
 from tests.web.test_page_processes import HELLO, Program
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -81,7 +82,8 @@ async def test_a_fleet_is_followed_without_asking(tmp_path: Path) -> None:
         await asyncio.to_thread(wait_for, "sleep 74.5")
         async with browsing() as browser:
             tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
-            task = await tab.see(".tasks-of > .job", "tax")
+            task = await tab.see("tbody.task", "tax")
+            await task.locator("th .link").click()
             await task.locator(".closer > summary").click()
             await task.locator(".closer .out").wait_for()
             assert await asked_for(tab) == []
@@ -93,6 +95,21 @@ async def test_a_fleet_is_followed_without_asking(tmp_path: Path) -> None:
         program.kill()
         run.kill()
         run.communicate()
+
+
+@pytest.mark.parametrize("place", ["#/", "#/new", "#/models", "#/fleet", f"#/s/{ID}"])
+async def test_every_view_is_quiet(tmp_path: Path, place: str) -> None:
+    """Also one with a large fleet whose times go on, and with the list of other sessions open."""
+    fleet, models = PlayedFleet(200, asks=1), PlayedModels()
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet, models=models) as site, browsing() as browser:
+        tab = await visit(browser, site, place)
+        await tab.see("#main")
+        if ID in place:
+            await (await tab.see(".switch-button")).click()
+            await tab.see(".switcher .fleet-asks")
+        await tab.page.wait_for_timeout(3000)
+        assert await asked_for(tab) == []
+        assert tab.problems == []
 
 
 async def test_an_old_session_goes_on_with_a_few_requests(tmp_path: Path) -> None:

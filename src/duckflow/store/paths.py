@@ -68,9 +68,11 @@ class Paths(NamedTuple):
         return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
 
     def archives(self, folder: Path | None) -> list[Path]:
-        """Those of one work folder, or of all."""
-        found = sorted((self.data / "archives").glob("*.db"))
-        return [path for path in found if folder is None or path == self.archive_of(folder)]
+        """Those of one work folder, or of all. One that is new has no database yet, only its inbox."""
+        found = {
+            path.with_suffix(".db") for kind in ("db", "inbox") for path in (self.data / "archives").glob(f"*.{kind}")
+        }
+        return [path for path in sorted(found) if folder is None or path == self.archive_of(folder)]
 
     @property
     def user_config(self) -> Path:

@@ -100,7 +100,9 @@ export class Session {
 	async seek(at) {
 		this.follows = false;
 		for (let tries = 0; tries < MOST_SEEKS && this.first > 1 && !(this.items.list[0]?.at <= at); tries += 1) await this.older(SOUGHT);
-		this.sought = this.items.list.findLast((item) => item.at && item.at <= at + 1)?.k ?? this.items.list[0]?.k;
+		const away = (item) => Math.abs(item.at - at);
+		const said = this.items.list.filter((item) => item.at && (item.kind === "text" || item.kind === "action"));
+		this.sought = said.reduce((best, item) => (away(item) < away(best) ? item : best), said[0])?.k;
 		this.draw();
 	}
 

@@ -63,8 +63,8 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 		if (session.link === "refused" && session.problem?.status === 401) lock();
 	}, [session.link]);
 	useEffect(() => {
-		if (at && session.known) session.seek(at);
-	}, [at, session.known]);
+		if (at && session.link === "open") session.seek(at);
+	}, [at, session.link === "open"]);
 	const title = session.title || t("page.untitled");
 	useEffect(() => {
 		document.title = `${session.waitsFor ? "● " : ""}${title} · Duckflow`;
