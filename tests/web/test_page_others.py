@@ -90,7 +90,7 @@ async def test_other_sessions_are_beside_with_what_waits(tmp_path: Path, size: "
 async def test_one_agent_is_stopped_and_another_told_something(tmp_path: Path) -> None:
     agents = {
         "explore-1": [replace(called(calls(reading("a.py"))), delay=6), saying("Only the tests.")],
-        "work-2": [calls(act("file_ops.write_file", path="b.py", content="B = 1\n")), ScriptedReply("Never.", delay=60)],
+        "work-2": [calls(act("file_ops.list_files")), ScriptedReply("Never.", delay=60)],
     }
     main = [calls(hand("look at the code"), hand("write b.py", "work")), decide(respond("Done."))]
     cast = Cast(main, agents)
