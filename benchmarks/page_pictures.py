@@ -99,7 +99,7 @@ async def take(language: str, said: Said, folder: Path) -> None:
     fleet, models = PlayedFleet(TASKS, asks=1), PlayedModels()
     async with (
         talk,
-        other_talk(said, language) as other,
+        other_talk(language) as other,
         Site(talk.paths, language=language, fleet=fleet, models=models) as site,
         browsing() as browser,
     ):
@@ -121,11 +121,12 @@ async def take(language: str, said: Said, folder: Path) -> None:
     shutil.rmtree(HOME, ignore_errors=True)
 
 
-def other_talk(said: Said, language: str) -> Talk:
+def other_talk(language: str) -> Talk:
     """A conversation whose change has been made, and is looked through."""
     change = CHANGE[language]
-    wrote = decide(act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW), respond(said["done"]))
-    talk = Talk(HOME, [wrote], session_id=OTHER, language=language, folder="snake-2")
+    read = decide(act("file_ops.read_file", path=SNAKE), step="PLANNING", next_step="continue")
+    wrote = decide(act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW), respond(change["why"]))
+    talk = Talk(HOME, [read, wrote], session_id=OTHER, language=language, folder="snake-2")
     (talk.folder / SNAKE).write_text(OLD)
     return talk
 

@@ -66,12 +66,34 @@ export function Chart({ points: given }) {
 				<li><span class="key v-tokens" />${t("page.tokens", { tokens: thousands(point.tokens) })}</li>
 			</ul>
 			<ul class="legend marks">
-				${["duck", "gate", "prune"].map((kind) => html`<li><svg viewBox="0 0 14 14" aria-hidden="true"><g class=${`mark m-${kind}`}><${Sign} kind=${kind} x="7" y="7" /></g></svg>${t(`page.mark_${kind}`)} <b>${given.filter((one) => one.mark === kind).length}</b></li>`)}
+				${["duck", "gate", "prune"].map((kind) => html`<li>
+					<svg viewBox="0 0 14 14" aria-hidden="true"><g class=${`mark m-${kind}`}><${Sign} kind=${kind} x="7" y="7" /></g></svg>
+					${t(`page.mark_${kind}`)} <b>${given.filter((one) => one.mark === kind).length}</b></li>`)}
 			</ul>
 		</figcaption>
 		<details><summary>${t("page.as_table")}</summary>
-			<div class="wide" tabindex="0"><table class="data"><thead><tr><th scope="col">${t("page.when")}</th>${LINES.map((name) => html`<th scope="col">${t(`vital.${name}`)}</th>`)}<th scope="col">${t("page.tokens_head")}</th><th scope="col">${t("page.mark")}</th></tr></thead>
-				<tbody>${points.slice(-TABLE_ROWS).map((one) => html`<tr><td>${moment(one.at)}</td>${LINES.map((name) => html`<td>${percent(one[name])}</td>`)}<td>${thousands(one.tokens)}</td><td>${one.mark ? t(`page.mark_${one.mark}`) : ""}</td></tr>`)}</tbody></table></div>
+			<div class="wide" tabindex="0">
+				<table class="data">
+					<thead>
+						<tr>
+							<th scope="col">${t("page.when")}</th>
+							${LINES.map((name) => html`<th scope="col">${t(`vital.${name}`)}</th>`)}
+							<th scope="col">${t("page.tokens_head")}</th>
+							<th scope="col">${t("page.mark")}</th>
+						</tr>
+					</thead>
+					<tbody>
+						${points.slice(-TABLE_ROWS).map(
+							(one) => html`<tr>
+								<td>${moment(one.at)}</td>
+								${LINES.map((name) => html`<td>${percent(one[name])}</td>`)}
+								<td>${thousands(one.tokens)}</td>
+								<td>${one.mark ? t(`page.mark_${one.mark}`) : ""}</td>
+							</tr>`,
+						)}
+					</tbody>
+				</table>
+			</div>
 		</details>
 	</figure>`;
 }

@@ -199,17 +199,28 @@ export function Composer({ session, tell }) {
 			: null}
 		${files.length
 			? html`<ul class="attached">${files.map(
-					(one, number) => html`<li class="chip">${visible(one.name)} <button type="button" class="link" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setFiles(files.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></li>`,
+					(one, number) => html`<li class="chip">
+						${visible(one.name)}
+						<${Remove} name=${one.name} kind="link" act=${() => setFiles(files.filter((_, other) => other !== number))} />
+					</li>`,
 				)}</ul>`
 			: null}
 		${pictures.length
 			? html`<div class="pictures">${pictures.map(
-					(one, number) => html`<span class="thumb"><img src=${one.url} alt=${visible(one.name)} /><button type="button" aria-label=${t("page.remove", { name: one.name })} onClick=${() => setPictures(pictures.filter((_, other) => other !== number))}><${Icon} name="cross" /></button></span>`,
+					(one, number) => html`<span class="thumb">
+						<img src=${one.url} alt=${visible(one.name)} />
+						<${Remove} name=${one.name} act=${() => setPictures(pictures.filter((_, other) => other !== number))} />
+					</span>`,
 				)}</div>`
 			: null}
 		${listed
 			? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("page.completions")}>${offers.list.map(
-					(one, number) => html`<li id=${`offer-${number}`} role="option" aria-selected=${String(number === offers.at)} onMouseDown=${(event) => (event.preventDefault(), accept(one))}><code>${visible(one.shown)}</code> <span>${visible(one.help)}</span></li>`,
+					(one, number) => html`<li
+						id=${`offer-${number}`}
+						role="option"
+						aria-selected=${String(number === offers.at)}
+						onMouseDown=${(event) => (event.preventDefault(), accept(one))}
+					><code>${visible(one.shown)}</code> <span>${visible(one.help)}</span></li>`,
 				)}</ul>`
 			: null}
 		<div class="line">
@@ -233,12 +244,27 @@ export function Composer({ session, tell }) {
 				onBlur=${close}
 			/>
 			${session.busy ? html`<button type="button" class="tool stop" title=${t("page.stop")} aria-label=${t("page.stop")} onClick=${stop}><${Icon} name="stop" /></button>` : null}
-			${session.in_turn && text.trim() ? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}><${Icon} name="later" /></button>` : null}
-			<button class="tool send" title=${t(session.in_turn ? "page.steer" : "page.send")} aria-label=${t(session.in_turn ? "page.steer" : "page.send")} disabled=${!writable || (!text.trim() && !pictures.length && !files.length)}><${Icon} name="send" /></button>
+			${session.in_turn && text.trim()
+				? html`<button type="button" class="tool" title=${`${t("page.later")} (Ctrl+Enter)`} aria-label=${t("page.later")} onClick=${() => send(true)}>
+						<${Icon} name="later" />
+					</button>`
+				: null}
+			<button
+				class="tool send"
+				title=${t(session.in_turn ? "page.steer" : "page.send")}
+				aria-label=${t(session.in_turn ? "page.steer" : "page.send")}
+				disabled=${!writable || (!text.trim() && !pictures.length && !files.length)}
+			>
+				<${Icon} name="send" />
+			</button>
 		</div>
 		<p class="hint keys" aria-hidden="true">${t(session.in_turn ? "page.keys_busy" : "page.keys")}</p>
 	</form>`;
 }
+
+const Remove = ({ name, kind, act }) => html`<button type="button" class=${kind} aria-label=${t("page.remove", { name })} onClick=${act}>
+	<${Icon} name="cross" />
+</button>`;
 
 /** The open question that a line answers. Where there are several, the person chooses. */
 function Target({ session }) {

@@ -28,5 +28,6 @@ export function Notices() {
 		setOffered(false);
 	};
 	const want = () => Notification.requestPermission().finally(end);
-	return html`<p class="hint notices">${t("page.notices")} <button type="button" class="link" onClick=${want}>${t("page.notices_yes")}</button> <button type="button" class="link" onClick=${end}>${t("page.notices_no")}</button></p>`;
+	const button = (name, act) => html`<button type="button" class="link" onClick=${act}>${t(`page.notices_${name}`)}</button>`;
+	return html`<p class="hint notices">${t("page.notices")} ${button("yes", want)} ${button("no", end)}</p>`;
 }

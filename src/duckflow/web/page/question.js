@@ -24,7 +24,12 @@ function Gate({ gate }) {
 		...gate.alternatives.map((text) => ["gate.alternative", text]),
 	].filter(([, text]) => text?.trim());
 	return html`<div class="gate">
-		${gate.commands.map((command) => html`<div class="copied"><pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre><${Copy} read=${() => command.replace(/^\$ /, "")} label=${t("page.copy_command")} /></div>`)}
+		${gate.commands.map(
+			(command) => html`<div class="copied">
+				<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>
+				<${Copy} read=${() => command.replace(/^\$ /, "")} label=${t("page.copy_command")} />
+			</div>`,
+		)}
 		${gate.impacts.length
 			? html`<ul class="impacts">${gate.impacts.map(
 					(one) => html`<li><span class=${`change c-${one.change}`}>${t(`gate.${one.change}`)}</span> <code>${visible(one.path)}</code>
@@ -127,7 +132,14 @@ export function Card({ question, session, first, alone, tell }) {
 	};
 	const label = mode === "edit" ? t("page.edit") : t("duck.free");
 	const id = `q-${question.question_id}`;
-	return html`<section class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`} aria-labelledby=${id} data-question=${question.question_id} onFocusIn=${() => session.aim?.(question.question_id)} onClick=${() => session.aim?.(question.question_id)}>
+	const typing = { id: `${id}-words`, ref: field, value: text, onInput: (event) => setText(event.target.value), onKeyDown: plainEnter };
+	return html`<section
+		class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`}
+		aria-labelledby=${id}
+		data-question=${question.question_id}
+		onFocusIn=${() => session.aim?.(question.question_id)}
+		onClick=${() => session.aim?.(question.question_id)}
+	>
 		<header>
 			${question.kind === "duck_call" ? html`<${Duck} />` : html`<${Icon} name="gate" />`}
 			<h2 id=${id}>${question.job ? html`<span class="chip">${visible(question.job_name)}</span> ` : null}${visible(question.title)}</h2>
@@ -153,8 +165,8 @@ export function Card({ question, session, first, alone, tell }) {
 			${first && !alone && !mode && !typed && !question.secret ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
 				<label class="unseen" for=${`${id}-words`}>${label}</label>
 				${mode === "edit"
-					? html`<textarea id=${`${id}-words`} ref=${field} class="mono" rows=${Math.min(20, text.split("\n").length + 1)} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`
-					: html`<input id=${`${id}-words`} ref=${field} type=${question.secret ? "password" : "text"} placeholder=${t("duck.free")} autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${plainEnter} />`}
+					? html`<textarea class="mono" rows=${Math.min(20, text.split("\n").length + 1)} ...${typing} />`
+					: html`<input type=${question.secret ? "password" : "text"} placeholder=${t("duck.free")} autocomplete="off" ...${typing} />`}
 				<button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
 			</form>`}
 		</footer>
