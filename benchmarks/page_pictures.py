@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Awaitable, Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +91,6 @@ def replies(said: Said, change: Said) -> list[Line]:
 
 
 async def take(language: str, said: Said, folder: Path) -> None:
-    shutil.rmtree(HOME, ignore_errors=True)
-    HOME.mkdir(parents=True)
     talk = Talk(HOME, replies(said, CHANGE[language]), language=language, folder=FOLDER)
     (talk.folder / SNAKE).write_text(OLD)
     conversation, asked = talk.built.conversation, asyncio.Event()
@@ -118,7 +117,6 @@ async def take(language: str, said: Said, folder: Path) -> None:
         await camera.shoot("models", "#/models", ".endpoints li")
         await camera.shoot("fleet", "#/fleet", "table.tasks-of", prepare=to_the_tasks)
         await camera.shoot("review", f"#/s/{OTHER}/changes", ".turns summary", prepare=comment)
-    shutil.rmtree(HOME, ignore_errors=True)
 
 
 def other_talk(language: str) -> Talk:
@@ -178,5 +176,11 @@ def take_pages(texts: dict[str, Said], folder: Path) -> None:
     if not chromium():
         print("No Chromium here: no pictures of the page.")
         return
+    folder = folder.absolute()
     for language, said in texts.items():
-        asyncio.run(take(language, said, folder))
+        shutil.rmtree(HOME, ignore_errors=True)
+        HOME.mkdir(parents=True)
+        # The folder that one is in stands in the form.
+        with chdir(HOME):
+            asyncio.run(take(language, said, folder))
+        shutil.rmtree(HOME, ignore_errors=True)

@@ -16,6 +16,11 @@ NEW_POWERS = (
     f"sessions/{ID}/rename", f"sessions/{ID}/fork", f"sessions/{ID}/archive", f"sessions/{ID}/remove",
 )  # fmt: skip
 NEW_LOOKS = ("search?q=duck", "endpoints", "models", "folders", f"sessions/{ID}/hunks?turn=1", "fleet")
+STRANGE: list[dict[str, Any]] = [
+    {}, {"what": None}, {"what": 1, "tasks": "t"}, {"what": "merge", "fleet": [], "tasks": [1, {}]},
+    {"name": {"a": 1}, "key": 3, "address": []}, {"turn": -1, "line": 10**9, "path": 7}, {"agent": None, "text": 5},
+    {"folder": 1, "tasks": {}, "attempts": "9", "budget": "-1"}, {"title": ["x"]}, {"away": "yes"},
+]  # fmt: skip
 REVIEW = f"sessions/{ID}/review"
 EVIL = '"><img src=x onerror=alert(1)><script>alert(1)</script>'
 
@@ -67,11 +72,7 @@ async def test_a_form_of_another_kind_or_a_giant_one_is_refused(tmp_path: Path) 
             assert answer.status_code in (413, 415), body[:8]
 
 
-@pytest.mark.parametrize("values", [
-    {}, {"what": None}, {"what": 1, "tasks": "t"}, {"what": "merge", "fleet": [], "tasks": [1, {}]},
-    {"name": {"a": 1}, "key": 3, "address": []}, {"turn": -1, "line": 10**9, "path": 7}, {"agent": None, "text": 5},
-    {"folder": 1, "tasks": {}, "attempts": "9", "budget": "-1"}, {"title": ["x"]}, {"away": "yes"},
-])  # fmt: skip
+@pytest.mark.parametrize("values", STRANGE)
 async def test_what_is_of_another_kind_is_refused_in_words(tmp_path: Path, values: dict[str, Any]) -> None:
     talk, site = played(tmp_path)
     async with talk, site:

@@ -11,6 +11,7 @@ from duckflow.llm.scripted import Line
 from tests.journeys.plans import PROPOSE, SNAKE, run_step, when
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, WIDE, Tab, browsing, needs_chromium, visit
+from tests.web.played import PlayedFleet, PlayedModels
 from tests.web.site import ID, Site, Talk
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -24,6 +25,10 @@ SCRIPT: list[Line] = [
     {"tasks": [act("shell.run", "try", command="echo line-of-the-job; sleep 60")]},
     when("write a.py", decide(act("file_ops.write_file", "wanted", path="a.py", content="one = 1\n"), respond("ok"))),
 ]  # fmt: skip
+
+
+VIEWS = {"#/models": ".endpoints button", "#/fleet": "tbody.task th .link"}
+"""Views with what is unfolded there."""
 
 
 async def everything(talk: Talk) -> None:
@@ -145,13 +150,23 @@ async def reached(tab: Tab, wanted: set[str], most: int) -> set[str]:
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 async def test_axe_finds_nothing(tmp_path: Path, size: Any, colours: Any) -> None:
-    async with Talk(tmp_path, SCRIPT) as talk, Site(talk.paths) as site, browsing() as browser:
+    fleet, models = PlayedFleet(30, asks=1), PlayedModels()
+    async with (
+        Talk(tmp_path, SCRIPT) as talk,
+        Site(talk.paths, fleet=fleet, models=models) as site,
+        browsing() as browser,
+    ):
         await everything(talk)
         tab = await visit(browser, site, place="", size=size, colours=colours)
         await tab.see(".session .question")
         await (await tab.see(".new")).click()
         await tab.see(".new-session textarea")
         found = {"list": await violations(tab)}
+        for place, shown in VIEWS.items():
+            await tab.go(place)
+            await (await tab.see(shown)).click()
+            await tab.page.wait_for_timeout(300)
+            found[place] = await violations(tab)
         for panel in PANELS:
             await tab.go(f"#/s/{ID}/{panel}")
             await tab.see(".card" if panel == "talk" else ".panel section")
