@@ -77,7 +77,7 @@ function Top({ view, fleet, asks }) {
 		${t({ list: "page.sessions", fleet: "page.fleet", models: "page.models" }[name])}${count ? html` <span class="count">${count}</span>` : null}
 	</a>`;
 	return html`<header class="top">
-		<a class="brand" href="#/"><${Duck} /><span>Duckflow</span></a>
+		<a class="brand" href="#/" aria-label="Duckflow"><${Duck} /><span>Duckflow</span></a>
 		<nav aria-label=${t("page.views")}>${link("list", "#/")}${fleet ? link("fleet", "#/fleet", asks) : null}${link("models", "#/models")}</nav>
 		<${Theme} />
 	</header>`;
