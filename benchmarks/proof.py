@@ -297,13 +297,7 @@ class Weaker(ast.NodeTransformer):
 
 
 def _raises(func: ast.expr) -> bool:
-    return ast.unparse(func).rpartition(".")[2] in (
-        "raises",
-        "assertRaises",
-        "warns",
-        "assertWarns",
-        "assertRaisesRegex",
-    )
+    return ast.unparse(func).rpartition(".")[2] in RAISES
 
 
 def report(rows: list[Tried]) -> dict[str, float]:
