@@ -51,7 +51,7 @@ class LimitSettings(BaseModel):
     """Loops that a turn gets on top when it is advancing as it reaches its limit."""
     progress_within: int = Field(default=15, ge=1)
     """It is advancing when one of so many last loops has made progress (pacemaker/progress.py). Measured."""
-    elsewhere: int = Field(default=10, ge=1)
+    elsewhere: int = Field(default=12, ge=1)
     """Loops that only open ever other places before it is told so; after twice as many it asks. Measured: no successful
     run opens more without doing something."""
     ceiling: int = Field(default=120, ge=1)
