@@ -2,6 +2,7 @@
 reads next. Nothing outside changes, and nothing waits."""
 
 import asyncio
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,15 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import ProofTried
+from duckflow.programs.launch import Launch
+from duckflow.proof.settings import ProofSettings
+from duckflow.review.witness import WitnessRunner
+from duckflow.safety.sandbox.choose import choose
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.state.finding import Witness
+from duckflow.tools.shell.run import shell_launch
+from duckflow.tools.shell.settings import ShellSettings
 from tests.journeys.story import Story, act, decide, respond
 
 OLD, NEW = "def f():\n    return 1\n", "def f():\n    return 2\n"
@@ -99,3 +109,32 @@ async def test_what_a_tried_test_leaves_neither_holds_nor_breaks_the_turn(tmp_pa
     story = await tried(tmp_path, way)
     watching.cancel()
     assert story.ending().outcome != "failed" and longest < 5
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="a trial needs bubblewrap")
+@pytest.mark.parametrize("name", ["node_modules", ".venv", "deep/node_modules"])
+async def test_a_shared_folder_that_becomes_a_link_while_the_copy_is_made_shows_nothing(
+    tmp_path: Path, name: str
+) -> None:
+    """A command in the background swaps it after it was looked at, and before the sandbox starts."""
+    work, outside = tmp_path / "work", tmp_path / "outside"
+    (work / name).mkdir(parents=True)
+    outside.mkdir()
+    (outside / "node_modules").mkdir()
+    for place in (outside, outside / "node_modules"):
+        (place / "file").write_text(HELD)
+    sandbox = choose(SandboxSettings(), work)
+
+    def swapped(inner: Sandbox, command: str) -> Launch:
+        taken = work / Path(name).parts[0]
+        taken.rename(work / "old")
+        taken.symlink_to(outside)
+        return shell_launch(inner, ShellSettings(), command, False)
+
+    async def find() -> Sandbox:
+        return sandbox
+
+    witness = Witness(command=f"cat {name}/file; exit 3")
+    shown = await WitnessRunner(find, swapped, ProofSettings()).run(witness, {})
+    sandbox.close()
+    assert HELD.strip() not in shown.output.split()

@@ -4,6 +4,7 @@ The whole file system is there but read-only; the work folder is writable; secre
 work folder and must stay as it is (git's hooks, configuration and packs) is a mount of its own, and so is every folder
 above it: a mount point cannot be renamed or removed, so it cannot be moved away and replaced."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -147,7 +148,12 @@ class Mounts:
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
         self._at |= {place: ("--bind", str(own), str(place)) for own, place in self._paths.stand_ins}
         self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in self._paths.readable}
+        for path in self._paths.readable:
+            if folder not in path.parents:
+                self._at[path] = ("--ro-bind", str(path), str(path))
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                self._mount("--ro-bind-fd", path, hold(folder, path))
         for path in hidden:
             self._pin_above(path)
 
@@ -221,12 +227,15 @@ class Mounts:
         self._pinned.add(path.parent)
 
     def _by_handle(self, option: str, path: Path) -> None:
-        """By handle and not by name: a command still running could swap the name for a link to anywhere."""
         above = self._handles.get(path.parent)
         if above is None:
             handle = hold(next(top for top in self._writable if path.is_relative_to(top)), path)
         else:
             handle = os.open(path.name, HOLD, dir_fd=above)
+        self._mount(option, path, handle)
+
+    def _mount(self, option: str, path: Path, handle: int) -> None:
+        """By handle and not by name: a command still running could swap the name for a link to anywhere."""
         if stat.S_ISLNK(os.fstat(handle).st_mode):
             os.close(handle)
             raise NotADirectoryError(str(path))
