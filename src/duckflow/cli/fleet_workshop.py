@@ -15,7 +15,7 @@ from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetT
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.remote.protocol import SUFFIX
-from duckflow.safety.repository import git_runs_programs
+from duckflow.safety.repository import find_repository, own_folders
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions, new_session_id
@@ -35,10 +35,15 @@ def make_workshop(words: Words, paths: Paths) -> Workshop:
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
-    """Git runs what filters, drivers and the like name, and not in the sandbox: as in a chat, only where the user
-    trusts the folder."""
-    if git_runs_programs(repository) and not FolderTrust(repository, Path.home(), paths.trusted).trusted:
+    """Git runs what filters, drivers and the like name, and not in the sandbox; and a `.git` that leads elsewhere shows
+    what others keep there. As in a chat, only where the user trusts the folder."""
+    found = find_repository(repository)
+    if found is None or FolderTrust(repository, Path.home(), paths.trusted).trusted:
+        return
+    if found.runs_programs():
         raise UsageError("fleet.untrusted", repository=str(repository))
+    if not own_folders(found):
+        raise UsageError("fleet.led_elsewhere", repository=str(repository), place=str(found.folder))
 
 
 def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:

@@ -7,6 +7,7 @@ from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.safety.environment import GIT_ALONE
 from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
@@ -15,7 +16,8 @@ BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 def run_pr(options: Options, words: Words, paths: Paths) -> int:
-    print_out(plain(asyncio.run(_told(Git(Path.cwd()), options.base))))
+    # Nobody is asked whether the folder is trusted, so git must start nothing of it, for missing objects neither.
+    print_out(plain(asyncio.run(_told(Git(Path.cwd(), GIT_ALONE), options.base))))
     return 0
 
 

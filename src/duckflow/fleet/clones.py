@@ -33,9 +33,9 @@ async def bring_clone(address: str, clones: Path) -> Path:
                 await Git(clones)("clone", "--quiet", "--no-checkout", "--", address, str(place))
                 # No branch is checked out, so that each can be moved.
                 await git("update-ref", "--no-deref", "HEAD", await git("rev-parse", "HEAD"))
-            await git.ends(
-                "fetch", "--quiet", "origin", *[f"{name}:{name}" for name in [await default_branch(git)] if name]
-            )
+            # The remote chooses the name: without what stands before it, git could take it for an option.
+            if name := await default_branch(git):
+                await git.ends("fetch", "--quiet", "origin", f"refs/heads/{name}:refs/heads/{name}")
     except GitFailed as problem:
         raise UsageError("fleet.no_clone", address=address, reason=str(problem.values["reason"])) from None
     return place

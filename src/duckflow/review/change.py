@@ -1,14 +1,18 @@
 """The change that is reviewed: its diff, and the files before it."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-from duckflow.errors import UsageError
+from duckflow.errors import ToolError, UsageError
 from duckflow.safety.git import Git, GitFailed
+from duckflow.safety.secrets import secret_name
+from duckflow.safety.workspace import Workspace
 
 PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
 """No program of the repository's own runs."""
@@ -27,15 +31,18 @@ class ReviewedChange:
 
 
 async def uncommitted(git: Git) -> ReviewedChange:
-    """What the folder has that the last commit has not, with files that git does not know."""
+    """What the folder has that the last commit has not, with files that git does not know. Of secret ones among these
+    only the names are told."""
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
     diff = await git("diff", *PLAIN, head)
     before = await _before(git, head, await git.names("diff", "--name-only", "-z", *PLAIN[1:], head))
     for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
-        made = await git.ends("diff", "--no-index", *PLAIN[:3], "--", "/dev/null", path)
-        diff, before[path] = f"{diff}\n{made.output}".strip("\n"), None
+        made = f"diff --git a/{path} b/{path}\nnew file mode 100644"
+        if not secret_name(path):
+            made = (await git.ends("diff", "--no-index", *PLAIN[:3], "--", "/dev/null", path)).output
+        diff, before[path] = f"{diff}\n{made}".strip("\n"), None
     return ReviewedChange(diff, before, "HEAD")
 
 
@@ -99,16 +106,36 @@ async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, Reviewe
             await Git(before if there else lies)("apply", *(("--reverse",) if there else ()), "-", given=diff)
         except GitFailed as problem:
             raise UsageError("review.no_fit") from problem
-        files = {path: (before / path).read_bytes() if (before / path).is_file() else None for path in paths}
+        with closing(Workspace(before)) as old:
+            files = {path: _read(old, path) for path in paths}
         yield lies.resolve(), ReviewedChange(diff, files, "-")
 
 
 def _copy(source: Path, target: Path, paths: tuple[str, ...]) -> None:
+    """By handles: an index and a diff may name any path, and links lead anywhere."""
     target.mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        if (source / path).is_file() and not (source / path).is_symlink():
-            (target / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / path, target / path)
+    with closing(Workspace(source)) as there, closing(Workspace(target)) as here:
+        for path in paths:
+            if file := _opened(there, path):
+                here.make_folder(str(Path(path).parent))
+                with file, here.open(f"./{path}", write=True) as copied:
+                    shutil.copyfileobj(file, copied)
+                    os.fchmod(copied.fileno(), os.fstat(file.fileno()).st_mode & 0o777)
+
+
+def _read(folder: Workspace, path: str) -> bytes | None:
+    if file := _opened(folder, path):
+        with file:
+            return file.read()
+    return None
+
+
+def _opened(folder: Workspace, path: str) -> BinaryIO | None:
+    """A plain file of just this name; nothing where a link or `..` stands in it."""
+    with suppress(OSError, ToolError):
+        if folder.relative(f"./{path}").removeprefix("./") == path:
+            return folder.open(f"./{path}")
+    return None
 
 
 def _paths(diff: str) -> tuple[str, ...]:
