@@ -2,12 +2,13 @@
 is kept beside the times at which the places of packages last changed."""
 
 import json
-import os
 import sys
 from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from duckflow.whole_file import write_whole
 
 TOOLS, COMMANDS, POLICIES, WIRES = "duckflow.tools", "duckflow.commands", "duckflow.policies", "duckflow.wires"
 GROUPS = (TOOLS, COMMANDS, POLICIES, WIRES)
@@ -70,6 +71,9 @@ def _places() -> dict[str, int]:
 
 
 def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
+    # Most installations have no plugin, and then nothing that takes long to import is needed to know that.
+    if not any(_brings_some(Path(place)) for place in places):
+        return ()
     from importlib.metadata import distributions
 
     found = dict[tuple[str, str, str], Plugin]()
@@ -83,6 +87,11 @@ def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
     return tuple(sorted(found.values()))
 
 
+def _brings_some(place: Path) -> bool:
+    files = place.glob("*-info/entry_points.txt")
+    return any(b"[duckflow." in file.read_bytes() for file in files if file.is_file())
+
+
 def _read(kept_in: Path, places: dict[str, int]) -> tuple[Plugin, ...] | None:
     try:
         kept = json.loads(kept_in.read_text("utf-8"))
@@ -93,10 +102,7 @@ def _read(kept_in: Path, places: dict[str, int]) -> tuple[Plugin, ...] | None:
 
 def _write(kept_in: Path, places: dict[str, int], found: Iterable[Plugin]) -> None:
     try:
-        kept_in.parent.mkdir(parents=True, exist_ok=True)
-        fresh = kept_in.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps({"places": places, "plugins": list(found)}), "utf-8")
-        fresh.replace(kept_in)
+        write_whole(kept_in, json.dumps({"places": places, "plugins": list(found)}))
     except OSError:
         # It is looked for again the next time.
         return

@@ -61,7 +61,7 @@ def test_each_command_that_ends_otherwise_is_named(bare: Shell) -> None:
     done = bare.run("replay", "--run")
     assert done.returncode == 1
     assert "≠   1  shell.run ls left.txt" in done.stdout and "exit code 0 → 2" in done.stdout, done.stdout
-    assert "now.txt differs" in done.stderr and "1 of them ended otherwise; 1 files" in done.stdout, done.stderr
+    assert "now.txt differs" in done.stderr and "1 of them ended otherwise; 1 file differs" in done.stdout, done.stderr
 
 
 def test_another_model_goes_on_from_a_step(bare: Shell, tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from duckflow.agent.policies.policy import Policy
 from duckflow.agent.session import Session
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
-from duckflow.commands.command import Command, Group
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
@@ -20,6 +19,9 @@ from duckflow.store.paths import Paths
 from duckflow.tools.tool import AnyTool, Tool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.ui.streams import print_out
+
+if TYPE_CHECKING:
+    from duckflow.commands.command import Group
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +45,16 @@ class Plugged:
             else:
                 toolbox.add(cast("AnyTool", tool))
 
-    def commands(self) -> Group:
+    def commands(self) -> "Group":
         return self._commands
 
     async def look(self) -> None:
         """What was installed when the conversation began is all there is."""
 
     @cached_property
-    def _commands(self) -> Group:
+    def _commands(self) -> "Group":
+        from duckflow.commands.command import Command
+
         return tuple(command for _, command in self._made(COMMANDS, Command))
 
     def policies(self, session: Session) -> list[Policy]:

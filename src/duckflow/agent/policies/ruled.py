@@ -156,6 +156,8 @@ class KeepRules(Policy):
 
     async def _offer(self, turn: TurnSoFar) -> None:
         """A correction speaks of what this turn or the one before it has changed."""
+        if not turn.state.changed_in:
+            return
         from duckflow.i18n.patterns import may_find
 
         words, language, kinds = (
