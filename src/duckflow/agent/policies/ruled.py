@@ -155,8 +155,8 @@ class KeepRules(Policy):
             await self._offer(turn)
 
     async def _offer(self, turn: TurnSoFar) -> None:
-        """A correction speaks of what this turn or the one before it has changed."""
-        if not turn.state.changed_in:
+        """A correction follows a change: what is wished for in a first message is no correction."""
+        if not turn.state.changed_before:
             return
         from duckflow.i18n.patterns import may_find
 
