@@ -116,7 +116,9 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     for call in calls:
         try:
             call, args, mended = _meant(call)
-            doubtful |= mended
+            if mended:
+                _require_whole(call, args, known.get(wire_name(call.name)))
+                doubtful = True
             if call.name == DECIDE:
                 declared |= {name: value for name, value in args.items() if value is not None}
             else:
@@ -253,6 +255,13 @@ def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
     if not isinstance(value, dict):
         raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
     return cast("dict[str, Any]", value), mended
+
+
+def _require_whole(call: ToolCall, args: dict[str, Any], operation: Operation | None) -> None:
+    """Mended arguments that lack something may be half of what was meant."""
+    required = operation.parameters.get("required", ()) if operation else ()
+    if missing := [name for name in required if name not in args]:
+        raise ReplyUnusable(f"The arguments of {call.name} are no JSON, and {', '.join(missing)} cannot be read.")
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
