@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.code.syntax import available, symbols_in
 from duckflow.events.types import ActionFinished
+from duckflow.proof.rules import KeptRule
 from duckflow.safety.commands.judge import LONGEST, judge_command
 from duckflow.safety.commands.paths import CommandFacts
 from tests.journeys.story import Story, act, decide, respond
@@ -137,3 +139,22 @@ async def test_a_reply_without_an_end_is_cut_off(tmp_path: Path) -> None:
     await story.tell("talk")
     assert "cut off" in story.model.requests[-1].messages[-1].text
     await story.close()
+
+
+NESTED = "function f(){\n" * 30_000 + "\n" * 30_000 + "}\n" * 30_000
+SOURCES = {"one line": "function f(){}" * 30_000, "nested": NESTED, "nested in one line": NESTED.replace("\n", "")}
+
+
+@pytest.mark.skipif(not available(), reason="the map needs the extra `code`")
+@pytest.mark.parametrize("text", SOURCES.values(), ids=SOURCES)
+def test_no_source_file_takes_the_map_long(text: str) -> None:
+    begun = time.process_time()
+    symbols_in(text, "a.js")
+    assert time.process_time() - begun < 4
+
+
+def test_a_rule_of_a_folder_has_no_pattern_that_takes_minutes_or_the_stack() -> None:
+    assert KeptRule(words="no print", pattern="print")
+    for nested in ("-" * 19_000 + "x", "(" * 9_000 + "x" + ")" * 9_000):
+        with pytest.raises(ValueError, match="pattern"):
+            KeptRule(words="x", pattern=nested)

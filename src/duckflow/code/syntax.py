@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).with_name("languages.json")
 LARGEST = 1_000_000
 """A longer file was hardly written by hand; it is not looked into."""
+LONGEST_LINE = 10_000
+DEEPEST = 50
+"""So deep do people nest definitions at most; each step takes as long as all that stand around it."""
 NO_NAME = frozenset(
     {"object_pattern", "array_pattern", "pattern_list", "tuple_pattern", "attribute", "subscript", "member_expression",
      "element_reference", "list_pattern", "left_assignment_list", "call", "index_expression"}
@@ -103,7 +106,9 @@ def language_of(path: str) -> Language | None:
 def tree_of(text: str, language: Language) -> "SgNode":
     from ast_grep_py import SgRoot
 
-    return SgRoot(text, language.grammar).root()
+    # Every place in a line takes as long as the line. One that nobody has written is left empty.
+    readable = re.sub(rf"[^\n]{{{LONGEST_LINE},}}", lambda line: " " * len(line[0]), text)
+    return SgRoot(readable, language.grammar).root()
 
 
 class _Around(NamedTuple):
@@ -127,6 +132,8 @@ def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol
         place = node.range()
         while around and around[-1].end <= place.start.index:
             around.pop()
+        if len(around) >= DEEPEST:
+            continue
         kind = node.kind()
         # Most nodes are variables in functions: they are left out before anything else is asked.
         if not language.functions and language.definitions[kind] == "variable" and _is_local(around):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from duckflow.code.syntax import Language, available, language_of, tree_of
 from duckflow.errors import ToolError
@@ -21,6 +21,7 @@ from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace
 
 LONGEST_FILE = 20_000
+LONGEST_PATTERN = 200
 MOST_RULES = 200
 NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 TESTS = ("test_*.*", "*_test.*", "*.test.*", "*.spec.*")
@@ -35,8 +36,8 @@ class KeptRule(BaseModel):
     words: str
     files: tuple[str, ...] = ("*",)
     """Names of files or whole paths, with `*`."""
-    pattern: str = ""
-    """An ast-grep pattern that new code must not hold."""
+    pattern: str = Field(default="", max_length=LONGEST_PATTERN)
+    """An ast-grep pattern that new code must not hold. A long one, deeply nested, takes minutes or the whole stack."""
     path: str = ""
     """New files belong into this folder."""
     unchanged: bool = False
@@ -175,7 +176,8 @@ def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVe
             return KeptRule(words=words, command=parts["command"].strip())
         case _:
             name = parts["name"].strip("`'\"").removesuffix("()")
-            return _forbidden(name, words, changes) if re.fullmatch(NAME, name) else None
+            usable = len(name) <= LONGEST_PATTERN and re.fullmatch(NAME, name)
+            return _forbidden(name, words, changes) if usable else None
 
 
 def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
