@@ -293,6 +293,14 @@ def test_results_are_pushed_and_asked_for_by_pull_request(shell: FleetShell, tmp
     shell.fleet("run", "tasks.toml", "--json")
     branches = ("branch", "--format=%(refname:short)")
     assert shell.fleet("deliver", ends=1) and run_git(bare, *branches) == "main"
+    for name, value, told in (
+        ("remote.origin.pushurl", "/elsewhere", "to /elsewhere"),
+        ("core.sshCommand", "x", "git"),
+    ):
+        shell.repository.git("config", name, value)
+        assert told in shell.run("fleet", "deliver", *(["--yes"] if told == "git" else [])).stderr
+        shell.repository.git("config", "--unset", name)
+    assert run_git(bare, *branches) == "main", "a program of the settings pushes nothing"
     results = {result["task"]: result["where"] for result in shell.told("deliver", "--yes")}
     assert results == {"tax": f"{bare} duckflow/tax-1", "ship": "https://example.com/pull/7"}
     assert run_git(bare, *branches).split() == ["duckflow/ship-1", "duckflow/tax-1", "main"]

@@ -11,8 +11,10 @@ from duckflow.cli.pull_request import run_pr
 from duckflow.cli.reviewing import wanted_change
 from duckflow.errors import UsageError
 from duckflow.fleet.clones import bring_clone
+from duckflow.fleet.deliver import push_address
 from duckflow.i18n.words import Words
 from duckflow.review.change import ReviewedChange
+from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from tests.redteam.ground import PLAIN_SECRET, SECRET, Ground
 
@@ -97,6 +99,17 @@ async def test_the_name_of_a_remote_branch_is_no_option_of_git(tmp_path: Path, m
     for _ in range(2):
         await bring_clone(f"file://{ground.work}", tmp_path / "clones")
     assert not any(path.name == "hit" for path in home.iterdir())
+
+
+async def test_what_is_delivered_is_told_with_every_place_that_it_goes_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground = plain_ground(tmp_path, monkeypatch)
+    git(ground.work, "remote", "add", "origin", "https://example.com/known.git")
+    git(ground.work, "config", "remote.origin.pushurl", "https://example.com/other.git")
+    git(ground.work, "config", "--add", "remote.origin.pushurl", "https://example.com/third.git")
+    places = await push_address(Git(ground.work))
+    assert places == "https://example.com/other.git, https://example.com/third.git"
 
 
 async def test_a_review_tells_nothing_of_secret_files_that_git_does_not_know(

@@ -3,19 +3,21 @@
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from duckflow.cli.fleet_table import tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
-from duckflow.fleet.deliver import Delivered, deliver
+from duckflow.fleet.deliver import Delivered, deliver, push_address
 from duckflow.fleet.engine import Engine, TaskState
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import rank
 from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
+from duckflow.safety.git import Git
 from duckflow.ui.streams import print_err, print_out
 
 CREATOR = "DUCKFLOW_PULL_REQUEST"
@@ -31,8 +33,10 @@ async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options,
         raise UsageError("fleet.deliver.none", fleet=fleet)
     for state, report in ready:
         how = options.deliver or state.task.deliver
-        place = state.task.remote or report.order.task.repository
-        line = words(f"fleet.deliver.will_{how}", task=state.task.name, branch=report.branch, repository=place)
+        repository = Path(report.order.task.repository)
+        workshop.admit(repository)
+        told = {"task": state.task.name, "branch": report.branch, "repository": state.task.remote or str(repository)}
+        line = words(f"fleet.deliver.will_{how}", **told, remote=await push_address(Git(repository)) or "–")
         print_err(plain(line))
     if not options.yes and not _agreed(words("fleet.deliver.sure"), words.language):
         tell(words("fleet.deliver.not"))

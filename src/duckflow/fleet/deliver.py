@@ -37,7 +37,7 @@ async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Wor
     task = report.order.task
     git = Git(Path(task.repository))
     try:
-        remote = (await git.ends("remote", "get-url", ORIGIN)).output.strip()
+        remote = await push_address(git)
         if not remote:
             raise UsageError("fleet.deliver.no_remote", repository=task.repository)
         if how == "merge":
@@ -50,6 +50,11 @@ async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Wor
         return Delivered(await _open_request(report, creator, words))
     except DuckflowError as problem:
         return Delivered(why=said(problem))
+
+
+async def push_address(git: Git) -> str:
+    """Every place that a push goes to: the settings may name others than where things come from."""
+    return ", ".join((await git.ends("remote", "get-url", "--push", "--all", ORIGIN)).output.split())
 
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
