@@ -48,6 +48,19 @@ async def test_a_commit_waits_for_its_yes_and_runs_the_hooks(story: Story) -> No
     assert "mine.txt" in git(story.folder, "status", "--porcelain")
 
 
+async def test_a_file_that_is_called_like_a_pattern_brings_no_other_file_in(tmp_path: Path, story: Story) -> None:
+    await story.close()
+    named = decide(act("file_ops.write_file", path=":(glob)**", content="one\n"), respond("Written."))
+    (tmp_path / "hostile").mkdir()
+    hostile = Story(tmp_path / "hostile", [named])
+    git(hostile.folder, "init", "-q")
+    await hostile.tell("write it")
+    (hostile.folder / "mine.txt").write_text("not the session's\n")
+    hostile.answers = [Answer(choice="yes")]
+    assert "1 file" in await hostile.chat.run_command("/commit")
+    assert "mine.txt" in git(hostile.folder, "status", "--porcelain")
+
+
 async def test_a_hook_that_refuses_is_told(story: Story) -> None:
     hook = story.folder / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\nexit 1\n")

@@ -15,6 +15,8 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 
 SUBJECT, LISTED = 72, 20
+LITERAL = ":(literal)"
+"""A file may be called like a pattern of git, which would stand for files that nobody was shown."""
 
 
 async def commit(context: CommandContext, rest: str) -> str:
@@ -34,7 +36,7 @@ async def commit(context: CommandContext, rest: str) -> str:
         return words("commit.left")
     if not message:
         return words("commit.left")
-    files = shlex.join(paths)
+    files = shlex.join(f"{LITERAL}{path}" for path in paths)
     # The hooks of the repository run, as when the user types it: it is the user's own act now.
     command = f"git add -- {files} && git commit -m {shlex.quote(message)} -- {files}"
     code = await context.conversation.run_own(command)
@@ -66,7 +68,8 @@ async def _uncommitted(folder: Path, changed: Sequence[str]) -> list[str]:
     if git_runs_programs(folder):
         # Comparing files would start them, and not in the sandbox.
         return list(changed)
-    rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *changed)
+    named = [f"{LITERAL}{path}" for path in changed]
+    rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *named)
     return [row[3:] for row in rows]
 
 
