@@ -1,7 +1,6 @@
 """Duckflow: a coding companion for the terminal. `Duckflow` and `AsyncDuckflow` are for programs (docs/api.md)."""
 
 import importlib
-from typing import Any
 
 __version__ = "0.1.0"
 DEFAULT_LANGUAGE = "en"
@@ -9,7 +8,7 @@ DEFAULT_LANGUAGE = "en"
 API = ("AsyncDuckflow", "Duckflow", "Question", "TurnSummary")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """The interface for programs is loaded by those who use it; `__init__.pyi` tells its types."""
     if name not in API:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
