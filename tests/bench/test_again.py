@@ -1,5 +1,6 @@
 """Recorded sessions done again in a copy: what ends otherwise, and how another model goes on from a step."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ def run(command: str) -> dict[str, object]:
 
 def write(path: str, content: str) -> dict[str, object]:
     return decide(act("file_ops.write_file", path=path, content=content), next_step="continue")
+
+
+runs_commands = pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap: commands would need a yes")
 
 
 @pytest.fixture
@@ -37,6 +41,7 @@ def bare(tmp_path: Path) -> Shell:
     return shell
 
 
+@runs_commands
 def test_its_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in bare.work.iterdir()}
     done = bare.run("replay", "--run", "--into", str(tmp_path / "again"))
@@ -50,6 +55,7 @@ def test_its_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell, tmp_
     assert len(list(bare.home.rglob("sessions/*/*.db"))) == 1, "what is done again is no session of the user's"
 
 
+@runs_commands
 def test_each_command_that_ends_otherwise_is_named(bare: Shell) -> None:
     (bare.work / "ducks.txt").write_text("mallard\nteal\neider\n")
     same = bare.run("replay", "--run")
@@ -64,6 +70,7 @@ def test_each_command_that_ends_otherwise_is_named(bare: Shell) -> None:
     assert "now.txt differs" in done.stderr and "1 of them ended otherwise; 1 file differs" in done.stdout, done.stderr
 
 
+@runs_commands
 def test_another_model_goes_on_from_a_step(bare: Shell, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

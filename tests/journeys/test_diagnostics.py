@@ -101,6 +101,7 @@ async def test_five_hundred_old_errors_are_never_told(tmp_path: Path) -> None:
     assert len(told.model.requests) == 2 and noticed(told, "diagnostics.left") == []
 
 
+@needs_mounts
 async def test_a_hanging_checker_costs_its_limit_once(tmp_path: Path) -> None:
     checker(tmp_path, "ruff", "import time\ntime.sleep(600)\n")
     files = {"ruff.toml": "", "a.py": "x = 1\n"}
@@ -113,6 +114,7 @@ async def test_a_hanging_checker_costs_its_limit_once(tmp_path: Path) -> None:
     assert len(waits) == 1 and waits[0].why.values["names"] == "ruff"
 
 
+@needs_mounts
 async def test_a_key_skips_it(tmp_path: Path) -> None:
     checker(tmp_path, "ruff", "import time\ntime.sleep(600)\n")
     told = story(tmp_path, {"ruff.toml": "", "a.py": "x = 1\n"}, [write("a.py", "x = 2\n"), OK])
