@@ -1,5 +1,6 @@
 """The mode `auto`: what sandbox and undo make harmless runs, everything else is asked for."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import Ground
 from tests.redteam.test_commands import HARMS, NETWORK, SECRETS
+
+needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
 
 END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
 
@@ -91,6 +94,7 @@ async def test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for(tmp_p
     assert len(story.gates()) == 1
 
 
+@needs_bubblewrap
 @pytest.mark.parametrize(
     "command", ["pytest --junitxml=report.xml", "python3 script.py", "rm *.txt", "mv old.txt new.txt"]
 )

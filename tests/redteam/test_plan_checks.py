@@ -1,5 +1,6 @@
 """A model that builds on a yes to a plan: its checks are approved as they were shown, shut in, and nothing else."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import pytest
 
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import Ground, fingerprint
+
+needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
 
 CHECK = "python3 check.py"
 SHOWN = [{"name": "Check it", "success": f"`{CHECK}` passes"}]
@@ -43,6 +46,7 @@ def run(command: str, **other: Any) -> dict[str, Any]:
     return act("shell.run", command=command, **other)
 
 
+@needs_bubblewrap
 async def test_the_very_check_runs(ground: Ground) -> None:
     story = await approved(ground, SHOWN, run(CHECK))
     assert not story.gates() and (ground.work / "checked").exists()
@@ -114,6 +118,7 @@ async def test_a_check_that_does_harm_is_no_part_of_the_yes(ground: Ground, chec
     assert asked == 1 or check.startswith("curl"), "curl runs without network, and reaches nothing"
 
 
+@needs_bubblewrap
 async def test_what_the_check_runs_may_be_rewritten_and_stays_shut_in(ground: Ground) -> None:
     evil = f"import socket\nopen('{ground.outside}/hit', 'w')\nsocket.create_connection(('127.0.0.1', {ground.port}))\n"
     (ground.work / "check.py").write_text(evil)
