@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from duckflow.errors import DuckflowError
 from duckflow.programs.run import FloodError, OverrunError, collect
@@ -36,13 +37,18 @@ class WitnessRunner:
         folder = TrialFolder(sandbox, self.make_launch, self.settings)
         own: Versions = {witness.path: witness.text.encode()} if witness.path else {}
         code, output = await _run(folder, witness.command, own)
-        if not _fails(witness.command, code):
-            status: WitnessStatus = "passes" if code == 0 else "broken"
-            return witness.model_copy(update={"status": status, "code": code, "output": output})
-        before_code, _ = await _run(folder, witness.command, {**before, **own}) if before else (0, "")
-        status = "fails_before_too" if before_code else "fails"
-        ran = {"status": status, "code": code, "before_code": before_code if before else None, "output": output}
-        return witness.model_copy(update=ran)
+        ran: dict[str, Any] = {"code": code, "output": output}
+        if not _judges(witness.command, code):
+            return witness.model_copy(update={**ran, "status": "broken"})
+        if code == 0:
+            return witness.model_copy(update={**ran, "status": "passes"})
+        if not before:
+            return witness.model_copy(update={**ran, "status": "fails_new"})
+        before_code, _ = await _run(folder, witness.command, {**before, **own})
+        # A run on the code before that was stopped has not passed there.
+        tried = before_code is None or _judges(witness.command, before_code)
+        status: WitnessStatus = "fails" if before_code == 0 else "fails_before_too" if tried else "fails_new"
+        return witness.model_copy(update={**ran, "status": status, "before_code": before_code})
 
 
 async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[int | None, str]:
@@ -60,7 +66,6 @@ async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[i
     return printed.code, text[-KEPT:]
 
 
-def _fails(command: str, code: int | None) -> bool:
-    if code is None or code in NO_PROGRAM:
-        return False
-    return code != 0 and not (PYTEST.search(command) and code in PYTEST_BROKEN)
+def _judges(command: str, code: int | None) -> bool:
+    """Says whether a run with this exit code has tried what it is for."""
+    return code is not None and code not in NO_PROGRAM and not (PYTEST.search(command) and code in PYTEST_BROKEN)

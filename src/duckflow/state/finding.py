@@ -9,9 +9,9 @@ FINDING = "review.finding"
 """The operation by which a review agent reports; no other agent has it."""
 FindingSeverity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[FindingSeverity, ...] = ("high", "medium", "low")
-WitnessStatus = Literal["fails", "fails_before_too", "passes", "broken", "not_run"]
-"""`fails`: on the change, and passes before it, or there is no before. `broken`: the command itself did not work.
-`not_run`: nothing could be run here."""
+WitnessStatus = Literal["fails", "fails_new", "fails_before_too", "passes", "broken", "not_run"]
+"""`fails`: on the change, and passes before it. `fails_new`: it fails on the change, and before it there is nothing that
+it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
 
 
 class Witness(Value):
@@ -27,7 +27,7 @@ class Witness(Value):
 
     @property
     def shows(self) -> bool:
-        return self.status in ("fails", "fails_before_too")
+        return self.status in ("fails", "fails_new")
 
 
 class ReviewFinding(Value):

@@ -14,8 +14,10 @@ from duckflow.tools.tool import Args, Done, Tool
 LARGEST = 4 * 1024 * 1024
 TOLD = {
     "fails": "The witness fails on the change (exit code {code}) and not before it: it shows the finding.",
+    "fails_new": "The witness fails on the change (exit code {code}); the code before it has not what it tries.",
     "fails_before_too": "The witness fails (exit code {code}), but it fails on the code before the change as well "
-    "(exit code {before}). Is it this change that is wrong? If not, withdraw the finding.",
+    "(exit code {before}), so it shows nothing of this change. The finding is kept without one. Report it again with a "
+    "witness that passes on the code before, or withdraw it.",
     "passes": "The witness passes, so it shows nothing. The finding is kept without one. Report it again with a better "
     "witness, or withdraw it.",
     "broken": "The witness did not work (exit code {code}), so it shows nothing. Report the finding again with one "
