@@ -192,7 +192,8 @@ class Dispatcher:
                 await self._fail(action, refusal, done, actor)
             if not (ready := [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]):
                 return self._not_held_back(later, done, actor)
-            clearance = await self._gatekeeper.clear(ready, reading.decision, reading.doubtful, actor)
+            doubtful, hooks = reading.doubtful, self._hooks.at_gate
+            clearance = await self._gatekeeper.clear(ready, reading.decision, doubtful, actor, hooks)
         done.hear(clearance)
         free = clearance.free(ready)
         async with read_ahead(free, actor) as ahead:
@@ -338,7 +339,9 @@ class Dispatcher:
         for action in (one.action for one in ready if one.action not in others):
             what = action.about or action.operation
             why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=what)
-            await self._fail(action, why, done, actor)
+            await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else why, done, actor)
+        if no.by_hook:
+            return others
         done.stop_for("nobody" if no.nobody else "refused")
         done.refusal, done.wished = no.reason, no.wish
         return others

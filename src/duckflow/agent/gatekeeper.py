@@ -1,7 +1,6 @@
 """Stands between a decision and its deeds: grades them, and asks where the mode says so."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -17,6 +16,7 @@ from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answers import about_plan, named_in
 from duckflow.i18n.template import note
+from duckflow.safety.path_names import names_file
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, highest, judge
 from duckflow.state.action import CHANGING, PROPOSE_PLAN, RESPOND, REVISE_PLAN, Action, Decision
@@ -142,6 +142,8 @@ class Clearance(NamedTuple):
     """The actions whose secrets the model may see: the user was asked for just that."""
     nobody: bool = False
     """No person is there who could say yes."""
+    by_hook: bool = False
+    """A hook has said no, and nobody was asked."""
     talk: Mapping[str, str] = MappingProxyType({})
     """The user's own words at the Gate, for the model to keep, by the first action that was asked about."""
 
@@ -156,12 +158,9 @@ class Clearance(NamedTuple):
         return deeds if self.allowed else deeds[: asked[0] if asked else 0]
 
 
-def _names(text: str, subject: str) -> bool:
-    """Whether a text names this very file or program. One in capitals needs no ending: `the README`."""
-    name = subject.rpartition("/")[2]
-    stem = name.partition(".")[0]
-    spellings = (name, stem) if stem != stem.lower() else (name,)
-    return any(re.search(rf"(?<![\w.-]){re.escape(spelling)}(?![A-Za-z0-9_-])", text) for spelling in spellings)
+HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | None]]
+"""Asks hooks about actions before the user is asked. A yes does not count where the flag says that a person must see
+them."""
 
 
 def _judged(one: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
@@ -197,9 +196,12 @@ class Gatekeeper:
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
 
-    async def clear(self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
+    async def clear(
+        self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
+    ) -> Clearance:
         risky: list[RiskyAction] = []
         told: list[Phrase] = []
+        by_person = False
         mode = await self._mode_here()
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
@@ -217,9 +219,11 @@ class Gatekeeper:
             allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools, self._plan_id())
             known = one.tool.allowed or one.allowed or allowed or self._approved_check(command, deed)
             changed = self.permissions.changed(operation, said) if said and not known else None
-            for why in filter(None, (changed, one.asks, draft)):
+            reasons = tuple(filter(None, (changed, one.asks, draft)))
+            for why in reasons:
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
+                by_person |= bool(doubtful or reasons or assessment.always_ask)
                 rule = rule_for(operation, impacts, command, by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
@@ -239,7 +243,10 @@ class Gatekeeper:
             actor.emit(Noticed(what=reason))
         if not risky:
             return Clearance(True)
-        return await self._put(risky, decision, doubtful, actor)
+        asked_about = frozenset(one.action.action_id for one in risky)
+        asked = [one for one in deeds if one.action.action_id in asked_about]
+        clearance = await hooks(asked, by_person, actor) or await self._put(risky, decision, doubtful, actor)
+        return clearance._replace(asked_about=asked_about)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
         """Everything may be done but what is forbidden on every machine, and what a hook wants a person to see."""
@@ -274,7 +281,7 @@ class Gatekeeper:
             return None
         subjects = [impact.path for impact in one.preview.impacts] or one.tool.command(one.args).split()[:1]
         wanted = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
-        beside = all(_names(wanted, subject) and not plan.names(subject) for subject in subjects)
+        beside = all(names_file(wanted, subject) and not plan.names(subject) for subject in subjects)
         return None if subjects and beside else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
@@ -331,10 +338,7 @@ class Gatekeeper:
             told = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
             self._session.emit(MessageAdded(message=told))
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
-        asked_about = frozenset(one.action.action_id for one in risky)
-        return clearance._replace(
-            asked_about=asked_about, revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {}
-        )
+        return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {})
 
     def _talk(self, answer: Answer) -> str:
         told = partial(note, self._session.state.language)

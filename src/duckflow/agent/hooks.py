@@ -4,10 +4,10 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.gatekeeper import Ready
+from duckflow.agent.gatekeeper import Clearance, Ready
 from duckflow.agent.hook_consent import HookConsent
 from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
@@ -40,6 +40,8 @@ MODES = {
     Mode.CONTAINED: "bypassPermissions",
 }
 LEAVING_SECONDS = 5.0
+LONGEST_OUTPUT = 10_000
+"""Characters that a hook may put in place of a shorter result."""
 
 
 class HookStanding(NamedTuple):
@@ -123,6 +125,13 @@ class Hooks:
             if reply.message:
                 self._session.emit(Noticed(what=say("hook.says", text=reply.message)))
         return _together(replies)
+
+    async def before_pruning(self, trigger: Literal["auto", "manual"], focus: str) -> str:
+        """Waits for hooks that save what leaves the context. Gives the reason why one does not want it."""
+        if not self.there_are("PreCompact"):
+            return ""
+        reply = await self.tell("PreCompact", {"trigger": trigger, "custom_instructions": focus}, (trigger,))
+        return reply.reason if reply.decision == "deny" else ""
 
     def _hear(self, event: Event) -> None:
         """Tells hooks that can change nothing, behind the work: somebody is asked, or an agent has ended."""
@@ -224,8 +233,9 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     stops = [reply for reply in replies if reply.stops]
     context = "\n\n".join(reply.context for reply in replies if reply.context)
     updated = next((reply.updated for reply in replies if reply.updated is not None), None)
+    output = next((reply.output for reply in replies if reply.output is not None), None)
     reason = "\n".join(one.reason for one in stops) if stops else heard.reason
-    return heard._replace(context=context, updated=updated, stops=bool(stops), reason=reason)
+    return heard._replace(context=context, updated=updated, output=output, stops=bool(stops), reason=reason)
 
 
 class CheckedByHooks(NamedTuple):
@@ -253,13 +263,26 @@ class ToolHooks:
             reply = await self._tell("PreToolUse", one, {})
             self._stop(reply, actor)
             if reply.decision == "deny" or reply.stops:
-                checked.refused.append((one.action, self._refusal(one, reply.reason)))
+                checked.refused.append((one.action, self.refusal(one.action, reply.reason)))
                 continue
             try:
                 checked.ready.append(self._as_wanted(one, reply, prepare, actor))
             except (ToolError, OSError) as problem:
-                checked.refused.append((one.action, self._refusal(one, str(problem))))
+                checked.refused.append((one.action, self.refusal(one.action, str(problem))))
         return checked
+
+    async def at_gate(self, asked_about: Sequence[Ready], by_person: bool, actor: Actor) -> Clearance | None:
+        """Lets hooks answer before the user is asked. A yes counts where the user's settings say so, not where a
+        person must see it, and not where the hook wants other arguments than the Gate would show."""
+        if not self._hooks.there_are("PermissionRequest"):
+            return None
+        replies = [await self._tell("PermissionRequest", one, {}) for one in asked_about]
+        for reply in replies:
+            self._stop(reply, actor)
+            if reply.decision == "deny" or reply.stops:
+                return Clearance(False, reason=reply.reason, by_hook=True)
+        yes = all(reply.decision == "allow" and reply.updated is None for reply in replies)
+        return Clearance(True) if yes and self._hooks.settings.may_allow and not by_person else None
 
     def tell_with(self, action_id: str, *told: str) -> None:
         """What the model is to learn with the result: what was done is not just what it proposed."""
@@ -279,6 +302,11 @@ class ToolHooks:
             self._stop(reply, actor)
             if reply.decision == "deny":
                 told.append(self._note("hook_objects", reason=reply.reason))
+            if reply.output is not None:
+                shown = reply.output[: max(LONGEST_OUTPUT, len(outcome.for_model))]
+                outcome = outcome._replace(for_model=shown, pictures=())
+                told.append(self._note("hook_output"))
+                actor.emit(Noticed(what=say("hook.output", operation=one.action.operation, subject=one.action.about)))
             told.append(reply.context)
         more = "\n".join(filter(None, told))
         return outcome._replace(for_model=f"{outcome.for_model}\n{more}") if more else outcome
@@ -306,8 +334,8 @@ class ToolHooks:
         if reply.stops and actor.follows_steps:
             self._hooks.stopped = reply.reason
 
-    def _refusal(self, one: Ready, reason: str) -> ToolError:
-        operation = one.action.operation
+    def refusal(self, action: Action, reason: str) -> ToolError:
+        operation = action.operation
         return ToolError(self._note("hook_refuses", reason=reason), "hook.refused", operation=operation, reason=reason)
 
     def _note(self, key: str, **values: str) -> str:

@@ -1,8 +1,8 @@
 """Memory of an agent and of the conversation: what goes into the prompt, what is archived, and what is found again."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from duckflow.agent.session import Session
 from duckflow.events.talking import LineOffered
@@ -56,10 +56,13 @@ class AgentHistory:
         self._estimate = lru_cache(maxsize=1024)(estimate)
         self._guessed = 0
 
-    def history(self, budget: int) -> list[Message]:
+    async def history(self, budget: int) -> list[Message]:
         """The messages for the next prompt; prunes when they are nearly too many."""
         self._budget = budget
         self._follow()
+        if self._bubble.is_full(self._room()):
+            await self._before_pruning()
+            self._follow()
         self._took(self._bubble.fit(self._room()))
         return self._bubble.view(self._room())
 
@@ -95,6 +98,9 @@ class AgentHistory:
         state = self._state
         self._bubble.follow(state.messages, state.aside, state.context.forgotten)
 
+    async def _before_pruning(self) -> None:
+        """Something is about to leave the context."""
+
     def _took(self, pruned: Pruned | None, told: bool = True) -> None:
         """Something has left the context."""
 
@@ -104,19 +110,28 @@ class AgentHistory:
 
 RECALLED = 5
 RECALL_TOKENS = 1500
+PruningHooks = Callable[[Literal["auto", "manual"], str], Awaitable[str]]
+"""Tells hooks that the context will be pruned, and with which focus; gives the reason of one that does not want it."""
 
 
 class ConversationMemory(AgentHistory):
     """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
 
     def __init__(
-        self, session: Session, settings: MemorySettings, gravel: Gravel, castle: Castle, facts: ProjectFacts
+        self,
+        session: Session,
+        settings: MemorySettings,
+        gravel: Gravel,
+        castle: Castle,
+        facts: ProjectFacts,
+        hooks: Callable[[], PruningHooks],
     ) -> None:
         super().__init__(session.state, settings)
         self._session = session
         self._gravel = gravel
         self._castle = castle
         self._facts = facts
+        self._hooks = hooks
         self._evidence: tuple[int, str] = (-1, "")
         state = session.state
         if state.context.upto:
@@ -175,9 +190,11 @@ class ConversationMemory(AgentHistory):
         lines += [say("memory.summary", text=one.cited()) for one in state.context.summaries]
         return (*lines, *(receipt_phrase(one) for one in state.context.receipts))
 
-    def compact(self, focus: str) -> Phrase:
+    async def compact(self, focus: str) -> Phrase:
         """Prune now, and keep above all what has to do with the focus."""
         state = self._session.state
+        if reason := await self._hooks()("manual", focus):
+            return say("hook.keeps_context", reason=reason)
         self._follow()
         pruned = self._bubble.prune(self._room(), self._settings.compact_to, focus)
         self._took(pruned, told=False)
@@ -234,6 +251,11 @@ class ConversationMemory(AgentHistory):
         self._follow()
         shown = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None and not in_context}
         return self._gravel.search(question, limit, shown, reach)
+
+    async def _before_pruning(self) -> None:
+        """What does not fit has to leave, whatever a hook says: nothing of it is lost, since it is archived."""
+        if reason := await self._hooks()("auto", ""):
+            self._session.emit(Noticed(what=say("hook.context_full", reason=reason)))
 
     def _took(self, pruned: Pruned | None, told: bool = True) -> None:
         if pruned is None:

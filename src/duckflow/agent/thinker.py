@@ -179,7 +179,7 @@ class Thinker:
         budget, settings = self._budget(moment.profile), self._settings
         room = ReplyRoom(settings.decision_tokens, min(settings.inline_tokens, moment.profile.window // 4))
         for shrink in range(SHRINKS + 1):
-            history = self._remembering.history(budget >> shrink)
+            history = await self._remembering.history(budget >> shrink)
             messages = self._compiler.main(state, history, moment)
             request = moment.form.request(messages, operations, state, room)
             if self._answer_schema and request.tools:

@@ -18,7 +18,7 @@ from duckflow.agent.file_index import FileIndex
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hook_consent import HookConsent, TrustedHooks
 from duckflow.agent.hooks import Hooks, ToolHooks
-from duckflow.agent.memory import ConversationMemory
+from duckflow.agent.memory import ConversationMemory, PruningHooks
 from duckflow.agent.phases import Phases
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.diagnosed import DiagnoseChanges
@@ -96,7 +96,7 @@ def build_conversation(
     """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
     session from a list."""
     ground = make_ground(setup, session)
-    memory = _memory(setup, session, ground.workspace)
+    memory = _memory(setup, session, ground.workspace, lambda: guard.hooks.before_pruning)
 
     def make(group: str) -> list[AnyTool]:
         from duckflow.cli.toolset import ToolParts, make_tools
@@ -133,9 +133,11 @@ def build_conversation(
     return BuiltConversation(*made)
 
 
-def _memory(setup: Setup, session: Session, workspace: Workspace) -> ConversationMemory:
+def _memory(
+    setup: Setup, session: Session, workspace: Workspace, hooks: Callable[[], PruningHooks]
+) -> ConversationMemory:
     facts, gravel = ProjectFacts(facts_of(setup)), Gravel(setup.paths.archive_of(setup.folder))
-    return ConversationMemory(session, setup.settings.memory, gravel, Castle(workspace), facts)
+    return ConversationMemory(session, setup.settings.memory, gravel, Castle(workspace), facts, hooks)
 
 
 def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:

@@ -30,8 +30,8 @@ def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
     return "\n".join(found) or context.words("memory.nothing", query=wanted)
 
 
-def compact(context: CommandContext, focus: str) -> str:
-    return context.words.phrase(context.conversation.memory.compact(focus))
+async def compact(context: CommandContext, focus: str) -> str:
+    return context.words.phrase(await context.conversation.memory.compact(focus))
 
 
 async def forget(context: CommandContext, wanted: str) -> str:

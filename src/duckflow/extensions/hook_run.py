@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from duckflow.extensions.hook_files import Hook
 from duckflow.programs.find import find_shell
@@ -11,6 +11,7 @@ from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, Printed, collect
 from duckflow.safety.brought.launch import FOLDER_NAMES, CannotRunError, without_folder
 from duckflow.safety.environment import looks_secret
+from duckflow.state.json_fields import as_table, as_text
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
@@ -21,6 +22,8 @@ SHOWN = 120
 LONGEST_REASON = 600
 SPEAKING = ("UserPromptSubmit", "SessionStart")
 """Events whose hooks may print plain text for the model."""
+DECIDING = ("PreToolUse", "PermissionRequest")
+"""Events whose hooks may also say yes."""
 Decision = Literal["", "allow", "ask", "deny"]
 DECISIONS: dict[str, Decision] = {
     "allow": "allow", "approve": "allow", "ask": "ask", "deny": "deny", "block": "deny",
@@ -36,6 +39,8 @@ class HookReply(NamedTuple):
     message: str = ""
     """For the user."""
     updated: dict[str, Any] | None = None
+    output: str | None = None
+    """What the model is to see in place of a result."""
     stops: bool = False
     problem: Phrase | None = None
 
@@ -89,28 +94,38 @@ def read_reply(event: str, name: str, printed: Printed) -> HookReply:
         given: Any = json.loads(out)
     except (ValueError, RecursionError):
         return HookReply(problem=say("hook.garbage", command=name, text=shorten(out, SHOWN)))
-    return _from_json(event, name, cast("dict[str, Any]", given))
+    return _from_json(event, name, given)
 
 
 def _from_json(event: str, name: str, given: dict[str, Any]) -> HookReply:
-    specific: Any = given.get("hookSpecificOutput")
-    inner = cast("dict[str, Any]", specific) if isinstance(specific, dict) else {}
-    wanted, reason = inner.get("permissionDecision"), inner.get("permissionDecisionReason")
-    if event != "PreToolUse" or wanted is None:
+    inner = as_table(given.get("hookSpecificOutput"))
+    answer = as_table(inner.get("decision"))
+    wanted = inner.get("permissionDecision") or answer.get("behavior")
+    reason = inner.get("permissionDecisionReason") or answer.get("message")
+    if event not in DECIDING or wanted is None:
         wanted, reason = given.get("decision"), given.get("reason")
     decision = DECISIONS.get(str(wanted), "")
-    if event != "PreToolUse" and decision != "deny":
+    if event not in DECIDING and decision != "deny":
         decision = ""
-    updated: Any = inner.get("updatedInput")
-    stops = given.get("continue") is False
+    updated: Any = inner.get("updatedInput", answer.get("updatedInput"))
+    stops = given.get("continue") is False or answer.get("interrupt") is True
     return HookReply(
         decision,
         _text(reason) or (_text(given.get("stopReason")) if stops else "") or (name if decision or stops else ""),
         _text(inner.get("additionalContext")) or _text(given.get("additionalContext")),
         _text(given.get("systemMessage")),
-        cast("dict[str, Any]", updated) if isinstance(updated, dict) else None,
+        as_table(updated) if isinstance(updated, dict) else None,
+        _output(inner.get("updatedToolOutput", inner.get("updatedMCPToolOutput"))),
         stops,
     )
+
+
+def _output(given: Any) -> str | None:
+    """A text, the parts of a result in the shape in which hooks are told of it, or any other JSON as it is."""
+    if given is None or isinstance(given, str):
+        return given
+    texts = [as_text(value) for key, value in as_table(given).items() if key in ("stdout", "stderr", "content")]
+    return "\n".join(filter(None, texts)) if texts else as_text(given) or json.dumps(given, ensure_ascii=False)
 
 
 def _text(value: Any) -> str:

@@ -105,12 +105,11 @@ class HookSettings(Section):
     SessionEnd: Groups = ()
     Notification: Groups = ()
     SubagentStop: Groups = ()
+    PermissionRequest: Groups = ()
+    PreCompact: Groups = ()
 
     def groups(self) -> dict[str, Groups]:
         return {event: getattr(self, event) for event in EVENTS if getattr(self, event)}
 
 
-EVENTS = (
-    *("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"),
-    *("Notification", "SubagentStop"),
-)
+EVENTS = tuple(name for name in HookSettings.model_fields if name[0].isupper())

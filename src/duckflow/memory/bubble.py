@@ -114,12 +114,13 @@ class Bubble:
         self._only(self._entries)
         self._tell_anew(messages, aside, set(context.forgotten))
 
+    def is_full(self, budget: float) -> bool:
+        return self.tokens > budget * self._settings.full_at
+
     def fit(self, budget: float) -> Pruned | None:
         """Prune when the budget is nearly full."""
         self._budget = budget
-        if self.tokens <= budget * self._settings.full_at:
-            return None
-        return self.prune(budget, self._settings.prune_to)
+        return self.prune(budget, self._settings.prune_to) if self.is_full(budget) else None
 
     def prune(self, budget: float, share: float, focus: str = "") -> Pruned | None:
         """Cut and drop what is worth least until this share of the budget is left. Nothing, when that would not
@@ -151,7 +152,7 @@ class Bubble:
     def view(self, budget: float) -> list[Message]:
         """The messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
         self._past.describe(budget * self._settings.past_share)
-        if self.tokens > budget * self._settings.full_at:
+        if self.is_full(budget):
             from duckflow.memory.pruning import squeeze
 
             squeezed = squeeze(map(copy, self._entries), self._pins, budget * 0.9)

@@ -202,3 +202,11 @@ def path_of_handle(handle: int) -> Path | None:
         return Path(f"/proc/self/fd/{handle}").readlink()
     except OSError:
         return None
+
+
+def names_file(text: str, subject: str) -> bool:
+    """Whether a text names this very file or program. One in capitals needs no ending: `the README`."""
+    name = subject.rpartition("/")[2]
+    stem = name.partition(".")[0]
+    spellings = (name, stem) if stem != stem.lower() else (name,)
+    return any(re.search(rf"(?<![\w.-]){re.escape(spelling)}(?![A-Za-z0-9_-])", text) for spelling in spellings)

@@ -10,8 +10,8 @@ FINDING = "review.finding"
 FindingSeverity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[FindingSeverity, ...] = ("high", "medium", "low")
 WitnessStatus = Literal["fails", "fails_new", "fails_before_too", "passes", "broken", "not_run"]
-"""`fails`: on the change, and passes before it. `fails_new`: it fails on the change, and before it there is nothing that
-it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
+"""`fails`: on the change, and passes before it. `fails_new`: it fails on the change, and before it there is nothing
+that it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
 
 
 class Witness(Value):
