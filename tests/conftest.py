@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -22,6 +23,9 @@ settings.load_profile("quick")
 
 # Commands of stories say `python` and `pytest`: those are the ones that run the tests, whatever the machine has.
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+# A suite that was started in the background of a script ignores SIGINT, and so would every program that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Thousands of tests are held from now to the end: the collector need not go through them again and again.
 gc.disable()

@@ -11,7 +11,10 @@ from hypothesis import strategies as some
 from duckflow.i18n.answer_words import yes_or_no
 from duckflow.i18n.answers import named_in, read_answer, read_whole
 
-PHRASES = [json.loads(line) for line in Path("tests/words/answers.jsonl").read_text("utf-8").splitlines()]
+PHRASES = [
+    json.loads(line)
+    for line in Path(__file__).parents[1].joinpath("words/answers.jsonl").read_text("utf-8").splitlines()
+]
 YES = ["y", "Yes", "OK", "1", "１", "ｙｅｓ", "はい", "はい。", "お願いします", "どうぞ！", " yes "]
 NO = ["n", "no", "No.", "2", "２", "いいえ", "やめて", "だめ"]
 UNCLEAR = [
@@ -114,7 +117,10 @@ def test_a_long_answer_is_read_at_once() -> None:
     assert time.process_time() - begin < 3
 
 
-SCOPES = [json.loads(line) for line in Path("tests/words/scopes.jsonl").read_text("utf-8").splitlines()]
+SCOPES = [
+    json.loads(line)
+    for line in Path(__file__).parents[1].joinpath("words/scopes.jsonl").read_text("utf-8").splitlines()
+]
 
 
 def test_a_whole_answer_says_how_far_it_goes() -> None:

@@ -7,7 +7,10 @@ import pytest
 
 from duckflow.i18n.asking import ends_asking
 
-PHRASES = [json.loads(line) for line in Path("tests/words/questions.jsonl").read_text("utf-8").splitlines()]
+PHRASES = [
+    json.loads(line)
+    for line in Path(__file__).parents[1].joinpath("words/questions.jsonl").read_text("utf-8").splitlines()
+]
 
 
 @pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase["text"])

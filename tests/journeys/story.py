@@ -72,7 +72,8 @@ KEEP_RECORDS = "DUCKFLOW_KEEP_RECORDS"
 def keep_record(home: Path, folder: Path, into: Path) -> None:
     place = into / f"{os.getpid()}-{time.monotonic_ns()}"
     shutil.copytree(home, place / "home", symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-    shutil.copytree(folder, place / "work", symlinks=True, ignore_dangling_symlinks=True)
+    if folder.is_dir():
+        shutil.copytree(folder, place / "work", symlinks=True, ignore_dangling_symlinks=True)
 
 
 OPEN: "list[Story]" = []

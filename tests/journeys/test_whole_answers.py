@@ -271,7 +271,9 @@ async def test_a_model_that_always_passes_on_a_yes_gets_none(tmp_path: Path) -> 
     await story.tell("make a snake game")
     approve = story.toolbox.find("plan_tool.approve")
     lines = [
-        line for path in sorted(Path("tests/words").glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()
+        line
+        for path in sorted((Path(__file__).parents[1] / "words").glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
     ]
     rows = [json.loads(line) for line in lines]
     others = [row["text"] for row in rows if row.get("kind") in ("no", "other")]

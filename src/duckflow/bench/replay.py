@@ -1,5 +1,6 @@
 """A recorded session played again from its record alone: what was decided and done, and what became of the files."""
 
+import posixpath
 import re
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -149,9 +150,13 @@ class KeptFiles:
                 yield say("replay.differs", path=shown(path))
 
     def contradictions(self, past: RecordedPast) -> Iterator[Phrase]:
-        """What the record says was written, beside what is kept as written."""
+        """What the record says was written, beside what is kept as written. Only the file that a call names holds its
+        text: hooks may have changed others along with it."""
         actions = {
-            (deed.job or str(deed.turn), path): deed.action for deed in past.deeds for path in deed.result.changed
+            (deed.job or str(deed.turn), path): deed.action
+            for deed in past.deeds
+            for path in deed.result.changed
+            if posixpath.normpath(f"/{deed.action.args.get('path', '')}").endswith(f"/{path}")
         }
         standing = [(change, author) for change, author in self._changes if not change.undone]
         for (author, path), change in {(who.job or str(who.turn), one.path): one for one, who in standing}.items():
