@@ -1,6 +1,7 @@
 """A time limit that stands still while somebody is waited for: a person who answers, the end of a pause, a file."""
 
 import asyncio
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
@@ -12,6 +13,9 @@ class PausableTimeout:
         self._timeout = timeout
         self._holding = 0
         self._left: float | None = None
+        self._since = 0.0
+        self.stood = 0.0
+        """Seconds in which it stood still."""
 
     @property
     def stands_still(self) -> bool:
@@ -19,15 +23,22 @@ class PausableTimeout:
 
     def hold(self) -> None:
         self._holding += 1
+        if self._holding > 1:
+            return
+        self._since = time.monotonic()
         end = self._timeout.when()
-        if self._holding == 1 and end is not None and not self._timeout.expired():
-            self._left = end - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
+        if end is not None and not self._timeout.expired():
+            # What was limited may have ended meanwhile, for another reason than its time.
+            with suppress(RuntimeError):
+                self._timeout.reschedule(None)
+                self._left = end - asyncio.get_running_loop().time()
 
     def release(self) -> None:
         self._holding -= 1
-        if self._holding == 0 and self._left is not None and not self._timeout.expired():
-            # What was limited may have ended meanwhile, for another reason than its time.
+        if self._holding:
+            return
+        self.stood += time.monotonic() - self._since
+        if self._left is not None and not self._timeout.expired():
             with suppress(RuntimeError):
                 self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
             self._left = None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow.allowance import CallUsed, CallWanted
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Asked, AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
 from duckflow.state.phrase import say
@@ -41,7 +42,9 @@ def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
 
     async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
         """One whose task is called `asks` asks first."""
-        desk.progress(0.01, 100, "working")
+        desk.progress("working")
+        call = await desk.allow(CallWanted(model=order.task.model, prompt=60, reply=40, dollars=0.01))
+        await desk.used(call, CallUsed(tokens=100, dollars=0.01))
         said = (await desk.ask(ask_whether(order))).text if order.task.name == "asks" else ""
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-S", "-E", "-c", CHILD, str(ledger), order.attempt_id, str(seconds)),
@@ -50,9 +53,7 @@ def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
         )
         code = await child.wait()
         outcome = "done" if code == 0 else "failed"
-        return AttemptReport(
-            order=order, outcome=outcome, rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.01, said=said
-        )
+        return AttemptReport(order=order, outcome=outcome, branch=order.branch, commit="0" * 40, said=said)
 
     return carry_out
 

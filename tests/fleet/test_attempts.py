@@ -37,7 +37,7 @@ async def test_an_attempt_ends_with_checks_a_commit_and_a_report(yard: Yard) -> 
     assert yard.repository.git("rev-parse", report.branch) == report.commit
     assert not (yard.repository.folder / "tax.py").exists()
     assert yard.repository.worktrees() == 0
-    assert report.tokens > 0 and report.session_id
+    assert desk.tokens > 0 and report.session_id
 
 
 async def test_what_is_ignored_comes_along_only_where_it_is_named(yard: Yard) -> None:
@@ -111,8 +111,9 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
     assert report.outcome == "budget" and report.open and report.open.key == "fleet.too_long"
     dear = {"json": TAX, "usage": {"cost_usd": 2.0, "prompt_tokens": 10, "completion_tokens": 10}}
     look = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
-    report = await yard.carry_out(yard.task([{**dear, "json": look}, TAX], name="b", budget_usd=1.0))
-    assert report.outcome == "budget" and report.cost_usd == 2.0, report
+    spending = MemoryDesk()
+    report = await yard.carry_out(yard.task([{**dear, "json": look}, TAX], name="b", budget_usd=1.0), spending)
+    assert report.outcome == "budget" and (spending.cost_usd, len(spending.calls)) == (2.0, 1), report
     desk = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
     report = await yard.carry_out(yard.task([TAX], name="c", mode="ask", minutes=0.1), desk)
     assert report.outcome == "done", report

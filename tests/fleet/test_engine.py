@@ -6,11 +6,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from duckflow.errors import UsageError
+from duckflow.allowance import CallUsed, CallWanted
+from duckflow.errors import BudgetSpent, UsageError
 from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
@@ -46,15 +48,19 @@ async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
             desk.note(f"pid {child.pid}")
             await child.wait()
         case "spends":
-            desk.progress(0.6, 1000, "working")
+            with suppress(BudgetSpent):
+                for _ in range(2):
+                    call = await desk.allow(CallWanted(model="m", prompt=500, dollars=0.1))
+                    await asyncio.sleep(0.2)
+                    await desk.used(call, CallUsed(tokens=1000, dollars=0.6))
+                return AttemptReport(order=order, outcome="failed")
             await asyncio.sleep(LONGEST)
         case "breaks":
             raise ValueError("no")
         case _:
             desk.note("hello")
-    return AttemptReport(
-        order=order, outcome="done", rating=0, branch=order.branch, commit="0" * 40, cost_usd=0.1, said=said
-    )
+    await desk.used(await desk.allow(CallWanted(model="m", prompt=10)), CallUsed(tokens=10, dollars=0.1))
+    return AttemptReport(order=order, outcome="done", branch=order.branch, commit="0" * 40, said=said)
 
 
 async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_path: Path) -> None:
@@ -108,12 +114,20 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "at_once", "per_minute"), [("m:*=8", 8, None), ("m=8/60", 8, 60), ("m=/60", None, 60), ("m=", None, None)]
+    ("text", "figures"),
+    [
+        ("m:*=8", (8, None, None)),
+        ("m=8/60", (8, 60, None)),
+        ("m=/60/900", (None, 60, 900)),
+        ("m=//900", (None, None, 900)),
+        ("m=", (None, None, None)),
+    ],
 )
-def test_a_limit_is_read_and_can_be_taken_away(text: str, at_once: int | None, per_minute: int | None) -> None:
+def test_a_limit_is_read_and_can_be_taken_away(text: str, figures: tuple[int | None, ...]) -> None:
     limit = Limit.read(text)
-    assert (limit.at_once, limit.per_minute, limit.covers("m:a" if "*" in text else "m")) == (at_once, per_minute, True)
-    for wrong in ("m", "=8", "m=0", "m=x/1"):
+    assert (limit.at_once, limit.requests, limit.tokens) == figures
+    assert limit.covers("m:a" if "*" in text else "m")
+    for wrong in ("m", "=8", "m=0", "m=x/1", "m=1/2/3/4"):
         with pytest.raises(UsageError):
             Limit.read(wrong)
 

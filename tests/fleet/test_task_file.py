@@ -31,7 +31,7 @@ may_touch = ["src"]
 
 
 def test_a_file_says_for_all_and_for_each() -> None:
-    tasks, budget = read_tasks(TASKS, "tasks.toml", {"model": "m", "checks": ["other"]}, Path("/code"))
+    tasks, budget, _ = read_tasks(TASKS, "tasks.toml", {"model": "m", "checks": ["other"]}, Path("/code"))
     assert [task.name for task in tasks] == ["fix-the-login", "税率"]
     assert [task.checks for task in tasks] == [("make test",), ("pytest",)]
     assert {(task.repository, task.model) for task in tasks} == {("/code/shop", "m")}
@@ -40,7 +40,7 @@ def test_a_file_says_for_all_and_for_each() -> None:
 
 def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
     lines = "# soon\n- [ ] Fix the login\n\n2. ログインを直す\nFix the login\n"
-    tasks, _ = read_tasks(lines, "stdin", {"attempts": 2}, Path("/code"))
+    tasks = read_tasks(lines, "stdin", {"attempts": 2}, Path("/code")).tasks
     assert [task.prompt for task in tasks] == ["Fix the login", "ログインを直す", "Fix the login"]
     assert [task.name for task in tasks] == ["fix-the-login", "ログインを直す", "fix-the-login.2"]
 

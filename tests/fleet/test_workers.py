@@ -153,7 +153,7 @@ async def test_what_a_dead_or_stopped_worker_left_is_cancelled_at_once(tmp_path:
 
 async def test_a_model_may_be_begun_with_only_so_often_in_a_minute(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
-    fleet = yard.start("t1", "t2", "t3", limits=(Limit(model="m", per_minute=2),))
+    fleet = yard.start("t1", "t2", "t3", limits=(Limit(model="m", requests=2),))
     await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
     assert yard.words().count("begin") == 3 and "TWICE" not in yard.words()
     first, second, third = sorted(float(line[3]) for line in yard.written() if line[0] == "begin")

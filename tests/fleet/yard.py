@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.allowance import CallUsed, CallWanted
 from duckflow.cli.fleet_workshop import make_workshop
 from duckflow.fleet.attempt import Attempts
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptReport, FleetTask
@@ -70,7 +71,8 @@ class MemoryDesk:
         self.withdrawn: list[Asked] = []
         self.notes: list[str] = []
         self.states: list[str] = []
-        self.cost_usd = 0.0
+        self.cost_usd, self.tokens = 0.0, 0
+        self.calls: list[CallWanted] = []
         self._awaited: dict[str, list[asyncio.Event]] = {}
 
     async def ask(self, asked: Asked) -> Answered:
@@ -86,11 +88,18 @@ class MemoryDesk:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
-        self.cost_usd = cost_usd
-        if self.states[-1:] != [state]:
-            self.states.append(state)
-            for reached in self._awaited.get(state, ()):
+    async def allow(self, wanted: CallWanted) -> int:
+        self.calls.append(wanted)
+        return len(self.calls)
+
+    async def used(self, call: int, used: CallUsed | None) -> None:
+        self.cost_usd += used.dollars if used else 0.0
+        self.tokens += used.tokens if used else 0
+
+    def progress(self, doing: str) -> None:
+        if self.states[-1:] != [doing]:
+            self.states.append(doing)
+            for reached in self._awaited.get(doing, ()):
                 reached.set()
 
     async def until(self, state: str) -> None:

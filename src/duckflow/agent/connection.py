@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.session import StateOwner
+from duckflow.allowance import LIKELY_REPLY, CallPermit, CallUsed, CallWanted
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
 from duckflow.events.types import (
     Event,
@@ -125,8 +126,11 @@ class ModelConnection:
         pictures: ConversationPictures,
         max_budget_usd: float = 0.0,
         max_tokens: int = 0,
+        allowance: str = "",
     ) -> None:
+        """`allowance`: the address of who grants calls."""
         self._session = session
+        self.allowance = allowance
         self._model: Model | None = None
         self._looked_at: tuple[str, bool, bool] | None = None
         self.connect = connect
@@ -241,12 +245,15 @@ class ModelConnection:
         now, began = asyncio.get_running_loop().time, 0.0
         pictured = any(message.pictures for message in request.messages)
         shown_in = self.pictures.shown_in(request) if pictured else nullcontext(request)
-        async with shown_in as whole, aclosing(closable(provider, whole)) as chunks:
+        permitted = aclosing(CallPermit(self.allowance))
+        async with permitted as permit, shown_in as whole, aclosing(closable(provider, whole)) as chunks:
+            await permit.ask(_wanted(provider, request, prompt))
             async for chunk in chunks:
                 began = began or now()
                 if isinstance(chunk, Delta | Thought | CallDelta) and (size := size + len(chunk.text)) > LONGEST_REPLY:
                     used = Usage(prompt_tokens=prompt, completion_tokens=size // LETTERS_OF_TOKEN)
                     self._session.emit(UsageReported(model=provider.model, usage=used))
+                    permit.tell(CallUsed(tokens=used.prompt_tokens + used.completion_tokens, dollars=used.cost_usd))
                     return Reply("".join(pieces), "length")
                 match chunk:
                     case Delta():
@@ -266,6 +273,7 @@ class ModelConnection:
                         live, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
+                        await permit.ask(_wanted(provider, request, prompt))
                     case Remark():
                         self._session.emit(Noticed(what=chunk.what))
                     case Finished():
@@ -274,6 +282,8 @@ class ModelConnection:
                         if thoughts:
                             emit(ThoughtKept(text="".join(thoughts)))
                         usage = chunk.usage.model_copy(update={"seconds": now() - began})
+                        used = usage.prompt_tokens + usage.completion_tokens
+                        permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         self._factor = tokens / guessed if tokens and guessed else self._factor
@@ -287,7 +297,7 @@ class AgentConnection(ModelConnection):
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
         """`max_tokens`: what no cache gave counts; 0: no limit."""
-        super().__init__(context, above.connect, above.find, above.settings, above.pictures)
+        super().__init__(context, above.connect, above.find, above.settings, above.pictures, allowance=above.allowance)
         self._above = above
         self._most = max_tokens
         self._own = own
@@ -299,6 +309,13 @@ class AgentConnection(ModelConnection):
         self._above.check_budget(prompt, dollars)
         if self._most and self._session.state.usage.fresh >= self._most:
             raise BudgetSpent("agent.cap.tokens", limit=self._most)
+
+
+def _wanted(provider: Provider, request: Request, prompt: int) -> CallWanted:
+    price = provider.least_price
+    dollars = None if price is None else prompt * price / 1_000_000
+    reply = request.max_tokens or LIKELY_REPLY
+    return CallWanted(model=provider.model, prompt=prompt, reply=reply, dollars=dollars)
 
 
 def _tell_nobody(_: Event) -> None:

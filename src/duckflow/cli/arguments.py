@@ -238,8 +238,9 @@ def _prompt(add: Add, words: Words) -> None:
 
 
 FLEET_FLAGS = {
-    "run": "issues source repository check model mode attempts budget_usd fleet_budget_usd minutes setup include "
-    "may_touch base pick cancel_losers at_once no_work place places repositories limit lease json",
+    "run": "issues source repository check model mode attempts budget_usd budget_tokens fleet_budget_usd "
+    "fleet_budget_tokens minutes setup include may_touch base pick cancel_losers "
+    "at_once no_work place places repositories limit lease json",
     "list": "json",
     "show": "json",
     "logs": "attempt follow json",
@@ -272,7 +273,9 @@ def _fleet(add: Add, words: Words) -> None:
     add("--contained", dest="mode", action="store_const", const=str(Mode.CONTAINED), help=words("cli.contained"))
     add("--attempts", type=_positive(int), metavar="N", help=words("cli.fleet_attempts"))
     add("--budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_budget"))
+    add("--budget-tokens", type=_positive(int), metavar="N", help=words("cli.fleet_budget"))
     add("--fleet-budget-usd", type=_positive(float), metavar="USD", help=words("cli.fleet_whole_budget"))
+    add("--fleet-budget-tokens", type=_positive(int), metavar="N", help=words("cli.fleet_whole_budget"))
     add("--minutes", type=_positive(float), metavar="N", help=words("cli.fleet_minutes"))
     add("--setup", default="", metavar="COMMAND", help=words("cli.fleet_setup"))
     add("--include", action="append", default=[], metavar="FILE", help=words("cli.fleet_include"))
@@ -291,7 +294,7 @@ def _fleet(add: Add, words: Words) -> None:
     add("--place", default="", metavar="NAME", help=words("cli.fleet_place"))
     add("--places", action="append", default=[], metavar="NAME", help=words("cli.fleet_places"))
     add("--repositories", default="", metavar="FOLDER", help=words("cli.fleet_repositories"))
-    add("--limit", action="append", default=[], metavar="MODEL=N/N", help=words("cli.fleet_limit"))
+    add("--limit", action="append", default=[], metavar="MODEL=N/N/N", help=words("cli.fleet_limit"))
     add("--lease", type=_positive(float), default=30.0, metavar="SECONDS", help=words("cli.fleet_lease"))
     add("--json", action="store_true", help=words("cli.config_json"))
 

@@ -39,6 +39,7 @@ from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
 from duckflow.agent.user_commands import UserCommands
+from duckflow.allowance import ADDRESS
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.ground import Ground, make_ground
 from duckflow.cli.plugged import Plugged
@@ -184,6 +185,7 @@ def _model(
         pictures,
         limits.max_budget_usd,
         limits.max_tokens,
+        os.environ.get(ADDRESS, ""),
     )
     thinker = Thinker(connection, compiler, session.emit, limits, settings.memory, detectors, memory, True, schema)
     folder = WorkFolder(ground.workspace)

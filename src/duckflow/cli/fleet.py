@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -17,17 +16,25 @@ from duckflow.cli.fleet_deliver import deliver_fleet
 from duckflow.cli.fleet_engine import clones_of, folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
-from duckflow.cli.fleet_table import FleetWatch, aligned, as_csv, as_markdown, fleet_line, table_lines, tell
+from duckflow.cli.fleet_show import (
+    as_json,
+    export,
+    require_few,
+    show,
+    show_workers,
+    wanted_fleet,
+    wanted_task,
+    write_report,
+)
+from duckflow.cli.fleet_table import FleetWatch, tell
 from duckflow.cli.fleet_workshop import make_workshop, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
-from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit, TaskState
-from duckflow.fleet.ranking import side_by_side
+from duckflow.fleet.engine import Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
-from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
@@ -35,9 +42,7 @@ from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
-FOLLOW_SECONDS = 0.5
 NAMES_TOLD = 5
-NO_LIMIT = 1_000_000
 
 
 def run_fleet(options: Options, words: Words, paths: Paths) -> int:
@@ -50,9 +55,9 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 tasks = _with_spelled_models(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words, clones_of(paths)))
             case "worker":
-                return asyncio.run(_work(engine, _wanted_fleet(engine, options), words))
+                return asyncio.run(_work(engine, wanted_fleet(engine, options), words))
             case "inbox":
-                return show_inbox(engine, _wanted_fleet(engine, options), options, words)
+                return show_inbox(engine, wanted_fleet(engine, options), options, words)
             case "answer":
                 return answer(engine, options, words)
             case "merge":
@@ -63,29 +68,40 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 fleet, task = wanted_task(engine, options.words)
                 return asyncio.run(deliver_fleet(engine, fleet, task, options, make_workshop(words, paths)))
             case "clean":
-                fleet = _wanted_fleet(engine, options)
+                fleet = wanted_fleet(engine, options)
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
             case "export":
-                return asyncio.run(_export(engine, options, words))
+                return asyncio.run(export(engine, options, words))
             case "report":
-                return _report(engine, options, words)
+                return write_report(engine, options, words)
             case "workers":
-                return _workers(engine, options, words)
+                return show_workers(engine, options, words)
             case "cancel" | "retry":
                 return _change(engine, options, words)
             case _:
-                return _show(engine, options, words)
+                return show(engine, options, words)
 
 
 def _read(options: Options) -> ListedTasks:
     """From the named file, the list of issues, or what is piped in."""
-    names = ("model", "mode", "budget_usd", "attempts", "minutes", "setup", "base", "pick", "repository")
+    names = (
+        "model",
+        "mode",
+        "budget_usd",
+        "budget_tokens",
+        "attempts",
+        "minutes",
+        "setup",
+        "base",
+        "pick",
+        "repository",
+    )
     given: dict[str, Any] = {name: value for name in names if (value := getattr(options, name))}
     lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
     given |= {name: value for name, value in lists.items() if value}
     given |= {"cancel_losers": True} if options.cancel_losers else {}
     file = options.issues or options.source or (options.words or [""])[0]
-    _require_few(options, 0 if options.issues or options.source else 1)
+    require_few(options, 0 if options.issues or options.source else 1)
     if file in ("", "-"):
         if sys.stdin.isatty():
             raise UsageError("fleet.run_what")
@@ -107,11 +123,6 @@ def _read(options: Options) -> ListedTasks:
     given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
     # Where every machine has them in a folder of its own, their names are kept as they are.
     return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
-
-
-def _require_few(options: Options, most: int) -> None:
-    if strange := options.words[most:]:
-        raise UsageError("fleet.too_many", words=" ".join(strange))
 
 
 def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
@@ -137,8 +148,8 @@ def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) ->
 async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words, clones: Path) -> int:
     below = Path(folder_of(options.repositories)) if options.repositories else None
     tasks = await settle_bases(listed.tasks, below, clones)
-    budget, limits = options.fleet_budget_usd or listed.budget_usd, [*map(Limit.read, options.limit)]
-    fleet = engine.start(FleetOrder(tasks, budget, options.places, limits))
+    budget, most = options.fleet_budget_usd or listed.budget_usd, options.fleet_budget_tokens or listed.budget_tokens
+    fleet = engine.start(FleetOrder(tasks, budget, options.places, [*map(Limit.read, options.limit)], most))
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
     _tell_names(listed, engine.tasks(fleet), words)
     for repository in sorted({task.repository for task in tasks if not task.remote}):
@@ -151,7 +162,7 @@ async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Wor
         return exit_code_of("interrupted")
     states = engine.tasks(fleet)
     if options.json:
-        print_out(json.dumps(_as_json(engine, fleet), ensure_ascii=False))
+        print_out(json.dumps(as_json(engine, fleet), ensure_ascii=False))
     elif any(state.state in ("choose", "done") for state in states):
         tell(words("fleet.merge_hint", fleet=fleet))
     return 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
@@ -208,35 +219,6 @@ async def _work(engine: Engine, fleet: str, words: Words) -> int:
     return 0
 
 
-def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
-    """The fleet (the latest where none is named) and the task, or nothing for all of them."""
-    fleets = [fleet.fleet for fleet in engine.fleets()]
-    if not fleets:
-        raise UsageError("fleet.none")
-    if len(wanted) == 1 and wanted[0] in [state.task.name for state in engine.tasks(fleets[0])]:
-        return fleets[0], wanted[0]
-    first, *rest = wanted or [""]
-    fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
-    fleet, rest = (fitting[0], rest) if len(fitting) == 1 else (fleets[0], [*wanted])
-    if not rest:
-        return fleet, ""
-    names = [state.task.name for state in engine.tasks(fleet)]
-    if len(rest) > 1:
-        raise UsageError("fleet.too_many", words=" ".join(rest[1:]))
-    if rest[0] not in names:
-        raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
-    return fleet, rest[0]
-
-
-def _wanted_fleet(engine: Engine, options: Options) -> str:
-    """Nothing for all of them."""
-    _require_few(options, 1)
-    fitting = [one.fleet for one in engine.fleets() if options.words and one.fleet.startswith(options.words[0])]
-    if options.words and len(fitting) != 1:
-        raise UsageError("fleet.no_fleet", fleet=options.words[0])
-    return fitting[0] if fitting else ""
-
-
 def _change(engine: Engine, options: Options, words: Words) -> int:
     fleet, task = wanted_task(engine, options.words)
     if options.attempt and not task:
@@ -266,131 +248,3 @@ async def _newest_base(task: FleetTask, options: Options) -> str:
     another machine."""
     folder = Path(folder_of(options.repositories or "")) / task.repository
     return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""
-
-
-def _workers(engine: Engine, options: Options, words: Words) -> int:
-    workers = engine.workers()
-    if options.json:
-        print_out(json.dumps([worker.model_dump(mode="json") for worker in workers]))
-        return 0
-    for worker in workers:
-        key = "fleet.workers.line" if worker.lives else "fleet.workers.dead"
-        told = worker.model_dump(include={"worker", "place", "running"})
-        tell(words(key, **told, age=age(worker.seen, time.time(), words)))
-    if not any(worker.lives for worker in workers):
-        tell(words("fleet.workers.none"))
-    return 0
-
-
-def _report(engine: Engine, options: Options, words: Words) -> int:
-    """Markdown for people, CSV for tables; of a fleet that was cleaned away, too, by its whole name."""
-    _require_few(options, 1)
-    fleet = (
-        options.words[0]
-        if options.words and engine.figures(options.words[0])
-        else wanted_task(engine, options.words)[0]
-    )
-    rows = engine.figures(fleet)
-    _write(as_csv(rows) if options.format == "csv" else as_markdown(fleet, rows, words), options)
-    return 0
-
-
-def _write(text: str, options: Options) -> bool:
-    """To a file or to standard output. Says whether it was a file."""
-    if not options.output or options.output == "-":
-        print_out(text)
-        return False
-    try:
-        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
-    except OSError as problem:
-        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
-    return True
-
-
-async def _export(engine: Engine, options: Options, words: Words) -> int:
-    """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
-    from duckflow.fleet.swebench import predictions
-
-    fleet, task = wanted_task(engine, options.words)
-    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
-    rows = await predictions(states, engine.attempts(fleet, task))
-    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    if _write(text, options):
-        print_err(plain(words("fleet.predictions", count=len(rows), path=options.output)))
-    return 0
-
-
-def _show(engine: Engine, options: Options, words: Words) -> int:
-    """`list`, `show` and `logs`."""
-    if options.what == "list":
-        _require_few(options, 0)
-        fleets = engine.fleets()
-        if options.json:
-            print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
-        for fleet in () if options.json else fleets:
-            tell(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
-        if not fleets and not options.json:
-            tell(words("fleet.none"))
-        return 0
-    fleet, task = wanted_task(engine, options.words)
-    if options.what == "logs":
-        return _logs(engine, fleet, task, options, words)
-    if options.json:
-        print_out(json.dumps(_as_json(engine, fleet, task), ensure_ascii=False))
-        return 0
-    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
-    attempts = engine.attempts(fleet, task)
-    (whole,) = [state for state in engine.fleets() if state.fleet == fleet]
-    if whole.forsaken:
-        tell(fleet_line(whole, words))
-    for line in table_lines(states, attempts, words, NO_LIMIT):
-        tell(line)
-    for attempt in attempts if task else ():
-        for line in _report_lines(attempt, words):
-            tell(line)
-    reports = [attempt.report for attempt in attempts if attempt.report]
-    if task and len(reports) > 1:
-        for line in aligned(side_by_side(reports, words)):
-            tell(line)
-    return 0
-
-
-def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
-    """What came of one attempt."""
-    report = attempt.report
-    if report is None:
-        return []
-    lines = ["", f"#{attempt.number} {report.branch} {report.commit[:12]}".rstrip()]
-    lines += [f"  {words.phrase(report.open)}"] if report.open else []
-    lines += [f"  $ {check.command}: {check.code}" for check in report.checks]
-    lines += [f"    {line}" for check in report.checks if check.code for line in check.output.split("\n")]
-    lines += [f"  {file.path} (+{file.added} −{file.removed})" for file in report.files]
-    lines += [f"  {finding}" for finding in report.findings]
-    return lines
-
-
-def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words) -> int:
-    after = 0
-    while True:
-        for line in engine.logs(fleet, task, options.attempt or 0, after):
-            after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
-            if options.json:
-                told = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
-                print_out(json.dumps(told, ensure_ascii=False))
-                continue
-            tell(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}")
-        ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
-        if not options.follow or ended:
-            return 0
-        time.sleep(FOLLOW_SECONDS)
-
-
-def _as_json(engine: Engine, fleet: str, task: str = "") -> dict[str, Any]:
-    """For scripts."""
-    (state,) = [one for one in engine.fleets() if one.fleet == fleet]
-    tasks = [one.model_dump(mode="json") for one in engine.tasks(fleet) if task in ("", one.task.name)]
-    return {
-        **state.model_dump(mode="json"),
-        "tasks": tasks,
-        "attempts": [one.model_dump(mode="json") for one in engine.attempts(fleet, task)],
-    }

@@ -19,7 +19,7 @@ WIDEST_NAME = 32
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
 """What is seen first where there is no room for all."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
-DOING = frozenset(("setup", "working", "waiting", "checks", "review"))
+DOING = frozenset(("setup", "working", "waiting", "limited", "checks", "review"))
 
 
 def tell(text: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -52,10 +53,12 @@ def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall
     return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
 
 
-async def _review(words: Words, report: AttemptReport, folder: Path, diff: str) -> AttemptReview | None:
+async def _review(
+    words: Words, report: AttemptReport, folder: Path, diff: str, marks: Mapping[str, str]
+) -> AttemptReview | None:
     prompt = review_prompt(report, note(words.language, "agent_is_review"), words)
     command = (*PROGRAM, *_flags(report.order.task, words), "--mode", Mode.PLAN, "-p", prompt)
-    return await run_review(command, diff, folder, marks_of(report.order))
+    return await run_review(command, diff, folder, marks)
 
 
 def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:

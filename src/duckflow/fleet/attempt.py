@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.clock import PausableTimeout
 from duckflow.errors import DuckflowError
 from duckflow.fleet.clones import bring_clone
-from duckflow.fleet.host import Host, HostCall
+from duckflow.fleet.host import Host, HostCall, granting
 from duckflow.fleet.processes import MARK
 from duckflow.fleet.review import AttemptReview
 from duckflow.fleet.talk import AttemptTalk, TurnResult
@@ -37,8 +38,8 @@ class Workshop(NamedTuple):
     """Refuses a repository whose own settings would have git run programs, unless the user trusts it."""
     call: Callable[[FleetTask, Path], HostCall]
     run: RunCommand
-    review: Callable[[AttemptReport, Path, str], Awaitable[AttemptReview | None]]
-    """Of a diff, in that folder."""
+    review: Callable[[AttemptReport, Path, str, Mapping[str, str]], Awaitable[AttemptReview | None]]
+    """Of a diff, in that folder, with these variables."""
     words: Words
 
 
@@ -69,13 +70,14 @@ class Attempt:
         self._words = workshop.words
         self._began = time.monotonic()
         self._waited = 0.0
+        self._marks = marks_of(order)
         self._report = AttemptReport(order=order, outcome="failed")
 
     async def run(self) -> AttemptReport:
         """What went wrong is in the report."""
         worktree: Worktree | None = None
         try:
-            self._desk.progress(0.0, 0, "setup")
+            self._desk.progress("setup")
             if self._task.remote:
                 await bring_clone(self._task.remote, Path(self._task.repository).parent)
             self._workshop.admit(Path(self._task.repository))
@@ -102,33 +104,35 @@ class Attempt:
         return time.monotonic() - self._began - self._waited
 
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
-        try:
-            async with asyncio.timeout(self._task.minutes * 60) as timeout:
-                result = await self._talk(worktree, await self._prepare(worktree), timeout)
-        except TimeoutError:
-            return "budget", say("fleet.too_long", minutes=self._task.minutes)
-        if not result.fine:
-            return "budget" if result.outcome == "budget" else "failed", result.why or say("fleet.stopped")
-        return "done", await self._judge(worktree)
+        timeout = asyncio.timeout(self._task.minutes * 60)
+        clock = PausableTimeout(timeout)
+        async with granting(self._desk, clock) as address:
+            self._marks |= address
+            try:
+                async with timeout:
+                    result = await self._talk(worktree, await self._prepare(worktree), clock)
+            except TimeoutError:
+                return "budget", say("fleet.too_long", minutes=self._task.minutes)
+            if not result.fine:
+                return "budget" if result.outcome == "budget" else "failed", result.why or say("fleet.stopped")
+            return "done", await self._judge(worktree)
 
-    async def _talk(self, worktree: Worktree, prompt: str, timeout: asyncio.Timeout) -> TurnResult:
+    async def _talk(self, worktree: Worktree, prompt: str, clock: PausableTimeout) -> TurnResult:
         call = self._workshop.call(self._task, worktree.folder)
-        host = await Host.open(call, worktree.folder, marks_of(self._order))
+        host = await Host.open(call, worktree.folder, self._marks)
         self._update(session_id=call.session_id)
         self._note(say("fleet.note.session", session=call.session_id))
-        talk = AttemptTalk(host.conversation, self._order, self._desk, self._words, timeout)
+        talk = AttemptTalk(host.conversation, self._order, self._desk, self._words, clock)
         try:
             return await self._lead(talk, prompt, worktree)
         finally:
             state = host.conversation.state
             self._update(
-                cost_usd=state.usage.cost_usd,
-                tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
                 evidence=tuple(shown.text for shown in state.evidence if shown.ok),
                 proof=state.proof.verdict if state.proof else None,
             )
             await talk.close()
-            self._waited += talk.waited
+            self._waited = clock.stood
             await host.end()
 
     async def _prepare(self, worktree: Worktree) -> str:
@@ -161,12 +165,11 @@ class Attempt:
             self._update(said=talk.said)
             if not result.fine:
                 return result
-            talk.doing = "checks"
+            self._desk.progress("checks")
             commit = await self._commit(worktree)
             checks = await self._check(worktree) if commit else ()
             await worktree.git.restore()
             failing = [check for check in checks if check.code]
-            talk.doing = "working"
             if commit and checks and not failing:
                 return result
             if result.question and answers:
@@ -213,15 +216,10 @@ class Attempt:
         if report.touched_outside:
             return say("fleet.touched_outside", files=", ".join(report.touched_outside))
         if self._task.attempts > 1:
-            self._desk.progress(report.cost_usd, report.tokens, "review")
+            self._desk.progress("review")
             diff = await worktree.diff(report.commit)
-            if found := await self._workshop.review(report, worktree.folder, diff):
-                self._update(
-                    rating=found.rating,
-                    findings=found.findings,
-                    cost_usd=report.cost_usd + found.cost_usd,
-                    tokens=report.tokens + found.tokens,
-                )
+            if found := await self._workshop.review(report, worktree.folder, diff, self._marks):
+                self._update(rating=found.rating, findings=found.findings)
                 self._note(say("fleet.note.review", rating=found.rating, findings="; ".join(found.findings) or "–"))
         return None
 

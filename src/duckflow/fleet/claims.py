@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from duckflow.errors import LeaseLost
+from duckflow.fleet.allowance import end_calls
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE
 from duckflow.fleet.processes import born_at
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.schedule import attempts_to_take, move_forsaken, next_attempt
-from duckflow.fleet.store import FULL_COST
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, LINES, TASKS, WORKERS
-from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
-from duckflow.state.phrase import Phrase, say
+from duckflow.fleet.store import write_notes
+from duckflow.fleet.tables import ATTEMPTS, CALLS, TASKS, WORKERS
+from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask, Note
+from duckflow.state.phrase import say
 
 TAKING = 2026_2205
 """The lock of the database under which attempts are taken: limits count what others have taken."""
@@ -50,23 +51,6 @@ class TakenAttempt(NamedTuple):
     """Another worker was carrying it out and died."""
     before: WorkerProcess | None
     """Who had it before and may still be there: dead, by its lease, but stopped or stuck."""
-
-
-class Note(NamedTuple):
-    """A log line that is to be written."""
-
-    fleet: str
-    task: str
-    attempt: int
-    said: Phrase
-
-
-class Spent(NamedTuple):
-    """How far an attempt is, as it says."""
-
-    cost_usd: float
-    tokens: int
-    doing: str
 
 
 class Claims:
@@ -114,7 +98,7 @@ class Claims:
                 raise LeaseLost("fleet.lease_lost", worker=self.worker)
             self._database.one_at_a_time(connection, TAKING)
             now = self._database.now(connection)
-            row = next_attempt(connection, self.place, now)
+            row = next_attempt(connection, self.place)
             if row is None:
                 return None
             mine = _this(row.fleet, row.task, row.number)
@@ -123,10 +107,9 @@ class Claims:
                 connection.execute(change_it.values(state=row.wanted or "failed", ended=now))
                 close_questions(connection, row.fleet, row.task, row.number)
                 return None
-            spent = {"cost_before": row.cost_before + row.cost_usd, "tokens_before": row.tokens_before + row.tokens}
             values = {"worker": self.worker, "claim": claim, "goes": row.goes + 1, "state": "running", "doing": ""}
             times = {"started": row.started or now, "taken": now}
-            connection.execute(change_it.values(**values, **spent, **times, cost_usd=0.0, tokens=0))
+            connection.execute(change_it.values(**values, **times))
             begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
             connection.execute(sa.update(TASKS).where(begun).values(state="running"))
             before = self._holder(connection, row)
@@ -172,8 +155,10 @@ class Claims:
         cancelled = sa.select(ATTEMPTS.c.number).where(this, ATTEMPTS.c.claim.is_(None), ATTEMPTS.c.state.notin_(LIVE))
 
         def change(connection: sa.Connection) -> bool:
-            values = {"state": report.outcome, "ended": self._database.now(connection), "doing": "", "wanted": ""}
-            spent = {"cost_usd": report.cost_usd, "tokens": report.tokens}
+            now = self._database.now(connection)
+            values = {"state": report.outcome, "ended": now, "doing": "", "wanted": ""}
+            called = (CALLS.c.fleet == order.fleet) & (CALLS.c.task == order.task.name)
+            end_calls(connection, called & (CALLS.c.attempt == order.number), now)
             if order.mend and not report.passed:
                 # What it had done before is on its branch and as good as it was.
                 values |= {"state": "done"}
@@ -181,22 +166,23 @@ class Claims:
                 notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in why]
                 write_notes(self._database, connection, notes)
             else:
-                spent |= {"report": report.model_dump_json()}
-            changed = sa.update(ATTEMPTS).where(mine).values(**values, **spent)
+                ((cost, tokens),) = connection.execute(sa.select(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens).where(this))
+                values |= {"report": report.model_copy(update={"cost_usd": cost, "tokens": tokens}).model_dump_json()}
+            changed = sa.update(ATTEMPTS).where(mine).values(**values)
             close_questions(connection, order.fleet, order.task.name, order.number)
             return bool(connection.execute(changed).rowcount or connection.execute(cancelled).first())
 
         if not self._database.do(change):
             raise LeaseLost("fleet.lease_lost", worker=self.worker)
 
-    def record(self, spent: Mapping[str, Spent], notes: Sequence[Note]) -> dict[str, AttemptOutcome | None]:
+    def record(self, doing: Mapping[str, str], notes: Sequence[Note]) -> dict[str, AttemptOutcome | None]:
         """Write down how far our attempts are. All claims that are still ours, with the outcome that is wanted of
         them, if they are to end."""
 
         def change(connection: sa.Connection) -> dict[str, AttemptOutcome | None]:
-            for claim, each in spent.items():
+            for claim, word in doing.items():
                 mine = (ATTEMPTS.c.claim == claim) & (ATTEMPTS.c.worker == self.worker)
-                connection.execute(sa.update(ATTEMPTS).where(mine).values(**each._asdict()))
+                connection.execute(sa.update(ATTEMPTS).where(mine).values(doing=word))
             write_notes(self._database, connection, notes)
             ours = sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(ATTEMPTS.c.worker == self.worker)
             return {
@@ -205,20 +191,6 @@ class Claims:
 
         return self._database.do(change, patience=0)
 
-    def overspent(self, fleet: str, task: FleetTask, patience: float = 0) -> str | None:
-        """What has used up its budget: "fleet", "task", or nothing."""
-        sums = sa.select(sa.func.sum(FULL_COST)).where(ATTEMPTS.c.fleet == fleet)
-        if task.budget_usd:
-            ((spent,),) = self._database.read(sums.where(ATTEMPTS.c.task == task.name), patience)
-            if (spent or 0) >= task.budget_usd:
-                return "task"
-        ((budget,),) = self._database.read(sa.select(FLEETS.c.budget_usd).where(FLEETS.c.fleet == fleet), patience)
-        if budget:
-            ((spent,),) = self._database.read(sums, patience)
-            if (spent or 0) >= budget:
-                return "fleet"
-        return None
-
     def reap(self) -> None:
         """Marks workers as dead whose lease has run out: from then on others may take what they were doing."""
 
@@ -226,16 +198,11 @@ class Claims:
             now = self._database.now(connection)
             late = (WORKERS.c.until < now) & ~WORKERS.c.dead & ~self._own
             connection.execute(sa.update(WORKERS).where(late).values(dead=True))
+            dead = sa.select(WORKERS.c.worker).where(WORKERS.c.dead)
+            end_calls(connection, CALLS.c.worker.in_(dead), now)
             move_forsaken(connection, now, self.lease)
 
         self._database.do(change, patience=0)
-
-
-def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Sequence[Note]) -> None:
-    if notes:
-        now = database.now(connection)
-        rows = [{**note._asdict(), "at": now, "said": note.said.model_dump_json()} for note in notes]
-        connection.execute(sa.insert(LINES), rows)
 
 
 def _origin(task: FleetTask) -> str:

@@ -54,7 +54,7 @@ class DatabaseEngine:
                 TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
                 for task, place in zip(self._store.name_apart(connection, order.tasks), cycle(places), strict=False)
             ]
-            self._store.add(connection, fleet, states, order.budget_usd)
+            self._store.add(connection, fleet, states, order)
 
         self._database.do(change)
         return fleet

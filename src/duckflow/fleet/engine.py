@@ -30,6 +30,7 @@ class FleetState(Value):
     """Seconds since 1970, as all times here."""
     budget_usd: float
     """0 without a limit."""
+    budget_tokens: int = 0
     cost_usd: float
     tokens: int
     tasks: dict[TaskProgress, int]
@@ -138,17 +139,21 @@ class Limit(Value):
     model: str
     """As tasks name it, or a pattern for all models of one endpoint."""
     at_once: int | None = None
-    per_minute: int | None = None
-    """Attempts that may begin."""
+    """Attempts."""
+    requests: int | None = None
+    """In a minute."""
+    tokens: int | None = None
+    """In a minute, prompts and replies."""
 
     @classmethod
     def read(cls, text: str) -> "Limit":
-        """`MODEL=AT_ONCE`, `MODEL=AT_ONCE/PER_MINUTE` or `MODEL=/PER_MINUTE`; `MODEL=` for no limit any more."""
+        """`MODEL=AT_ONCE/REQUESTS/TOKENS`, each of them may be left out; `MODEL=` for no limit any more."""
         model, _, figures = text.rpartition("=")
-        at_once, _, per_minute = figures.partition("/")
-        if not model or not all(not part or _is_count(part) for part in (at_once, per_minute)):
+        parts = figures.split("/")
+        if not model or len(parts) > 3 or not all(not part or _is_count(part) for part in parts):
             raise UsageError("fleet.limit", text=text)
-        return cls(model=model, at_once=int(at_once or 0) or None, per_minute=int(per_minute or 0) or None)
+        named = zip(("at_once", "requests", "tokens"), parts, strict=False)
+        return cls(model=model, **{name: int(part) for name, part in named if part})
 
     def covers(self, model: str) -> bool:
         return fnmatchcase(model, self.model)
@@ -163,6 +168,7 @@ class FleetOrder(NamedTuple):
     places: Sequence[str] = ()
     """Machines that the tasks are dealt out to in turn; none: all are for this one."""
     limits: Sequence[Limit] = ()
+    budget_tokens: int = 0
 
 
 def _is_count(text: str) -> bool:

@@ -10,11 +10,11 @@ from functools import partial
 from sqlalchemy.exc import SQLAlchemyError
 
 from duckflow.errors import LeaseLost
-from duckflow.fleet.claims import Claims, Note, Spent
+from duckflow.fleet.claims import Claims
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.running import RunningAttempt
-from duckflow.state.phrase import say
+from duckflow.fleet.task import Note
 
 BEAT = 1.0
 MOST_FAILURES = 5
@@ -94,7 +94,6 @@ class Clerk(WorkerThread):
         self._running = running
         self._notes = notes
         self._looked_after = 0.0
-        self._billed: dict[str, float] = {}
 
     def _see_to_all(self) -> None:
         if self._running or self._notes:
@@ -106,32 +105,20 @@ class Clerk(WorkerThread):
     def _tell(self) -> None:
         """What attempts said goes to the database, what others said about them comes back."""
         running = list(self._running.values())
-        spent: dict[str, Spent] = {each.desk.claim: each.desk.spent for each in running if each.desk.spent}
         notes = list(self._notes)
-        ours = self._claims.record(spent, notes)
+        ours = self._claims.record({each.desk.claim: each.desk.doing for each in running if each.desk.doing}, notes)
         for _ in notes:
             self._notes.popleft()
         for each in running:
             # One that is not ours any more was cancelled by somebody who took us for dead.
             if wanted := ours.get(each.desk.claim, "cancelled"):
                 each.end(wanted)
-            self._check_budget(each)
         waiting = {asked_id: each for each in running for asked_id in list(each.desk.waiting)}
         if waiting:
             for asked_id, answered in self._questions.hear(list(waiting)).items():
                 each = waiting[asked_id]
                 self._questions.heard(asked_id, each.desk.claim)
                 each.do(partial(each.desk.hear, {asked_id: answered}))
-
-    def _check_budget(self, running: RunningAttempt) -> None:
-        cost = running.desk.spent.cost_usd if running.desk.spent else 0.0
-        if cost == self._billed.get(running.desk.claim, 0.0):
-            return
-        self._billed[running.desk.claim] = cost
-        order = running.order
-        if over := self._claims.overspent(order.fleet, order.task):
-            self._endings.cancel(order.fleet, order.task.name if over == "task" else "", 0, outcome="budget")
-            running.desk.say(say("fleet.budget_spent", what=over))
 
     def _look_after_others(self) -> None:
         self._claims.reap()

@@ -3,16 +3,21 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from duckflow.errors import DuckflowError
+from duckflow.allowance import ADDRESS, CallUsed, CallWanted
+from duckflow.clock import PausableTimeout
+from duckflow.errors import BudgetSpent, DuckflowError
+from duckflow.fleet.task import Desk
 from duckflow.programs.launch import Launch
 from duckflow.remote.conversation import RemoteConversation
+from duckflow.state.phrase import said
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -82,3 +87,31 @@ class Host:
     def _reason(self) -> str:
         self._errors.seek(0)
         return self._errors.read().decode("utf-8", "replace").strip()[-LONGEST_REASON:] or "–"
+
+
+@contextlib.asynccontextmanager
+async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[str, str]]:
+    """A socket where the processes of one attempt ask before they call a model; what they need in their environment.
+    Time stands still for the attempt while a call waits."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            wanted = CallWanted.model_validate_json(await reader.readline())
+            with clock.standing_still():
+                call = await desk.allow(wanted)
+        except BudgetSpent as refused:
+            writer.write(said(refused).model_dump_json().encode() + b"\n")
+        else:
+            writer.write(b"\n")
+            line = await reader.readline()
+            await desk.used(call, CallUsed.model_validate_json(line) if line else None)
+        finally:
+            writer.close()
+
+    folder = Path(tempfile.mkdtemp(prefix="duckflow-"))
+    server = await asyncio.start_unix_server(serve, folder / "calls")
+    try:
+        yield {ADDRESS: str(folder / "calls")}
+    finally:
+        server.close()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -26,12 +26,10 @@ SHAPE: dict[str, Any] = {
 
 
 class AttemptReview(NamedTuple):
-    """How good it is, from 1 to 10; what is wrong with it; and what the look has cost."""
+    """How good it is, from 1 to 10, and what is wrong with it."""
 
     rating: int
     findings: tuple[str, ...]
-    cost_usd: float = 0.0
-    tokens: int = 0
 
 
 def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
@@ -56,9 +54,7 @@ async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Map
 def _read(output: bytearray) -> AttemptReview | None:
     try:
         told: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
-        found, usage = cast("dict[str, Any]", told["structured"]), cast("dict[str, Any]", told["usage"])
-        findings = tuple(map(str, found["findings"]))[:MOST_FINDINGS]
-        tokens = int(usage["prompt_tokens"]) + int(usage["completion_tokens"])
-        return AttemptReview(int(found["rating"]), findings, float(usage["cost_usd"]), tokens)
+        found = cast("dict[str, Any]", told["structured"])
+        return AttemptReview(int(found["rating"]), tuple(map(str, found["findings"]))[:MOST_FINDINGS])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -3,11 +3,15 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
-from duckflow.fleet.claims import Note, Spent
+from duckflow.allowance import CallUsed, CallWanted
+from duckflow.errors import BudgetSpent
+from duckflow.fleet.allowance import CallLedger
+from duckflow.fleet.endings import Endings
 from duckflow.fleet.processes import end_processes
 from duckflow.fleet.questions import QuestionStore
-from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptOutcome, AttemptReport, CarryOut
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptOutcome, AttemptReport, CarryOut, Note
 from duckflow.state.phrase import SAID, Phrase, say
 
 TIDYING = 10.0
@@ -34,18 +38,26 @@ class Slot:
             self._slots.release()
 
 
+class Office(NamedTuple):
+    """What the desks of one worker share."""
+
+    worker: str
+    questions: QuestionStore
+    calls: CallLedger
+    endings: Endings
+    notes: deque[Note]
+
+
 class FleetDesk:
     """Takes what an attempt says; the worker's clerk writes it down."""
 
-    def __init__(
-        self, order: AttemptOrder, claim: str, questions: QuestionStore, notes: deque[Note], slot: Slot
-    ) -> None:
-        self.spent: Spent | None = None
+    def __init__(self, order: AttemptOrder, claim: str, office: Office, slot: Slot) -> None:
+        self.doing = ""
         self.waiting: dict[str, asyncio.Future[Answered]] = {}
         self.claim = claim
         self._order = order
-        self._questions = questions
-        self._notes = notes
+        self._office = office
+        self._questions = office.questions
         self._slot = slot
 
     async def ask(self, asked: Asked) -> Answered:
@@ -72,10 +84,30 @@ class FleetDesk:
         self.say(say(SAID, text=text))
 
     def say(self, said: Phrase) -> None:
-        self._notes.append(Note(self._order.fleet, self._order.task.name, self._order.number, said))
+        self._office.notes.append(Note(self._order.fleet, self._order.task.name, self._order.number, said))
 
-    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
-        self.spent = Spent(cost_usd, tokens, state)
+    def progress(self, doing: str) -> None:
+        self.doing = doing
+
+    async def allow(self, wanted: CallWanted) -> int:
+        order, office, doing = self._order, self._office, self.doing
+        while True:
+            answer = await asyncio.to_thread(office.calls.ask, order, office.worker, wanted)
+            if answer.over:
+                self.say(say("fleet.budget_spent", what=answer.over))
+                task = order.task.name if answer.over == "task" else ""
+                await asyncio.to_thread(office.endings.cancel, order.fleet, task, 0, "budget")
+            if answer.refused:
+                raise BudgetSpent(answer.refused.key, **answer.refused.values)
+            if not answer.wait:
+                break
+            self.doing = "limited"
+            await asyncio.sleep(answer.wait)
+        self.doing = doing
+        return answer.call
+
+    async def used(self, call: int, used: CallUsed | None) -> None:
+        await asyncio.to_thread(self._office.calls.settle, self._order, call, used)
 
 
 class RunningAttempt:
@@ -125,7 +157,6 @@ class RunningAttempt:
 
     def _report(self) -> AttemptReport:
         assert self._task is not None
-        spent = self.desk.spent or Spent(0.0, 0, "")
         if self._task.cancelled():
             outcome, problem = self.wanted or "cancelled", None
         elif error := self._task.exception():
@@ -133,5 +164,4 @@ class RunningAttempt:
         else:
             report = self._task.result()
             return report.model_copy(update={"outcome": self.wanted}) if self.wanted else report
-        cost, tokens = spent.cost_usd, spent.tokens
-        return AttemptReport(order=self.order, outcome=outcome, rating=0, cost_usd=cost, tokens=tokens, open=problem)
+        return AttemptReport(order=self.order, outcome=outcome, open=problem)

@@ -1,16 +1,14 @@
 """Which attempt comes next on a machine: in order, within the limits of its model, after the tasks it waits for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import count, cycle
 from typing import Any, cast
 
 import sqlalchemy as sa
 
-from duckflow.fleet.engine import Limit
-from duckflow.fleet.store import ENDED_TASKS
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, LIMITS, TASKS, WORKERS
+from duckflow.fleet.store import ENDED_TASKS, read_limits
+from duckflow.fleet.tables import ATTEMPTS, FLEETS, TASKS, WORKERS
 
-MINUTE = 60.0
 PAGE = 50
 PATIENCE_WITH_PLACES = 2
 """Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
@@ -31,12 +29,14 @@ def attempts_to_take(place: str) -> sa.Select[Any]:
     )
 
 
-def next_attempt(connection: sa.Connection, place: str, now: float) -> sa.Row[Any] | None:
+def next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
     """The caller is the only one who takes an attempt at this moment."""
-    rows = connection.execute(sa.select(LIMITS))
-    limits = [Limit(model=row.model, at_once=row.at_once, per_minute=row.per_minute) for row in rows]
-    held, begun = _by_model(connection, HELD), _by_model(connection, ATTEMPTS.c.taken > now - MINUTE)
-    full = [limit for limit in limits if _is_full(limit, held, begun)]
+    held = _held_by_model(connection)
+    full = [
+        limit
+        for limit in read_limits(connection)
+        if limit.at_once and sum(count for model, count in held.items() if limit.covers(model)) >= limit.at_once
+    ]
     for page in count():
         rows = connection.execute(attempts_to_take(place).limit(PAGE).offset(page * PAGE)).all()
         for row in rows:
@@ -55,18 +55,10 @@ def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
     return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
 
 
-def _by_model(connection: sa.Connection, which: sa.ColumnElement[bool]) -> dict[str, int]:
+def _held_by_model(connection: sa.Connection) -> dict[str, int]:
     counted = sa.select(TASKS.c.model, sa.func.count().label("attempts")).join(ATTEMPTS, OF_TASK)
-    counted = counted.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(which).group_by(TASKS.c.model)
+    counted = counted.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(HELD).group_by(TASKS.c.model)
     return {row.model: row.attempts for row in connection.execute(counted)}
-
-
-def _is_full(limit: Limit, held: Mapping[str, int], begun: Mapping[str, int]) -> bool:
-    bounds = ((limit.at_once, held), (limit.per_minute, begun))
-    return any(
-        most is not None and sum(count for model, count in counts.items() if limit.covers(model)) >= most
-        for most, counts in bounds
-    )
 
 
 def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:

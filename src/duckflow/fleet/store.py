@@ -12,6 +12,7 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import (
     OVER,
     AttemptState,
+    FleetOrder,
     FleetState,
     Limit,
     LogLine,
@@ -21,12 +22,10 @@ from duckflow.fleet.engine import (
     WorkerState,
 )
 from duckflow.fleet.questions import ASKING
-from duckflow.fleet.tables import ATTEMPTS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
-from duckflow.fleet.task import AttemptReport, FleetTask, free_name, under_names
+from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
+from duckflow.fleet.task import AttemptReport, FleetTask, Note, free_name, under_names
 from duckflow.state.phrase import Phrase
 
-FULL_COST = ATTEMPTS.c.cost_usd + ATTEMPTS.c.cost_before
-FULL_TOKENS = ATTEMPTS.c.tokens + ATTEMPTS.c.tokens_before
 KEPT_SECONDS = 3600.0
 STARTING = 2026_2204
 """The lock of the database under which fleets are started: their tasks need names of their own."""
@@ -39,12 +38,12 @@ class FleetStore:
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
 
-    def add(self, connection: sa.Connection, fleet: str, tasks: Sequence[TaskState], budget_usd: float) -> None:
+    def add(self, connection: sa.Connection, fleet: str, tasks: Sequence[TaskState], order: FleetOrder) -> None:
         """A fleet with its tasks and their first attempts."""
         places = sorted({task.place for task in tasks})
         now = self._database.now(connection)
-        fleet_row = {"fleet": fleet, "started": now, "budget_usd": budget_usd, "places": places}
-        connection.execute(sa.insert(FLEETS).values(fleet_row))
+        budgets = {"budget_usd": order.budget_usd, "budget_tokens": order.budget_tokens}
+        connection.execute(sa.insert(FLEETS).values(fleet=fleet, started=now, places=places, **budgets))
         rows = [
             {"fleet": fleet, "name": each.task.name, "position": position, "place": each.place}
             | {"task": each.task.model_dump_json(), "model": each.task.model, "priority": each.task.priority}
@@ -86,9 +85,8 @@ class FleetStore:
         counts: dict[str, dict[TaskProgress, int]] = {}
         for row in self._database.read(counted.group_by(TASKS.c.fleet, TASKS.c.state)):
             counts.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
-        sums = sa.select(
-            ATTEMPTS.c.fleet, sa.func.sum(FULL_COST).label("cost"), sa.func.sum(FULL_TOKENS).label("tokens")
-        )
+        cost, tokens = sa.func.sum(ATTEMPTS.c.cost_usd), sa.func.sum(ATTEMPTS.c.tokens)
+        sums = sa.select(ATTEMPTS.c.fleet, cost.label("cost"), tokens.label("tokens"))
         spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
         living = Counter(worker.place for worker in self.workers() if worker.lives)
         return tuple(
@@ -96,8 +94,9 @@ class FleetStore:
                 fleet=row.fleet,
                 started=row.started,
                 budget_usd=row.budget_usd,
+                budget_tokens=row.budget_tokens,
                 cost_usd=spent[row.fleet].cost,
-                tokens=spent[row.fleet].tokens,
+                tokens=int(spent[row.fleet].tokens),
                 tasks=counts[row.fleet],
                 workers=sum(living[place] for place in cast("list[str]", row.places)),
             )
@@ -225,7 +224,7 @@ class FleetStore:
             known = connection.execute(sa.select(HISTORY.c.fleet).where(HISTORY.c.fleet == fleet).limit(1)).first()
             if history and known is None:
                 connection.execute(sa.insert(HISTORY), history)
-            for table in (LINES, QUESTIONS, ATTEMPTS, TASKS, FLEETS):
+            for table in (LINES, QUESTIONS, CALLS, ATTEMPTS, TASKS, FLEETS):
                 connection.execute(sa.delete(table).where(table.c.fleet == fleet))
             # Nobody will ask any more what became of these. The latest tell when their machine was last seen.
             long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
@@ -239,6 +238,18 @@ class FleetStore:
         changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
         if not self._database.do(lambda connection: connection.execute(changed).rowcount):
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
+
+
+def read_limits(connection: sa.Connection) -> list[Limit]:
+    names = ("model", "at_once", "requests", "tokens")
+    return [Limit(**{name: getattr(row, name) for name in names}) for row in connection.execute(sa.select(LIMITS))]
+
+
+def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Sequence[Note]) -> None:
+    if notes:
+        now = database.now(connection)
+        rows = [{**note._asdict(), "at": now, "said": note.said.model_dump_json()} for note in notes]
+        connection.execute(sa.insert(LINES), rows)
 
 
 def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigures:
@@ -268,8 +279,8 @@ def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:
         goes=row.goes,
         started=row.started,
         ended=row.ended,
-        cost_usd=row.cost_usd + row.cost_before,
-        tokens=row.tokens + row.tokens_before,
+        cost_usd=row.cost_usd,
+        tokens=row.tokens,
         open_questions=questions,
         report=AttemptReport.model_validate_json(row.report) if row.report else None,
     )

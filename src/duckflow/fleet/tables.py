@@ -30,6 +30,7 @@ FLEETS = sa.Table(
     _key("fleet"),
     _given("started", sa.Float),
     _given("budget_usd", sa.Float),
+    _given("budget_tokens", sa.BigInteger, default="0"),
     _given("places", sa.JSON),
 )
 
@@ -73,11 +74,9 @@ ATTEMPTS = sa.Table(
     # When the latest worker took it.
     _given("taken", sa.Float, default="0"),
     _given("ended", sa.Float, default="0"),
-    # Of this go, and of those before it.
+    # Of its calls that have ended.
     _given("cost_usd", sa.Float, default="0"),
-    _given("cost_before", sa.Float, default="0"),
-    _given("tokens", sa.Integer, default="0"),
-    _given("tokens_before", sa.Integer, default="0"),
+    _given("tokens", sa.BigInteger, default="0"),
     sa.Column("report", sa.Text),
 )
 
@@ -137,5 +136,22 @@ LIMITS = sa.Table(
     METADATA,
     _key("model"),
     sa.Column("at_once", sa.Integer),
-    sa.Column("per_minute", sa.Integer),
+    sa.Column("requests", sa.Integer),
+    sa.Column("tokens", sa.Integer),
+)
+
+CALLS = sa.Table(
+    "fleet_calls",
+    METADATA,
+    sa.Column("call", sa.Integer, primary_key=True, autoincrement=True),
+    _given("fleet", index=True),
+    _given("task"),
+    _given("attempt", sa.Integer),
+    _given("worker", index=True),
+    _given("model"),
+    _given("at", sa.Float),
+    sa.Column("ended", sa.Float),
+    # As expected while it is under way, then as it was.
+    _given("tokens", sa.Integer),
+    _given("dollars", sa.Float),
 )

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import json
 import re
-import time
 from typing import NamedTuple
 
 from duckflow.clock import PausableTimeout
@@ -18,7 +17,7 @@ from duckflow.outcome import Outcome, ended_well
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import SAID, Phrase, say
 from duckflow.state.question import Choice, Question
-from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, RequestItem, TextItem, TurnItem
+from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import View
 
 UNFINISHED = ("draft", "approved", "in_progress")
@@ -41,22 +40,21 @@ class AttemptTalk:
     """Says what is to be done. Time stands still for the attempt while its questions wait."""
 
     def __init__(
-        self, conversation: Conversation, order: AttemptOrder, desk: Desk, words: Words, timeout: asyncio.Timeout
+        self, conversation: Conversation, order: AttemptOrder, desk: Desk, words: Words, clock: PausableTimeout
     ) -> None:
         self._conversation = conversation
         self._order = order
         self._desk = desk
         self._words = words
-        self._clock = PausableTimeout(timeout)
+        self._clock = clock
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._inbox: dict[str, Asked] = {}
+        self._asked = 0
+        """Questions that wait for a person."""
         self._view = View(conversation.state)
         self._why: Phrase | None = None
         """Why the latest turn has ended."""
         self.said = ""
-        self.doing = "working"
-        self.waited = 0.0
-        """Seconds in which at least one question waited for a person."""
         conversation.hear(self._hear)
 
     async def say(self, text: str) -> TurnResult:
@@ -121,8 +119,6 @@ class AttemptTalk:
                     task.cancel()
                     if asked := self._inbox.get(item.id):
                         self._desk.withdraw(asked)
-            case RequestItem():
-                self._tell_progress()
             case ActionItem(result=result) if result:
                 self._desk.note(self._words.phrase(result.for_user))
             case TextItem(by="model", state="whole"):
@@ -135,9 +131,7 @@ class AttemptTalk:
                 pass
 
     def _tell_progress(self) -> None:
-        usage = self._conversation.state.usage
-        doing = "waiting" if self._clock.stands_still else self.doing
-        self._desk.progress(usage.cost_usd, usage.prompt_tokens + usage.completion_tokens, doing)
+        self._desk.progress("waiting" if self._asked else "working")
 
     async def _settle(self, question: Question) -> None:
         """Until it has an answer that fits."""
@@ -167,13 +161,13 @@ class AttemptTalk:
             fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
         )
         self._inbox[question.question_id] = asked
-        began = None if self._clock.stands_still else time.monotonic()
+        self._asked += 1
         try:
             with self._clock.standing_still():
                 self._tell_progress()
                 return await self._desk.ask(asked)
         finally:
-            self.waited += time.monotonic() - began if began is not None else 0.0
+            self._asked -= 1
             self._tell_progress()
 
     def _same(self, question: Question) -> str:

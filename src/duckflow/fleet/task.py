@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Container, Sequence
 from itertools import chain, count
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
+from duckflow.allowance import CallUsed, CallWanted
 from duckflow.state.mode import Mode
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
@@ -32,6 +33,8 @@ class FleetTask(Value):
     model: str = ""
     budget_usd: float = Field(default=0.0, ge=0)
     """For all attempts at it; 0 without a limit."""
+    budget_tokens: int = Field(default=0, ge=0)
+    """For all attempts at it, prompts and replies; 0 without a limit."""
     minutes: float = Field(default=60.0, gt=0)
     """For each attempt, without the time in which it waits for an answer."""
     attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
@@ -181,6 +184,15 @@ class Answered(Value):
     """Also to all that ask the same now."""
 
 
+class Note(NamedTuple):
+    """A log line that is to be written."""
+
+    fleet: str
+    task: str
+    attempt: int
+    said: Phrase
+
+
 class Desk(Protocol):
     """Where an attempt tells how it goes and puts its questions."""
 
@@ -196,8 +208,16 @@ class Desk(Protocol):
         """A line for `fleet logs`."""
         ...
 
-    def progress(self, cost_usd: float, tokens: int, state: str) -> None:
-        """How far it is; `state` is one word: setup, working, waiting, checks, review."""
+    def progress(self, doing: str) -> None:
+        """How far it is, in one word: setup, working, waiting, checks, review."""
+        ...
+
+    async def allow(self, wanted: CallWanted) -> int:
+        """Waits until a call to a model may be made, and gives its number. BudgetSpent when it may not be made."""
+        ...
+
+    async def used(self, call: int, used: CallUsed | None) -> None:
+        """What that call has taken; nothing where nobody knows."""
         ...
 
 

@@ -21,6 +21,8 @@ from duckflow.state.mode import Mode
 TABLE = "task"
 OWN = frozenset({"onto", "remote"})
 """Found out, not written."""
+BUDGETS = {"budget_usd": int | float, "budget_tokens": int}
+"""What stands in [fleet]."""
 VARIABLE = re.compile(r"\{(\w+)\}")
 NAME = re.compile(r"\w[\w.-]*")
 NO_WORD = re.compile(r"[^\w]+")
@@ -34,6 +36,7 @@ class ListedTasks(NamedTuple):
     tasks: tuple[FleetTask, ...]
     budget_usd: float = 0.0
     """For all of it; 0 without a limit."""
+    budget_tokens: int = 0
 
 
 def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
@@ -49,17 +52,18 @@ def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -
         raise UsageError("fleet.file.no_tasks", source=source)
     cells = read_matrix(cast("dict[str, Any]", matrix), source)
     _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
-    _require_known(cast("dict[str, Any]", fleet), ["budget_usd"], source, "[fleet]")
+    fleet = cast("dict[str, Any]", fleet)
+    _require_known(fleet, BUDGETS, source, "[fleet]")
+    for name, value in fleet.items():
+        if not isinstance(value, BUDGETS[name]) or value < 0:
+            raise UsageError("fleet.file.value", source=source, task="[fleet]", field=name, value=str(value))
     if any(part.get("mode") == Mode.CONTAINED for part in (told, *cast("list[dict[str, Any]]", tables))):
         # A file may lie in a repository, and this mode is for the user alone to choose.
         raise UsageError("fleet.file.contained", source=source)
     tables = cast("list[dict[str, Any]]", tables)
     rows = [fill_in({**given, **told, **row}, cell) for cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
-    budget = cast("dict[str, Any]", fleet).get("budget_usd", 0.0)
-    if not isinstance(budget, int | float) or budget < 0:
-        raise UsageError("fleet.file.value", source=source, task="[fleet]", field="budget_usd", value=str(budget))
-    return ListedTasks(_named(tasks, source), float(budget))
+    return ListedTasks(_named(tasks, source), **fleet)
 
 
 def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:

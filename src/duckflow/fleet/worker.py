@@ -10,14 +10,15 @@ from typing import NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from duckflow.errors import LeaseLost
-from duckflow.fleet.claims import Claims, Note, TakenAttempt
+from duckflow.fleet.allowance import CallLedger
+from duckflow.fleet.claims import Claims, TakenAttempt
 from duckflow.fleet.clones import clone_place
-from duckflow.fleet.database import PATIENCE, FleetDatabase
+from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.heart import Clerk, Heart
 from duckflow.fleet.processes import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
-from duckflow.fleet.running import FleetDesk, RunningAttempt, Slot
+from duckflow.fleet.running import FleetDesk, Office, RunningAttempt, Slot
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut
 from duckflow.state.phrase import say
@@ -55,10 +56,10 @@ class Worker:
         self._store = FleetStore(database)
         self.endings = endings
         self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._questions = QuestionStore(database)
+        questions = QuestionStore(database)
         self._carry_out = carry_out
         self._running: dict[str, RunningAttempt] = {}
-        self._notes: deque[Note] = deque()
+        self._office = Office(self.claims.worker, questions, CallLedger(database), endings, deque())
         self._loop = asyncio.get_running_loop()
         self._slots = asyncio.Semaphore(workplace.at_once)
         self._carrying: set[asyncio.Task[None]] = set()
@@ -66,7 +67,7 @@ class Worker:
         self._look = asyncio.Event()
         """An attempt has ended: there may be room for another."""
         self._heart = Heart(self.claims, self.fail)
-        self._clerk = Clerk(self.claims, self.endings, self._questions, self._running, self._notes, self.fail)
+        self._clerk = Clerk(self.claims, endings, questions, self._running, self._office.notes, self.fail)
 
     async def stay(self, fleet: str) -> None:
         """Until the fleet has ended, or for ever, or until the lease is lost."""
@@ -123,7 +124,7 @@ class Worker:
         for thread in (self._clerk, self._heart):
             await asyncio.to_thread(thread.stop)
         with suppress(Exception):
-            await asyncio.to_thread(self.claims.record, {}, list(self._notes))
+            await asyncio.to_thread(self.claims.record, {}, list(self._office.notes))
             await asyncio.to_thread(self.claims.leave)
 
     def lose(self) -> None:
@@ -142,7 +143,7 @@ class Worker:
         order = AttemptOrder(fleet=taken.fleet, task=task, number=taken.number, mend=taken.mend)
         if taken.goes > 1:
             order = order.model_copy(update={"go_on": order.branch})
-        return RunningAttempt(order, FleetDesk(order, taken.claim, self._questions, self._notes, slot))
+        return RunningAttempt(order, FleetDesk(order, taken.claim, self._office, slot))
 
     async def _carry(self, taken: TakenAttempt, running: RunningAttempt, slot: Slot) -> None:
         """Carries an attempt out and writes down its report. An attempt that ends because this worker does is not
@@ -170,9 +171,4 @@ class Worker:
             await end_processes(order.attempt_id)
         if taken.inherited:
             running.desk.say(say("fleet.goes_on", worker=self.claims.worker))
-        if over := await asyncio.to_thread(self.claims.overspent, order.fleet, order.task, PATIENCE):
-            task = order.task.name if over == "task" else ""
-            await asyncio.to_thread(self.endings.cancel, order.fleet, task, 0, "budget")
-            running.desk.say(say("fleet.budget_spent", what=over))
-            return AttemptReport(order=order, outcome="budget", rating=0)
         return await running.carry_out(self._carry_out)

@@ -1,0 +1,77 @@
+"""Permission for calls to a model where many processes share it: another process grants each call, over a socket.
+
+A connection stands for one call. The caller sends `CallWanted` as a line and gets a line: empty when it may call, else
+the phrase that says why it may not. When the reply is there it sends `CallUsed`; a connection that closes without that
+has used what was wanted.
+"""
+
+import asyncio
+import contextlib
+
+from duckflow.errors import BudgetSpent
+from duckflow.state.noun import Value
+from duckflow.state.phrase import Phrase
+
+ADDRESS = "DUCKFLOW_ALLOWANCE"
+"""The variable that names the socket. Without it every call may be made."""
+LIKELY_REPLY = 4096
+"""Tokens of a reply that has no limit of its own."""
+
+
+class CallWanted(Value):
+    """A call that somebody wants to make."""
+
+    model: str
+    prompt: int
+    """About so many tokens."""
+    reply: int = LIKELY_REPLY
+    """At most so many tokens, as far as is known."""
+    dollars: float | None = 0.0
+    """What it costs at least; nothing where no price is known."""
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt + self.reply
+
+
+class CallUsed(Value):
+    """What a call has taken in the end."""
+
+    tokens: int
+    dollars: float
+
+
+class CallPermit:
+    """Asks before one call, and tells what it has used. Without an address it grants everything."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def ask(self, wanted: CallWanted) -> None:
+        """Waits until the call may be made. BudgetSpent when it may not. A second call needs to be asked for, too."""
+        if not self._address:
+            return
+        await self.aclose()
+        try:
+            reader, self._writer = await asyncio.open_unix_connection(self._address)
+            self._writer.write(wanted.model_dump_json().encode() + b"\n")
+            answer = await reader.readline()
+        except OSError:
+            answer = b""
+        if not answer:
+            raise BudgetSpent("budget.nobody_grants")
+        if answer.strip():
+            refused = Phrase.model_validate_json(answer)
+            raise BudgetSpent(refused.key, **refused.values)
+
+    def tell(self, used: CallUsed) -> None:
+        if self._writer:
+            self._writer.write(used.model_dump_json().encode() + b"\n")
+
+    async def aclose(self) -> None:
+        if self._writer:
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
+            self._writer = None

@@ -1,0 +1,182 @@
+"""`duckflow fleet` for those who look: which fleets and workers there are, how a task is, its log, and reports."""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from duckflow.cli.fleet_table import aligned, as_csv, as_markdown, fleet_line, table_lines, tell
+from duckflow.cli.parser import Options
+from duckflow.errors import UsageError
+from duckflow.fleet.engine import AttemptState, Engine
+from duckflow.fleet.ranking import side_by_side
+from duckflow.i18n.figures import age
+from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
+from duckflow.ui.streams import print_err, print_out
+
+FOLLOW_SECONDS = 0.5
+NO_LIMIT = 1_000_000
+
+
+def require_few(options: Options, most: int) -> None:
+    if strange := options.words[most:]:
+        raise UsageError("fleet.too_many", words=" ".join(strange))
+
+
+def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
+    """The fleet (the latest where none is named) and the task, or nothing for all of them."""
+    fleets = [fleet.fleet for fleet in engine.fleets()]
+    if not fleets:
+        raise UsageError("fleet.none")
+    if len(wanted) == 1 and wanted[0] in [state.task.name for state in engine.tasks(fleets[0])]:
+        return fleets[0], wanted[0]
+    first, *rest = wanted or [""]
+    fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
+    fleet, rest = (fitting[0], rest) if len(fitting) == 1 else (fleets[0], [*wanted])
+    if not rest:
+        return fleet, ""
+    names = [state.task.name for state in engine.tasks(fleet)]
+    if len(rest) > 1:
+        raise UsageError("fleet.too_many", words=" ".join(rest[1:]))
+    if rest[0] not in names:
+        raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
+    return fleet, rest[0]
+
+
+def wanted_fleet(engine: Engine, options: Options) -> str:
+    """Nothing for all of them."""
+    require_few(options, 1)
+    fitting = [one.fleet for one in engine.fleets() if options.words and one.fleet.startswith(options.words[0])]
+    if options.words and len(fitting) != 1:
+        raise UsageError("fleet.no_fleet", fleet=options.words[0])
+    return fitting[0] if fitting else ""
+
+
+def show_workers(engine: Engine, options: Options, words: Words) -> int:
+    workers = engine.workers()
+    if options.json:
+        print_out(json.dumps([worker.model_dump(mode="json") for worker in workers]))
+        return 0
+    for worker in workers:
+        key = "fleet.workers.line" if worker.lives else "fleet.workers.dead"
+        told = worker.model_dump(include={"worker", "place", "running"})
+        tell(words(key, **told, age=age(worker.seen, time.time(), words)))
+    if not any(worker.lives for worker in workers):
+        tell(words("fleet.workers.none"))
+    return 0
+
+
+def write_report(engine: Engine, options: Options, words: Words) -> int:
+    """Markdown for people, CSV for tables; of a fleet that was cleaned away, too, by its whole name."""
+    require_few(options, 1)
+    fleet = (
+        options.words[0]
+        if options.words and engine.figures(options.words[0])
+        else wanted_task(engine, options.words)[0]
+    )
+    rows = engine.figures(fleet)
+    _write(as_csv(rows) if options.format == "csv" else as_markdown(fleet, rows, words), options)
+    return 0
+
+
+def _write(text: str, options: Options) -> bool:
+    """To a file or to standard output. Says whether it was a file."""
+    if not options.output or options.output == "-":
+        print_out(text)
+        return False
+    try:
+        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
+    except OSError as problem:
+        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
+    return True
+
+
+async def export(engine: Engine, options: Options, words: Words) -> int:
+    """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
+    from duckflow.fleet.swebench import predictions
+
+    fleet, task = wanted_task(engine, options.words)
+    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
+    rows = await predictions(states, engine.attempts(fleet, task))
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    if _write(text, options):
+        print_err(plain(words("fleet.predictions", count=len(rows), path=options.output)))
+    return 0
+
+
+def show(engine: Engine, options: Options, words: Words) -> int:
+    """`list`, `show` and `logs`."""
+    if options.what == "list":
+        require_few(options, 0)
+        fleets = engine.fleets()
+        if options.json:
+            print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
+        for fleet in () if options.json else fleets:
+            tell(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
+        if not fleets and not options.json:
+            tell(words("fleet.none"))
+        return 0
+    fleet, task = wanted_task(engine, options.words)
+    if options.what == "logs":
+        return _logs(engine, fleet, task, options, words)
+    if options.json:
+        print_out(json.dumps(as_json(engine, fleet, task), ensure_ascii=False))
+        return 0
+    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
+    attempts = engine.attempts(fleet, task)
+    (whole,) = [state for state in engine.fleets() if state.fleet == fleet]
+    if whole.forsaken:
+        tell(fleet_line(whole, words))
+    for line in table_lines(states, attempts, words, NO_LIMIT):
+        tell(line)
+    for attempt in attempts if task else ():
+        for line in _report_lines(attempt, words):
+            tell(line)
+    reports = [attempt.report for attempt in attempts if attempt.report]
+    if task and len(reports) > 1:
+        for line in aligned(side_by_side(reports, words)):
+            tell(line)
+    return 0
+
+
+def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
+    """What came of one attempt."""
+    report = attempt.report
+    if report is None:
+        return []
+    lines = ["", f"#{attempt.number} {report.branch} {report.commit[:12]}".rstrip()]
+    lines += [f"  {words.phrase(report.open)}"] if report.open else []
+    lines += [f"  $ {check.command}: {check.code}" for check in report.checks]
+    lines += [f"    {line}" for check in report.checks if check.code for line in check.output.split("\n")]
+    lines += [f"  {file.path} (+{file.added} −{file.removed})" for file in report.files]
+    lines += [f"  {finding}" for finding in report.findings]
+    return lines
+
+
+def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words) -> int:
+    after = 0
+    while True:
+        for line in engine.logs(fleet, task, options.attempt or 0, after):
+            after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
+            if options.json:
+                told = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
+                print_out(json.dumps(told, ensure_ascii=False))
+                continue
+            tell(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}")
+        ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
+        if not options.follow or ended:
+            return 0
+        time.sleep(FOLLOW_SECONDS)
+
+
+def as_json(engine: Engine, fleet: str, task: str = "") -> dict[str, Any]:
+    """For scripts."""
+    (state,) = [one for one in engine.fleets() if one.fleet == fleet]
+    tasks = [one.model_dump(mode="json") for one in engine.tasks(fleet) if task in ("", one.task.name)]
+    return {
+        **state.model_dump(mode="json"),
+        "tasks": tasks,
+        "attempts": [one.model_dump(mode="json") for one in engine.attempts(fleet, task)],
+    }

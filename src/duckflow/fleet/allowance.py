@@ -1,0 +1,193 @@
+"""What calls to models may use, over all workers: each call is a row, written before it is made.
+
+A call that does not fit into the limits of its model waits. Near the end of a budget calls are made one after the
+other, so at most the last of them takes more than is left; that is told in the log.
+"""
+
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from duckflow.allowance import CallUsed, CallWanted
+from duckflow.fleet.database import FleetDatabase
+from duckflow.fleet.engine import Limit
+from duckflow.fleet.store import read_limits, write_notes
+from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS
+from duckflow.fleet.task import AttemptOrder, Note
+from duckflow.state.phrase import Phrase, say
+
+ALLOWING = 2026_2206
+"""The lock of the database under which calls are granted."""
+MINUTE = 62.0
+"""A call goes out a little after it was granted, so a minute is counted with some room."""
+ANOTHER_LOOK = 1.0
+LONGEST_WAIT = 5.0
+OPEN = CALLS.c.ended.is_(None)
+
+
+class Granted(NamedTuple):
+    """A call that may be made; or one that has to wait; or one that may not be made."""
+
+    call: int = 0
+    wait: float = 0.0
+    refused: Phrase | None = None
+    over: str = ""
+    """What has used up its budget: "task" or "fleet"."""
+
+
+class Budget(NamedTuple):
+    """What a task or a fleet may use, what it has used, and what its calls that are under way may take."""
+
+    what: str
+    usd: float
+    tokens: int
+    spent_usd: float
+    spent_tokens: int
+    open_usd: float
+    open_tokens: int
+
+    def excess(self) -> str:
+        """How much more was used than allowed, for people; empty where all is within."""
+        over = [f"${self.spent_usd - self.usd:.4f}"] if self.usd and self.spent_usd > self.usd else []
+        over += [f"{self.spent_tokens - self.tokens} tokens"] if self.tokens and self.spent_tokens > self.tokens else []
+        return ", ".join(over)
+
+
+class CallLedger:
+    """The rows of the calls that are under way, and of those of the last minute."""
+
+    def __init__(self, database: FleetDatabase) -> None:
+        self._database = database
+
+    def ask(self, order: AttemptOrder, worker: str, wanted: CallWanted) -> Granted:
+        def change(connection: sa.Connection) -> Granted:
+            self._database.one_at_a_time(connection, ALLOWING)
+            now = self._database.now(connection)
+            connection.execute(sa.delete(CALLS).where(CALLS.c.ended < now - MINUTE, CALLS.c.at < now - MINUTE))
+            budgets = _budgets(connection, order)
+            dollars = max([wanted.dollars or 0.0, *(_likely_cost(budget, wanted) for budget in budgets)])
+            for budget in budgets:
+                if answer := _within(budget, wanted, dollars):
+                    return answer
+            if answer := _within_limits(connection, wanted, now):
+                return answer
+            row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": worker}
+            used = {"model": wanted.model, "tokens": wanted.tokens, "dollars": dollars, "at": now}
+            made = sa.insert(CALLS).values(**row, **used).returning(CALLS.c.call)
+            return Granted(connection.execute(made).scalar_one())
+
+        return self._database.do(change)
+
+    def settle(self, order: AttemptOrder, call: int, used: CallUsed | None) -> None:
+        """Without `used` nobody knows what it took; then it counts as what was expected."""
+
+        def change(connection: sa.Connection) -> None:
+            for row in connection.execute(sa.select(CALLS).where(OPEN, CALLS.c.call == call)).all():
+                now = self._database.now(connection)
+                end_call(connection, row, now, used)
+                phrases = _overshoot(connection, order, row.model, now) if used else []
+                notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in phrases]
+                write_notes(self._database, connection, notes)
+
+        self._database.do(change)
+
+
+def end_calls(connection: sa.Connection, which: sa.ColumnElement[bool], now: float) -> None:
+    """Calls whose process or worker is gone count as what was expected of them."""
+    for row in connection.execute(sa.select(CALLS).where(OPEN, which)).all():
+        end_call(connection, row, now, None)
+
+
+def end_call(connection: sa.Connection, row: sa.Row[Any], now: float, used: CallUsed | None) -> None:
+    used = used or CallUsed(tokens=row.tokens, dollars=row.dollars)
+    values = {"ended": now, "tokens": used.tokens, "dollars": used.dollars}
+    connection.execute(sa.update(CALLS).where(CALLS.c.call == row.call).values(values))
+    mine = (ATTEMPTS.c.fleet == row.fleet) & (ATTEMPTS.c.task == row.task) & (ATTEMPTS.c.number == row.attempt)
+    spent = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
+    connection.execute(sa.update(ATTEMPTS).where(mine).values(spent))
+
+
+def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
+    this = sa.select(FLEETS.c.budget_usd, FLEETS.c.budget_tokens).where(FLEETS.c.fleet == order.fleet)
+    whole, task = connection.execute(this).one(), order.task
+    limits = {"task": (task.budget_usd, task.budget_tokens), "fleet": (whole.budget_usd, whole.budget_tokens)}
+    budgets: list[Budget] = []
+    for what, limit in limits.items():
+        if any(limit):
+            spent = sa.select(*_sums(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens)).where(ATTEMPTS.c.fleet == order.fleet)
+            under_way = sa.select(*_sums(CALLS.c.dollars, CALLS.c.tokens)).where(OPEN, CALLS.c.fleet == order.fleet)
+            if what == "task":
+                spent = spent.where(ATTEMPTS.c.task == task.name)
+                under_way = under_way.where(CALLS.c.task == task.name)
+            budgets.append(Budget(what, *limit, *connection.execute(spent).one(), *connection.execute(under_way).one()))
+    return budgets
+
+
+def _sums(*columns: sa.Column[Any]) -> list[sa.ColumnElement[Any]]:
+    return [sa.func.coalesce(sa.func.sum(column), 0) for column in columns]
+
+
+def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
+    """At the price that tokens had so far."""
+    return wanted.tokens * budget.spent_usd / budget.spent_tokens if budget.spent_tokens else 0.0
+
+
+def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | None:
+    """Nothing where the call fits. One that would fit only without those that are under way waits for them."""
+    if budget.usd and wanted.dollars is None:
+        return Granted(refused=say("budget.no_price", model=wanted.model, limit=budget.usd))
+    left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens
+    no_money = budget.usd and (left_usd <= 0 or (wanted.dollars or 0.0) > left_usd)
+    if no_money or (budget.tokens and wanted.prompt > left_tokens):
+        return Granted(refused=say("fleet.budget_spent", what=budget.what), over=budget.what)
+    tight = budget.usd and budget.open_usd + dollars > left_usd
+    if (tight or (budget.tokens and budget.open_tokens + wanted.tokens > left_tokens)) and budget.open_tokens:
+        return Granted(wait=ANOTHER_LOOK)
+    return None
+
+
+def _within_limits(connection: sa.Connection, wanted: CallWanted, now: float) -> Granted | None:
+    wait = 0.0
+    for limit in read_limits(connection):
+        if limit.covers(wanted.model):
+            if limit.tokens and wanted.prompt > limit.tokens:
+                return Granted(refused=say("fleet.limit_small", tokens=wanted.prompt, limit=limit.tokens))
+            wait = max(wait, _wait_for(limit, wanted, _recent(connection, limit), now))
+    return Granted(wait=min(wait, LONGEST_WAIT)) if wait else None
+
+
+def _recent(connection: sa.Connection, limit: Limit) -> list[sa.Row[Any]]:
+    return [row for row in connection.execute(sa.select(CALLS)) if limit.covers(row.model)]
+
+
+def _wait_for(limit: Limit, wanted: CallWanted, calls: list[sa.Row[Any]], now: float) -> float:
+    """Seconds until there may be room for the call."""
+    wait = 0.0
+    begun = sorted(call.at for call in calls if call.at > now - MINUTE)
+    if limit.requests and len(begun) >= limit.requests:
+        wait = begun[-limit.requests] + MINUTE - now
+    if limit.tokens:
+        excess = _used_tokens(calls, now) + min(wanted.tokens, limit.tokens) - limit.tokens
+        for call in sorted((call for call in calls if call.ended), key=lambda call: call.ended):
+            if excess > 0 and call.ended > now - MINUTE:
+                excess -= call.tokens
+                wait = max(wait, call.ended + MINUTE - now)
+        wait = max(wait, ANOTHER_LOOK) if excess > 0 else wait
+    return wait
+
+
+def _used_tokens(calls: list[sa.Row[Any]], now: float) -> int:
+    return sum(call.tokens for call in calls if call.ended is None or call.ended > now - MINUTE)
+
+
+def _overshoot(connection: sa.Connection, order: AttemptOrder, model: str, now: float) -> list[Phrase]:
+    """What was taken beyond a limit or a budget."""
+    phrases: list[Phrase] = []
+    for limit in read_limits(connection):
+        if limit.tokens and limit.covers(model):
+            over = _used_tokens(_recent(connection, limit), now) - limit.tokens
+            phrases += [say("fleet.limit_over", model=limit.model, limit=limit.tokens, over=over)] if over > 0 else []
+    for budget in _budgets(connection, order):
+        if over := budget.excess():
+            phrases.append(say("fleet.budget_over", what=budget.what, over=over))
+    return phrases
