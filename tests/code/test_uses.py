@@ -98,6 +98,33 @@ def test_the_only_one_of_its_name_is_meant_by_an_unknown_object(tmp_path: Path) 
     assert places(project(tmp_path, files), "A.unusual", "a.py") == {"b.py:1"}
 
 
+def test_a_function_in_a_function_is_nobodys_member(tmp_path: Path) -> None:
+    files = {"a.py": "def f():\n    def inner(): ...\n    inner()\n", "b.py": "def g(x): x.inner()\n"}
+    assert places(project(tmp_path, files), "f.inner", "a.py") == {"a.py:3"}
+
+
+def test_a_module_that_a_package_hands_on_is_followed(tmp_path: Path) -> None:
+    files = {
+        "nets/__init__.py": "from nets.algorithms import *\n",
+        "nets/algorithms/__init__.py": "from nets.algorithms import pairs\n",
+        "nets/algorithms/pairs.py": "def matrix(): ...\n",
+        "nets/other.py": "def matrix(): ...\n",
+        "use.py": "import nets as n\nn.pairs.matrix()\n",
+    }
+    code_map = project(tmp_path, files)
+    assert places(code_map, "matrix", "nets/algorithms/pairs.py") == {"use.py:2"}
+    assert places(code_map, "matrix", "nets/other.py") == set()
+
+
+def test_imports_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
+    files = {
+        "a.py": "from b import thing\nthing.go()\n",
+        "b.py": "from a import thing\nthing.go()\n",
+        "c.py": "class C:\n    def go(self): ...\nclass D:\n    def go(self): ...\n",
+    }
+    assert places(project(tmp_path, files), "C.go", "c.py", "unsure") == {"a.py:2", "b.py:2"}
+
+
 def test_what_is_no_python_of_this_version_is_judged_by_its_text(tmp_path: Path) -> None:
     files = {"a.py": "def only(): ...\n", "old.py": "from a import only\nprint only()\n"}
     assert places(project(tmp_path, files), "only", "a.py") == {"old.py:2"}

@@ -31,14 +31,12 @@ class PythonModules:
                 self._files[path] = None
         return self._files[path]
 
-    def followed(self, bounds: Iterable[Bound], path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
-        """Imports lead to what they import."""
+    def followed(self, bounds: Iterable[Bound], seen: frozenset[Imported] = frozenset()) -> list[Bound]:
+        """Imports lead to what they import. One that leads to no definition stays: it may bring a module."""
         found = list[Bound]()
         for bound in bounds:
-            if isinstance(bound.source, Imported) and bound.source not in seen:
-                found += self.imported(bound.source, bound.scope.path, seen)
-            else:
-                found.append(bound)
+            known = self.imported(bound.source, bound.scope.path, seen) if isinstance(bound.source, Imported) else []
+            found += known or [bound]
         return found
 
     def imported(self, imported: Imported, path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
@@ -55,7 +53,7 @@ class PythonModules:
     def in_module(self, file: PythonFile, name: str, seen: frozenset[Imported]) -> list[Bound]:
         if name in file.scope.names:
             own = [one for one in file.scope.names[name] if one.source not in seen]
-            return self.followed(own, file.path, seen)
+            return self.followed(own, seen)
         found = list[Bound]()
         for star in file.scope.stars:
             if star not in seen:
@@ -66,6 +64,13 @@ class PythonModules:
     def _modules(self, imported: Imported, path: str) -> list[PythonFile]:
         paths = self.paths_of(imported.module, imported.level, path)
         return [file for one in paths if (file := self.file(one))]
+
+    def brought(self, imported: Imported, path: str) -> list[PythonFile] | None:
+        """The module that an import brings where it brings no definition; nothing where it leads out of the project."""
+        module, level, name = imported
+        paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
+        inside = paths or self.paths_of(module, level, path)
+        return [file for one in paths if (file := self.file(one))] if inside else None
 
     def paths_of(self, module: str, level: int, path: str) -> list[str]:
         """The files that a module's name can mean. Where a search begins there is no package."""

@@ -176,16 +176,14 @@ class PythonTypes:
                     yield PythonValue("class", file.scopes[source])
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield PythonValue("function", bound.scope, source)
-            case Imported(module, level, name):
-                if found := self._modules.imported(source, bound.scope.path):
-                    for other in found:
-                        yield from self._value(other)
-                    return
-                full = ".".join(filter(None, (module, name)))
-                paths = self._modules.paths_of(full, level, bound.scope.path)
-                yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
-                if not paths and not self._modules.paths_of(module, level, bound.scope.path):
-                    yield OUTSIDE
+            case Imported():
+                for end in self._modules.followed([bound]):
+                    if not isinstance(end.source, Imported):
+                        yield from self._value(end)
+                    elif (files := self._modules.brought(end.source, end.scope.path)) is None:
+                        yield OUTSIDE
+                    else:
+                        yield from (PythonValue("module", file.scope) for file in files)
             case Parameter():
                 yield from self._parameter(source, bound.scope)
             case ElementOf(of):
@@ -285,7 +283,7 @@ class PythonTypes:
                 pass
         for value in self.infer(node.func, scope):
             if value.kind == "class":
-                yield _made(value)
+                yield PythonValue("instance", value.scope)
             elif value.kind == "function":
                 yield from self._of_function(value, node, scope)
             elif value.kind == "instance":
@@ -301,10 +299,10 @@ class PythonTypes:
         yield from returned
         for given, how in _giving(function.node, call) if not returned else ():
             values = self.infer(given, scope)
-            if how == "many":
-                yield from self._elements(values)
+            if how == "class":
+                yield from (PythonValue("instance", one.scope) for one in values if one.kind == "class")
             else:
-                yield from values if how == "same" else (_made(one) for one in values if one.kind == "class")
+                yield from values if how == "same" else self._elements(values)
 
     def _returned(self, function: PythonValue) -> Iterator[PythonValue]:
         yield from (_on_receiver(value, function) for value in self._given_back(function))
@@ -372,11 +370,6 @@ def _parts(inner: ast.expr) -> list[ast.expr]:
 
 def _is_property(node: ast.AST | None) -> bool:
     return isinstance(node, Function) and not PROPERTIES.isdisjoint(map(named, node.decorator_list))
-
-
-def _made(value: PythonValue) -> PythonValue:
-    """An instance of a class."""
-    return PythonValue("instance", value.scope)
 
 
 def _on_receiver(value: PythonValue, method: PythonValue) -> PythonValue:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from duckflow.code.python import PythonProject
+from duckflow.code.python import Meaning, PythonProject
 from duckflow.code.store import CodeMap
 from duckflow.code.syntax import Language, Symbol, language_of, symbols_of, tree_of
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ast_grep_py import SgNode
 
 Role = Literal["call", "name", "import"]
-Meaning = Literal["it", "unsure", "other"]
-MEMBERS = ("class", "interface", "enum", "namespace")
 
 
 class Use(NamedTuple):
@@ -148,7 +146,7 @@ def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[S
         return "it" if _from_file(node, file, target, known) else "other"
     if receiver is not None:
         fitting = _owners(receiver, file, within, known)
-    elif target.parent and _is_member(target, known):
+    elif target.parent and target.what in ("function", "variable", "constructor"):
         fitting = [one for one in known if within and _inherits(within, one, file)]
         fitting = fitting if file.language.own and "self" not in file.language.own else []
     else:
@@ -160,10 +158,6 @@ def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[S
     if fitting or receiver is None:
         return "other"
     return "it" if len(known) == 1 and target.parent else "unsure" if target.parent else "other"
-
-
-def _is_member(target: Symbol, known: Sequence[Symbol]) -> bool:
-    return target.what in ("function", "variable", "constructor")
 
 
 def _receiver(node: "SgNode", language: Language) -> str | None:

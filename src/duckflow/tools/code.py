@@ -195,7 +195,7 @@ def _grouped(uses: Sequence[Use], room: int) -> str:
         lines.append(shown(path))
         for within, places in groupby(in_file, lambda use: use.within):
             lines += [f"  in {within}"] if within else []
-            lines += [f"  {use.line}: {shown_line(use.text[:LINE])}" for use in places]
+            lines += dict.fromkeys(f"  {use.line}: {shown_line(use.text[:LINE])}" for use in places)
     text = "\n".join(lines)
     if len(text) <= room:
         return text
