@@ -331,6 +331,21 @@ async def test_a_resource_is_brought_by_its_mention(tmp_path: Path) -> None:
     assert "no such resource" in story.prompt(1)
 
 
+async def test_a_resource_that_a_result_links_to_can_be_read_and_no_other(tmp_path: Path) -> None:
+    read = [act("mcp.read", source=f"memo://{name}") for name in ("one", "gone", "unlinked")]
+    replies = [decide(one, next_step="continue") for one in (read[0], act("mcp__math__odd_name"), *read)]
+    story = Story(tmp_path, [*replies, decide(respond("Bread."))], settings=settings(math=entry("links")))
+    async with told(story):
+        story.answers = [Answer(choice="yes")]
+        await story.tell("what is in the memo?")
+    early, linked, one, gone, unlinked = results(story)
+    assert not early.ok and "nothing is kept" in early.for_model, "nothing has linked to it yet"
+    assert "memo://one" in linked.for_model and "mcp.read" in linked.for_model
+    assert "The password of the duck is bread." in one.for_model and one.ok
+    assert "no such resource" in gone.for_model and not gone.ok
+    assert "nothing is kept" in unlinked.for_model and len(story.questions) == 1
+
+
 async def test_a_prompt_of_a_server_is_a_command(tmp_path: Path) -> None:
     story = Story(
         tmp_path, [decide(respond("Hello.")), decide(respond("It is water."))], settings=settings(math=entry())

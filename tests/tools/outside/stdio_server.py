@@ -109,6 +109,9 @@ def call(number: Any, params: dict[str, Any]) -> dict[str, Any] | None:
             return text("changed")
         case "crash":
             os._exit(3)
+        case "odd.name" if "links" in HABITS:
+            links = [{"type": "resource_link", "uri": f"memo://{name}", "name": name} for name in ("one", "gone")]
+            return {"content": links}
         case other:
             return text(f"called {other}")
 

@@ -32,6 +32,8 @@ class KeptOutputs:
         self._folder = folder
         self._most = most
         self.take = take
+        self.linked: dict[str, str] = {}
+        """The resources that results of tools link to: which server has an address."""
         self._cleared = False
 
     def cut(self, text: str, name: str) -> str:

@@ -14,7 +14,7 @@ from duckflow.errors import ToolError
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
-from duckflow.state.json_fields import as_table, text_of
+from duckflow.state.json_fields import as_table, tables, text_of
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
@@ -128,6 +128,10 @@ class OutsideTool(Tool[OutsideArgs]):
         except (AttributeError, TypeError, ValueError) as problem:
             raise ToolError(f"{self.operation}: {problem}") from None
         text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
+        blocks = tables(result.get("content"))
+        if links := [uri for one in blocks if one.get("type") == "resource_link" and (uri := text_of(one, "uri"))]:
+            self._kept.linked.update(dict.fromkeys(links, self.server.name))
+            text += "\n[mcp.read gives a resource that is linked to: its address is the source]"
         return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
 
     def _refused(self, problem: RpcError) -> ToolError:

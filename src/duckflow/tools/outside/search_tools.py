@@ -1,16 +1,18 @@
-"""For servers with many tools: the model searches for them and calls them by name. And what was kept can be read."""
+"""For servers with many tools: the model searches for them and calls them by name. And what was kept, or is
+linked to, can be read."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from duckflow.errors import ToolError
+from duckflow.rpc import RpcError
 from duckflow.state.action import Action
 from duckflow.state.phrase import say
-from duckflow.tools.outside.content import KeptOutputs
+from duckflow.tools.outside.content import Content, KeptOutputs
 from duckflow.tools.outside.outside_tool import OutsideTool
 from duckflow.tools.tool import Args, Done, Tool
 
@@ -108,17 +110,27 @@ class ReadKeptArgs(Args):
 
 
 class ReadKept(Tool[ReadKeptArgs]):
-    """Reads on in a result that was too long."""
+    """Reads on in a result that was too long, or a resource that a server's own result links to. Any other address of a
+    server is only read where the user mentions it: it would tell the server something."""
 
     operation = "mcp.read"
     effect = "read"
     subject = ("source",)
     args = ReadKeptArgs
 
-    def __init__(self, kept: KeptOutputs) -> None:
+    def __init__(self, kept: KeptOutputs, resource: Callable[[str], Awaitable[Content | None]]) -> None:
+        """`resource` reads `server:uri`."""
         self._kept = kept
+        self._resource = resource
 
     async def run(self, args: ReadKeptArgs) -> Done:
+        if server := self._kept.linked.get(args.source):
+            try:
+                content = await self._resource(f"{server}:{args.source}")
+            except (RpcError, TimeoutError) as problem:
+                raise ToolError(f"{args.source}: {problem or 'no answer in time'}", "tool.failed") from None
+            text, pictures = content or Content("(no output)")
+            return Done(text, say("mcp.read_linked", source=args.source, server=server), pictures=pictures)
         try:
             text = self._kept.read(args.source, args.start)
         except OSError:

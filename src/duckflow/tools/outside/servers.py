@@ -157,7 +157,7 @@ class OutsideServers:
     def _own_tools(self) -> Sequence[AnyTool]:
         if not self._tools:
             return ()
-        read = ReadKept(self._kept)
+        read = ReadKept(self._kept, self.read_resource)
         if not self.searched:
             return (read,)
         names = dict.fromkeys(tool.server.name for tool in self._tools)
