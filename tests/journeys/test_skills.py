@@ -251,3 +251,52 @@ def test_what_is_not_there_is_not_loaded(tmp_path: Path) -> None:
     loaded = {line.rpartition("|")[2].strip() for line in trace.stderr.splitlines()}
     brought = sorted(name for name in loaded if name.startswith("duckflow.extensions"))
     assert brought == ["duckflow.extensions", "duckflow.extensions.places"]
+
+
+LISTED = "Bash(git commit:*), Bash(git status:*), Edit(docs/**), Bash, Bash(sh:*), Read"
+EMPTY = act("shell.run", command="git commit --allow-empty -m one")
+DOCS = act("file_ops.write_file", path="docs/a.md", content="one\n")
+CODE = act("file_ops.write_file", path="a.py", content="A = 1\n")
+
+
+@pytest.mark.parametrize("agreed", ["yes", "no"])
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_what_a_command_lists_as_allowed_is_asked_about_once_and_holds_for_its_turns(
+    tmp_path: Path, agreed: str, language: str
+) -> None:
+    write(tmp_path / "user/.claude/commands/save.md", f"---\nallowed-tools: {LISTED}\n---\nSave.")
+    turn = [*(decide(one, next_step="continue") for one in (EMPTY, DOCS, CODE)), HELLO]
+    story = Story(tmp_path, [*turn, *turn, *turn], mode="ask", language=language)
+    story.answers = [Answer(choice=agreed)] + [Answer(choice="yes")] * 20
+    await story.chat.run_command("/save")
+    first, *gates = story.questions
+    shown = [Words(language).phrase(detail) for detail in first.details]
+    assert len(shown) == 3 and "git commit …" in shown[0] and "docs/**" in shown[2], "no rule for the whole shell"
+    assert [one.gate.operations for one in gates if one.gate][-1] == ("file_ops.write_file",)
+    assert len(gates) == (1 if agreed == "yes" else 3), "what is not listed is asked for"
+    story.questions.clear()
+    await story.chat.run_command("/save")
+    assert len(story.questions) == len(gates), "once in a session"
+    story.questions.clear()
+    await story.tell("and once more by yourself")
+    assert len(story.questions) == 3 and not story.chat.state.allowed, "in its own turns only"
+
+
+async def test_a_skill_that_the_model_chooses_asks_for_what_it_lists(tmp_path: Path) -> None:
+    listed = SKILL.replace("name: bread", "name: bread\nallowed-tools: Write(docs/**)")
+    write(tmp_path / "user/.agents/skills/bread/SKILL.md", listed)
+    read = decide(act("skill.read", name="bread"), next_step="continue", step="PLANNING")
+    story = Story(tmp_path, [read, decide(DOCS, next_step="continue"), HELLO, decide(DOCS), HELLO], mode="ask")
+    story.answers = [Answer(choice="yes")] * 3
+    await story.tell("bake bread")
+    assert [question.kind for question in story.questions] == ["choice"]
+    (story.folder / "docs/a.md").unlink()
+    await story.tell("again")
+    assert [question.kind for question in story.questions] == ["choice", "gate"], "the turn is over"
+
+
+def test_without_a_person_nothing_that_a_folder_lists_is_allowed(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write(shell.work / ".claude/commands/save.md", "---\nallowed-tools: Write\n---\nWrite.")
+    done = shell.run("-p", "/save", "--trust", "-m", shell.script(decide(CODE, next_step="continue"), HELLO))
+    assert not (shell.work / "a.py").exists() and done.returncode == 3, done.stderr

@@ -69,12 +69,16 @@ async def test_a_link_to_a_secret_in_the_place_of_an_extension_is_none(tmp_path:
     await story.close()
 
 
+async def no_grant(name: str, allowed: str) -> None:
+    """Nothing is allowed."""
+
+
 @pytest.mark.parametrize("secret", FILES)
 async def test_the_copy_that_commands_see_has_no_secret_file(tmp_path: Path, secret: str) -> None:
     home = tmp_path / "home"
     skill_with(home, secret)
     (home / ".claude/skills/bread/times.md").write_text("forty minutes\n")
-    tool = ReadSkill(lambda: find_skills(home, None), [home], tmp_path / "copies")
+    tool = ReadSkill(lambda: find_skills(home, None), [home], tmp_path / "copies", no_grant)
     await tool.run(SkillArgs(name="bread"))
     assert (tmp_path / "copies/bread/times.md").exists()
     assert not (tmp_path / "copies/bread" / secret).exists()

@@ -1,20 +1,24 @@
 """The extensions of one conversation: looked for when its first turn begins; those of the folder once it is trusted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
+from duckflow.agent.permissions import Permission, Permissions, listed_rules
+from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.errors import UsageError
 from duckflow.events.ports import Ask, Emit
-from duckflow.events.types import Event, MessageAdded, Noticed
+from duckflow.events.types import Event, MessageAdded, Noticed, TurnEnded
 from duckflow.extensions.places import ExtensionPlaces
 from duckflow.forms.form import Reading
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, Decision, TaskProfile
+from duckflow.state.mode import Mode
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import say
+from duckflow.state.question import Choice, Question
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -38,10 +42,45 @@ class FoundExtensions(NamedTuple):
     """Of agents."""
 
 
+class AllowedTools:
+    """Lets a command or a skill do what its `allowed-tools` list, after a yes. The user is asked once in a session,
+    whoever brought it; a yes holds until the turn ends. What is always asked is asked all the same."""
+
+    def __init__(self, session: Session, permissions: Permissions, ask: Ask, mode: Callable[[], Mode]) -> None:
+        self._permissions = permissions
+        self._ask = ask
+        self._mode = mode
+        self._answers: dict[tuple[Permission, ...], bool] = {}
+        self._held: list[Permission] = []
+        session.subscribe(lambda _: self.withdraw(), TurnEnded)
+
+    async def grant(self, name: str, allowed: str) -> None:
+        rules = tuple(rule for rule in listed_rules(allowed) if rule not in self._permissions.always)
+        if not rules or self._mode() in (Mode.PLAN, Mode.FULL_AUTO, Mode.CONTAINED):
+            return
+        if rules not in self._answers:
+            details = tuple(rule.describe() for rule in rules)
+            choices = tuple(Choice(key=key, label=say(f"custom.allow.{key}")) for key in ("yes", "no"))
+            question = Question(kind="choice", title=say("custom.allow", name=name), details=details, choices=choices)
+            self._answers[rules] = (await self._ask(question)).choice == "yes"
+        fresh = [rule for rule in rules if self._answers[rules] and rule not in self._permissions.session]
+        self._permissions.session += fresh
+        self._held += fresh
+
+    def withdraw(self) -> None:
+        held, self._held = self._held, []
+        for rule in held:
+            if rule in self._permissions.session:
+                self._permissions.session.remove(rule)
+
+
 class Extensions:
     """Skills, custom commands, kinds of agents. Where there are none, nothing is loaded and nothing told."""
 
-    def __init__(self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit) -> None:
+    def __init__(
+        self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit, allowed: AllowedTools
+    ) -> None:
+        self.allowed = allowed
         self._places = places
         self._admission = admission
         self._toolbox = toolbox
@@ -82,7 +121,7 @@ class Extensions:
         from duckflow.extensions.skill_tool import ReadSkill
 
         hidden = [self._places.home / name for name in HIDDEN]
-        return ReadSkill(lambda: self.found().skills, hidden, self._places.copies)
+        return ReadSkill(lambda: self.found().skills, hidden, self._places.copies, self.allowed.grant)
 
     def _look(self, trusted: bool) -> FoundExtensions:
         if not self._places.hold_any():

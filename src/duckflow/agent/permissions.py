@@ -219,7 +219,9 @@ def _stands_alone(pattern: str) -> bool:
 
 
 def _hands_over_code(command: str) -> bool:
-    return any(word.startswith(CODE_OPTIONS) for word in command.split())
+    """Options such as `-c` bring code of their own; those of a commit only its message."""
+    words = command.split()
+    return words[:2] != ["git", "commit"] and any(word.startswith(CODE_OPTIONS) for word in words)
 
 
 def _unwrapped(command: str) -> str:
@@ -233,6 +235,23 @@ def _unwrapped(command: str) -> str:
 def _plain(command: str) -> bool:
     """One simple command: nothing that could hide another one behind the allowed beginning."""
     return not set(command) & set("\n;&|<>`$(){}\\")
+
+
+LISTED_TOOL = re.compile(r"(\w+)(?:\(([^)]*)\))?")
+EDITING = frozenset(("edit", "write", "multiedit"))
+
+
+def listed_rules(allowed: str) -> tuple[Permission, ...]:
+    """The rules that `allowed-tools` of a command or a skill asks for: `Bash(git add:*)`, `Edit(docs/**)`, `Write`.
+    There is none for the whole shell or for what would allow any code; what only reads needs none."""
+    rules = list[Permission]()
+    for tool, pattern in LISTED_TOOL.findall(allowed):
+        words = " ".join(re.sub(r"[:\s]*\*$", "", pattern).split())
+        if tool.casefold() in EDITING:
+            rules.append(Permission(operation=EDITS, pattern=pattern.strip().removeprefix("./") or "**"))
+        elif tool.casefold() == "bash" and "*" not in words and _command_rule(RUN_COMMAND, words):
+            rules.append(Permission(operation=RUN_COMMAND, pattern=words))
+    return tuple(dict.fromkeys(rules))
 
 
 MOST_CHANGED = 40

@@ -13,7 +13,7 @@ from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import DuckCallAnswers
-from duckflow.agent.extensions import Extensions, GatedShell
+from duckflow.agent.extensions import AllowedTools, Extensions, GatedShell
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hook_consent import HookConsent, TrustedHooks
@@ -109,7 +109,8 @@ def build_conversation(
 
     toolbox, plugged = _toolbox(setup, make), Plugged(setup, session.emit)
     plugged.add_tools(toolbox)
-    extensions = Extensions(ground.places, ground.admission, toolbox, session.emit)
+    allowed = AllowedTools(session, ground.permissions, ground.questions.ask, lambda: guard.gatekeeper.mode)
+    extensions = Extensions(ground.places, ground.admission, toolbox, session.emit, allowed)
     model = _model(setup, session, ground, memory, toolbox, extensions, connect)
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)

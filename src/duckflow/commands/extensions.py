@@ -95,7 +95,11 @@ class ExtensionCommands:
         words = context.words
         wish = words("skill.wish_for", name=skill.name, wish=typed) if typed else words("skill.wish", name=skill.name)
         text = self._extensions.tool.text_of(skill)
-        await context.conversation.say(wish, [Attachment(f"skill {skill.name}", text)])
+        await self._extensions.allowed.grant(skill.name, skill.allowed)
+        try:
+            await context.conversation.say(wish, [Attachment(f"skill {skill.name}", text)])
+        finally:
+            self._extensions.allowed.withdraw()
         return ""
 
     async def _run_custom(self, command: CustomCommand, context: CommandContext, typed: str) -> str:
@@ -103,6 +107,7 @@ class ExtensionCommands:
         only the words behind its name are the user's own."""
         words, text = context.words, fill_in(command.body, typed)
         why = words("custom.why", name=command.name)
+        await self._extensions.allowed.grant(command.name, command.allowed)
         outputs = {one: await self._shell.output_of(one, why) for one in commands_in(text)}
         choices, told = context.conversation.choices, list[str]()
         model, mode = context.conversation.state.model, choices.mode
@@ -115,6 +120,7 @@ class ExtensionCommands:
                 told += await _change_model(command, context)
             await context.conversation.say(put_outputs(text, outputs), wish=typed)
         finally:
+            self._extensions.allowed.withdraw()
             if choices.mode != mode:
                 choices.change_mode(mode)
             if command.model and model and context.conversation.state.model != model:

@@ -26,6 +26,8 @@ class CustomCommand(NamedTuple):
     hint: str
     model: str
     mode: str
+    allowed: str
+    """The tools that it wants to use without a question, as its head lists them."""
     body: str
 
 
@@ -45,9 +47,11 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
             except OSError:
                 continue
             first = next((line.strip(" #") for line in head.body.split("\n") if line.strip(" #")), "")
-            hint, model, mode = (head.values.get(key, "") for key in ("argument-hint", "model", "mode"))
+            keys = ("argument-hint", "model", "mode", "allowed-tools")
+            hint, model, mode, allowed = (head.values.get(key, "") for key in keys)
             about = " ".join((head.values.get("description") or first).split())
-            found[name] = CustomCommand(name, path, place.own, shorten(about, SHOWN), hint, model, mode, head.body)
+            about = shorten(about, SHOWN)
+            found[name] = CustomCommand(name, path, place.own, about, hint, model, mode, allowed, head.body)
     return sorted(found.values(), key=lambda command: command.name)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -34,11 +34,19 @@ class ReadSkill(Tool[SkillArgs]):
     in_tasks = True
     args = SkillArgs
 
-    def __init__(self, skills: Callable[[], Sequence[Skill]], hidden: Sequence[Path], copies: Path) -> None:
-        """Commands do not see what lies in `hidden`: a skill from there is copied to `copies` when it is read."""
+    def __init__(
+        self,
+        skills: Callable[[], Sequence[Skill]],
+        hidden: Sequence[Path],
+        copies: Path,
+        grant: Callable[[str, str], Awaitable[None]],
+    ) -> None:
+        """Commands do not see what lies in `hidden`: a skill from there is copied to `copies` when it is read. `grant`
+        asks the user for what a skill of this name wants to be allowed."""
         self._skills = skills
         self._hidden = hidden
         self._copies = copies
+        self._grant = grant
 
     def doing(self, args: SkillArgs) -> Phrase | None:
         return say("skill.reading", name=args.name)
@@ -50,6 +58,8 @@ class ReadSkill(Tool[SkillArgs]):
             text = self._file(skill, wanted) if wanted else self.text_of(skill)
         except OSError as problem:
             raise ToolError(f"{wanted or 'SKILL.md'}: {problem.strerror or problem}") from None
+        if not wanted:
+            await self._grant(skill.name, skill.allowed)
         return Done(text, say("skill.read", name=skill.name, what=wanted or skill.path.name))
 
     def text_of(self, skill: Skill) -> str:

@@ -28,6 +28,8 @@ class Skill(NamedTuple):
     typed: bool = True
     """Whether the user may call for it by `/NAME`."""
     warnings: tuple[Phrase, ...] = ()
+    allowed: str = ""
+    """The tools that it wants to use without a question, as its head lists them."""
 
     @property
     def folder(self) -> Path:
@@ -113,6 +115,7 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
         offered=not head.flag("disable-model-invocation", False),
         typed=head.flag("user-invocable", True),
         warnings=tuple(warnings),
+        allowed=head.values.get("allowed-tools", ""),
     )
 
 
