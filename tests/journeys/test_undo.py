@@ -244,8 +244,8 @@ async def test_undo_offers_what_could_be_meant_with_its_size_and_the_diff_on_dem
     words = Words("en")
     assert await Commands(words).run(story.chat, answer, "/undo") == "Left as it is."
     assert [words.phrase(choice.label) for choice in asked[0].choices] == [
-        "turn 3: list.txt +1 −1",
-        "the job “Work”: list.txt +2 −2",
+        "the last turn (3), “and the third”: list.txt +1 −1",
+        "the plan's job “Work”: list.txt +2 −2",
         "only its last step “second”: list.txt +1 −1",
         "nothing",
     ]

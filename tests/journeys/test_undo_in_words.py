@@ -93,6 +93,85 @@ async def test_right_after_a_job_one_question_takes_the_job_back(tmp_path: Path,
     assert len(story.model.requests) == count
 
 
+JOB = {"name": "Work", "steps": [{"name": "b", "success": "b.txt exists"}], "risks": []}
+JOB_TASKS = {"tasks": [act("shell.run", command="echo new > b.txt; echo new > c.txt")]}
+AFTER_JOB = decide(act("file_ops.write_file", path="a.txt", content="later\n"), respond("ok"))
+
+
+async def after_a_job(tmp_path: Path, *replies: str) -> Typing:
+    """A job has written two files, and after it a turn of the chat another one."""
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    work = [PROPOSE, JOB, run_all, when("Now its step", JOB_TASKS), when("A background job has ended", report())]
+    story = Typing(tmp_path, [*work, AFTER_JOB, *replies])
+    await story.tell("do the work")
+    await story.tell("yes")
+    assert (await job_ended(story)).status == "completed"
+    await story.tell("and write a.txt")
+    return story
+
+
+async def test_the_model_takes_back_a_part_of_what_a_job_did(tmp_path: Path) -> None:
+    call = decide(act("undo.turn", of="job", paths=["b.txt"]), next_step="continue", step="PLANNING")
+    story = await after_a_job(tmp_path, call, SAID)
+    turn = asyncio.create_task(story.tell("take back what the plan did, but keep c.txt"))
+    question = await story.asked()
+    assert question.title.values["name"] == "b"
+    await story.chat.take("yes")
+    await turn
+    assert not (story.folder / "b.txt").exists()
+    assert (story.folder / "c.txt").exists() and (story.folder / "a.txt").exists()
+
+
+async def test_files_of_several_works_are_not_called_one_turn(tmp_path: Path) -> None:
+    call = decide(act("undo.turn", paths=["a.txt", "b.txt"]), next_step="continue", step="PLANNING")
+    story = await after_a_job(tmp_path, call, SAID)
+    turn = asyncio.create_task(story.tell("take back a.txt and b.txt"))
+    question = await story.asked()
+    assert question.title.key == "undo.title_named"
+    assert question.title.values["name"] == "and write a.txt”, “b"
+    await story.chat.take("no")
+    await turn
+
+
+async def test_a_turn_is_named_by_what_was_said(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [WRITE])
+    await story.tell("write it, please")
+    story.chat.take("undo that")
+    assert (await story.asked()).title.values["wish"] == "write it, please"
+    await story.chat.take("no")
+
+
+@pytest.mark.parametrize(
+    ("said", "files"),
+    [
+        ("the job", ["b.txt", "c.txt"]),
+        ("ジョブをお願いします", ["b.txt", "c.txt"]),
+        ("the last turn please", ["a.txt"]),
+    ],
+)
+async def test_a_choice_is_taken_by_its_own_words(tmp_path: Path, said: str, files: list[str]) -> None:
+    story = await after_a_job(tmp_path)
+    count = len(story.model.requests)
+    story.chat.take("/undo")
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    question = await story.asked(2)
+    assert question.gate and [impact.path for impact in question.gate.impacts] == files and not question.gate.diff
+    assert (await story.chat.take("show me the diff")).meaning == "answer"
+    question = await story.asked(3)
+    assert question.gate and question.gate.diff and len(story.model.requests) == count
+    await story.chat.take("no")
+
+
+async def test_words_of_a_choice_never_allow_anything_nor_turn_a_no_around(tmp_path: Path) -> None:
+    story = await after_a_job(tmp_path, SAID)
+    story.chat.take("/undo")
+    await story.asked()
+    await story.chat.take("not the job")
+    await until(story, lambda: not story.chat.questions)
+    assert (story.folder / "b.txt").exists() and not story.all(TurnUndone)
+
+
 async def test_over_a_port_that_waits_for_the_answer_too(tmp_path: Path) -> None:
     story = Typing(tmp_path, [WRITE])
     await story.tell("write it")

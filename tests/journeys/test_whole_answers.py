@@ -56,7 +56,13 @@ async def test_a_yes_for_the_session_is_told_as_a_rule_and_asked_once(
 
 @pytest.mark.parametrize(
     ("language", "said"),
-    [("en", "yes, and don't ask again for one.py"), ("ja", "はい、one.pyはこのセッション中は聞かなくて大丈夫です")],
+    [
+        ("en", "yes, and don't ask again for one.py"),
+        ("ja", "はい、one.pyはこのセッション中は聞かなくて大丈夫です"),
+        ("en", "yes, don't ask again for this file"),
+        ("en", "yes, no more questions about edits to that file"),
+        ("ja", "いいよ、このファイルはもう聞かなくていい"),
+    ],
 )
 async def test_who_names_the_file_that_is_edited_allows_just_that_one(tmp_path: Path, language: str, said: str) -> None:
     again = act("file_ops.edit_file", path="one.py", edits=[{"old": "one = 1", "new": "one = 2"}])

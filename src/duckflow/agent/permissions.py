@@ -10,6 +10,7 @@ from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
+from duckflow.i18n.patterns import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
@@ -186,11 +187,12 @@ FILE_KINDS = {
 def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
     """The rule where it is about what the user named, and so not wider than their words: everything that they named
     must stand in it. Words that only point at what was asked about fit every rule. Who names one of the files that
-    are edited gets a rule for just that one."""
+    are edited, or says "this file", gets a rule for just that one."""
     shown, names = rule.shown().casefold(), named_in(about, language)
-    if all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
-        return rule
     paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
+    one_file = bool(paths) and search("scopes.this_file", about, language) is not None
+    if not one_file and all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
+        return rule
     meant = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
     return rule.model_copy(update={"pattern": escaped(str(meant[0]))}) if len(meant) == 1 else None
 

@@ -12,7 +12,7 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
 from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answer_words import agrees_to
+from duckflow.i18n.answer_words import agrees_to, without_politeness
 from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
 from duckflow.i18n.language import languages_in
 from duckflow.i18n.words import Words
@@ -33,6 +33,10 @@ SHOWN = 60
 LONGEST_ACTION = 6000
 BEGUN = 6
 """So many letters of a choice say which one is meant."""
+DECIDES = {*SAID_BY, "session", "always", "all"}
+"""Choices that allow or refuse something: some of their words do not stand for them."""
+SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-鿿][\w-]*"
+"""A word, or of a language without gaps a run of letters that are no grammar."""
 
 
 @dataclass(slots=True)
@@ -128,6 +132,8 @@ class Questions:
             return read_words(text, question, self._language())
         answer = read_choice(text, question, self._language())
         if question.kind in ("choice", "edit"):
+            if answer.choice == FREE and (named := _named(text, question, self._language())):
+                return named
             heard = [choice.key for choice in question.choices if choice.takes_text]
             instead = Answer(choice=heard[0], text=text.strip()) if heard else None
             return instead if answer.choice == FREE else answer
@@ -170,6 +176,8 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
+    if answer is None and (named := _named(text, question, language)):
+        return named
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
     if answer is None and whole.wish and not whole.reaches:
@@ -200,6 +208,27 @@ def _begun(text: str, question: Question, language: str) -> Answer | None:
     word = unicodedata.normalize("NFKC", text).strip().casefold()
     meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one, word, language))]
     return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
+
+
+def _named(text: str, question: Question, language: str) -> Answer | None:
+    """The one choice whose words hold those of the answer, politeness aside: `show me the diff`."""
+    if read_whole(text, language).against:
+        return None
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    said = _words(plain)
+    telling = _words(without_politeness(plain, language))
+    shared = {
+        one.key: max(
+            (len(said & words) for words in map(_words, _names(one, plain, language)) if telling <= words), default=0
+        )
+        for one in question.choices
+    }
+    best = [key for key, count in shared.items() if count and count == max(shared.values())]
+    return Answer(choice=best[0]) if len(best) == 1 and best[0] not in DECIDES else None
+
+
+def _words(label: str) -> set[str]:
+    return set(re.findall(SAYS_SOMETHING, label.casefold()))
 
 
 def _deeds(question: Question) -> set[str]:

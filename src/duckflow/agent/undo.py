@@ -18,6 +18,7 @@ from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
 from duckflow.state.message import Message
+from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 NAMED = 40
 """The model is told so many of the files that an undo would change."""
+LABEL = 50
+"""So many letters of a message tell people which turn is meant."""
 MOST_NAMED = 1000
 """A record names so many of the files that a command changed."""
 
@@ -119,7 +122,7 @@ class UndoKeeper:
 
     async def preview(self, back: bool, scope: UndoScope = LATEST) -> "UndoPreview":
         preview = await self._undo().preview(back, self._allowed(scope))
-        return replace(preview, name=self._name(preview.authors, scope))
+        return replace(preview, name=self._name(preview.authors, scope), wish=self._wish(preview.turn))
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> "Outcome":
         """Take work back (the latest, where the scope names none), or do the latest undo's work again. Files of which
@@ -176,12 +179,18 @@ class UndoKeeper:
         return scope._replace(without=running)
 
     def _name(self, authors: Sequence[WorkAuthor], scope: UndoScope) -> str:
-        """The name of the job or step whose work it is; a turn has none."""
-        state, jobs = self._session.state, {author.job for author in authors}
-        job = state.jobs.get(next(iter(jobs))) if len(jobs) == 1 else None
-        plan = job and state.plans.get(job.plan_id)
-        step = plan and plan.step(scope.step) if scope.step else None
-        return step.name if step else job.name if job else ""
+        """The name of the job or step whose work it is, or of all whose work it is; a turn alone has none."""
+        state, works = self._session.state, dict.fromkeys(author.whole for author in authors)
+        jobs = [state.jobs[work.job] for work in works if work.job in state.jobs]
+        plan = state.plans.get(jobs[0].plan_id) if len(jobs) == 1 else None
+        step = plan.step(scope.step) if plan and scope.step else None
+        turns = [self._wish(work.turn) for work in works if work.turn] if len(works) > 1 else []
+        return step.name if step else "”, “".join([*turns, *(job.name for job in jobs)])
+
+    def _wish(self, turn: int) -> str:
+        """How the message began that the turn answered."""
+        said = (one.text for one in self._session.state.messages if one.role == "user" and one.turn == turn)
+        return shorten(" ".join(next(said, str(turn)).split()), LABEL)
 
     async def close(self) -> None:
         if self._made:

@@ -9,7 +9,7 @@ from duckflow.i18n.words import Words
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, FileImpact, Question
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
-from duckflow.tools.undo_turn import about_work, undo_question
+from duckflow.tools.undo_turn import about_work, latest, undo_question
 
 OFFERED = 6
 LISTED = 9
@@ -56,16 +56,9 @@ def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
 def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
     """`turn`, `job` and `step` mean the latest of their kind, `last` what was done last of all; a number is a turn;
     anything else names files or folders."""
-    jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
     match wanted.split():
-        case ["last"]:
-            return LATEST
-        case ["turn"]:
-            return turns[0].whole if turns else LATEST
-        case ["job"] if jobs:
-            return jobs[0].whole
-        case ["step"] if jobs:
-            return UndoScope(job=jobs[0].job, step=jobs[0].step)
+        case ["last" | "turn" | "job" | "step" as kind]:
+            return latest(kind, authors)
         case ["turn", number] | [number] if number.isdecimal():
             return UndoScope(turn=int(number))
         case _:
@@ -85,7 +78,7 @@ async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> Answer:
     for number, scope in enumerate(scopes):
         preview = await context.conversation.undo.preview(True, scope)
         kind = "step" if scope.step else "job" if scope.job else "turn"
-        values = {"turn": preview.turn, "name": preview.name, "size": _size(preview.impacts)}
+        values = {"turn": preview.turn, "name": preview.name or preview.wish, "size": _size(preview.impacts)}
         choices.append(Choice(key=str(number), label=say(f"undo.offer_{kind}", **values)))
     return await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
 

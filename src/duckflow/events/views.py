@@ -105,6 +105,11 @@ class PlannedUndo(Protocol):
         ...
 
     @property
+    def wish(self) -> str:
+        """How the message of the turn began."""
+        ...
+
+    @property
     def impacts(self) -> tuple[FileImpact, ...]: ...
 
     @property

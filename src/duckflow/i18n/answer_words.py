@@ -77,6 +77,13 @@ def agrees_somewhere(text: str, language: str) -> bool:
     return any(kind in ("yes", "agree") for kind in found)
 
 
+def without_politeness(text: str, language: str) -> str:
+    """A gap stands in place of every word that is there for politeness or grammar, or only agrees."""
+    words, kinds = _kinds(languages_in(text, language))
+    polite = {"glue", "yes", "agree", "praise"}
+    return words.sub(lambda word: " " if word.lastindex and kinds[word.lastindex - 1] in polite else word[0], text)
+
+
 def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
     """A yes that names just what is asked about: `yes, delete it`."""
     says_more = asks(text, language) or search("answers.more", text, language)

@@ -1,6 +1,7 @@
 """Taking back what the latest turn with changes did, and the question that comes before it."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, UndoPort
@@ -9,17 +10,18 @@ from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import GateRequest, Question, gate_choice
-from duckflow.state.undo_scope import UndoScope
+from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 from duckflow.tools.tool import Args, Done, Tool
 
 
 class TakeBackArgs(Args):
+    of: Literal["", "turn", "job", "step"] = ""
     paths: tuple[str, ...] = ()
 
 
 class TakeTurnBack(Tool[TakeBackArgs]):
-    """Takes back the latest turn with changes, or only the newest changes of some files or folders, after the user has
-    seen what that changes and said yes to it, in every mode."""
+    """Takes back the latest work, or the latest turn, job or step, all of it or some files or folders; without a name
+    the newest changes of these. The user sees before what that changes, and says yes to it in every mode."""
 
     operation = "undo.turn"
     effect = "plan"
@@ -32,7 +34,7 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         self._ask = ask
 
     async def run(self, args: TakeBackArgs) -> Done:
-        scope = UndoScope(paths=tuple(path.rstrip("/") for path in args.paths))
+        scope = latest(args.of, await self._undo.authors())._replace(paths=tuple(one.rstrip("/") for one in args.paths))
         preview = await self._undo.preview(back=True, scope=scope)
         if not preview.impacts and not preview.conflicts:
             raise ToolError(note(self._state.language, "undo_nothing"), "undo.nothing")
@@ -46,6 +48,20 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         key = "work_undone" if outcome.name else "turn_undone"
         text = note(self._state.language, key, turn=str(outcome.turn), work=outcome.name, files=files)
         return Done(text, about_work("done", outcome, files=files))
+
+
+def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
+    """The latest turn, job or step; what was done last of all, where there is none of that kind."""
+    jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
+    match kind:
+        case "turn" if turns:
+            return turns[0].whole
+        case "job" if jobs:
+            return jobs[0].whole
+        case "step" if jobs:
+            return UndoScope(job=jobs[0].job, step=jobs[0].step)
+        case _:
+            return LATEST
 
 
 def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more: Sequence[str] = ()) -> Question:
@@ -64,7 +80,7 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
     yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
     keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
     choices = tuple(gate_choice(key, say(label)) for key, label in keys)
-    title = about_work("title" if back else "redo_title", preview)
+    title = about_work("title" if back else "redo_title", preview, wish=preview.wish)
     return Question(kind="gate", title=title, gate=request, choices=choices)
 
 

@@ -75,7 +75,8 @@ Content = Callable[[str], bytes | None]
 class UndoPreview:
     """Whose work it is, what would happen to which file, and what is not part of it: in `conflicts` someone else
     changed the same lines since; `maybe_yours` may have been changed by someone while a command ran, and needs a yes of
-    its own (`nothing_else`: it is all). `name`: of the job or step; a turn has none."""
+    its own (`nothing_else`: it is all). `name`: of the job or step; a turn has none, and `wish` tells how the user's
+    message began."""
 
     authors: tuple[WorkAuthor, ...]
     name: str = ""
@@ -85,6 +86,7 @@ class UndoPreview:
     conflicts: tuple[Phrase, ...] = ()
     maybe_yours: tuple[Phrase, ...] = ()
     nothing_else: bool = False
+    wish: str = ""
 
     @property
     def turn(self) -> int:
