@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ JOB_TASKS = {"tasks": [act("shell.run", command="echo new > b.txt; echo new > c.
 AFTER_JOB = decide(act("file_ops.write_file", path="a.txt", content="later\n"), respond("ok"))
 
 
-async def after_a_job(tmp_path: Path, *replies: str) -> Typing:
+async def after_a_job(tmp_path: Path, *replies: dict[str, Any]) -> Typing:
     """A job has written two files, and after it a turn of the chat another one."""
     run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
     work = [PROPOSE, JOB, run_all, when("Now its step", JOB_TASKS), when("A background job has ended", report())]
