@@ -40,6 +40,7 @@ class Talk:
         session_id: str = ID,
         language: str = "en",
         folder: str = "work",
+        settings: dict[str, Any] | None = None,
     ) -> None:
         self.folder = top / folder
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ class Talk:
             reopen(journal).session if journal.exists() else begin(journal, session_id, self.folder, language)
         )
         model = replies if isinstance(replies, Cast) else Scripted(replies)
-        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}}
+        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}, **(settings or {})}
         setup = Setup(Settings.model_validate(given), self.paths, self.folder, Words(language), trust=True, home=top)
 
         async def connect(second: bool) -> Connected:

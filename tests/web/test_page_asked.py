@@ -73,6 +73,6 @@ async def test_a_gate_that_is_out_of_sight_is_shown_before_a_yes_counts(tmp_path
         await tab.page.evaluate("() => document.querySelector('.card').scrollIntoView()")
         await box.fill("")
         await box.press("1")
-        await tab.gone(".card")
+        await tab.see(".r-action.check", "a.py")
         assert (talk.folder / "a.py").read_text() == "one = 1\n"
         assert tab.problems == []

@@ -96,7 +96,7 @@ async def wider_than_the_screen(tab: Tab) -> list[str]:
     return await tab.page.evaluate(
         """() => [...document.querySelectorAll("#app *")].filter((one) => {
             const box = one.getBoundingClientRect();
-            const scrolls = one.closest(".wide, .tabs, pre, .unseen, svg, .folder");
+            const scrolls = one.closest(".wide, .tabs, pre, .unseen, svg, .folder, .card .choices");
             return box.width > 1 && box.right > innerWidth + 1 && !scrolls;
         }).map((one) => one.outerHTML.slice(0, 120))"""
     )

@@ -57,7 +57,7 @@ async def test_nothing_that_is_said_anywhere_runs(tmp_path: Path) -> None:
         await tab.see(".card")
         for place in (f"#/s/{ID}/audit", f"#/s/{ID}/changes", f"#/s/{ID}/work", "#/", f"#/s/{ID}"):
             await tab.go(place)
-            await tab.see(".session" if place == "#/" else ".panel section")
+            await tab.see({"#/": ".session", f"#/s/{ID}": ".card"}.get(place, ".panel section"))
             await open_everything(tab)
         await tab.page.mouse.move(300, 300)
         assert await tab.page.evaluate("() => [window.__ran, document.scripts.length]") == [None, 2]

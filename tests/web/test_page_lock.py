@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from duckflow.web.access import MOST_REQUESTS, ServedAt
+from duckflow.web.app import DOING
 from duckflow.web.serving import MOST_CONNECTIONS, SILENT_SECONDS
 from duckflow.web.visitors import TRIES, Visitors
 from tests.journeys.story import decide, respond
@@ -93,8 +94,7 @@ ORIGINS = (
     None, "null", "", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "http://127.0.0.1",
     "http://localhost:{port}", "http://127.0.0.1:{port}.evil.example", "http://127.0.0.1:{port}/", "file://",
 )  # fmt: skip
-DEEDS = ("say", "answer", "interrupt", "command", "control", "mode", "undo", "model", "plan")
-PATHS = (*(f"sessions/{ID}/{deed}" for deed in DEEDS), "sessions", "fleet/answer", "fleet/change")
+PATHS = [path.removeprefix("/api/").format(session=ID) for path in DOING]
 
 
 async def test_another_origin_does_nothing(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_another_origin_does_nothing(tmp_path: Path) -> None:
         for origin in ORIGINS:
             headers = {} if origin is None else {"origin": origin.format(port=site.place.port)}
             for path in PATHS if origin is None else PATHS[:1]:
-                body = {"text": "hi", "mode": "full-auto", "line": "/status"}
+                body = {"text": "hi", "mode": "full-auto"}
                 answer = await known.http.post(f"{known.top}api/{path}", json=body, headers=headers)
                 assert answer.status_code == 403, (origin, path)
         assert not talk.session.state.messages

@@ -86,7 +86,7 @@ async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: 
         assert len(await shown.inner_text()) <= 2000
         await (await later.see(".r-user button.link")).click()
         assert (await shown.inner_text()).endswith("line 4999")
-        await later.find("[role=tab]", "Record").click()
+        await later.go(f"#/s/{ID}/audit")
         await later.see(".audit .what", "result: Plain **words**.")
         assert "why: Plain **words**." not in await later.texts(".audit .what")
         assert tab.problems == later.problems == []
@@ -139,7 +139,7 @@ async def test_an_agent_that_waits_for_an_answer_is_seen_to_wait(tmp_path: Path)
             assert await tab.texts("#tab-work .count") == ["1"]
             await tab.page.reload()
         other = await visit(browser, site, "#/")
-        assert await (await other.see(".session .question")).inner_text() == "work-1 May I?"
+        assert await (await other.see(".session .question")).inner_text() == "work-1 May I? shop.py"
         talk.socket.unlink()
         async with Site(talk.paths) as later:
             old = await visit(browser, later, f"#/s/{ID}/work")

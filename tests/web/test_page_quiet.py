@@ -36,7 +36,7 @@ async def test_a_quiet_session_asks_for_nothing(tmp_path: Path, panel: str) -> N
         tab = await visit(browser, site)
         await tab.say("write it")
         await tab.see(".r-said", "Written.")
-        await tab.find(f"#tab-{panel}").click()
+        await tab.go(f"#/s/{ID}/{panel}")
         await tab.see(".panel section")
         await tab.page.wait_for_timeout(3000)
         assert await asked_for(tab) == []

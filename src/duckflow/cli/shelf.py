@@ -141,7 +141,7 @@ class SessionShelf:
     def folders(self, at: str) -> dict[str, Any]:
         with suppress(OSError, ValueError, RuntimeError):
             home = Path.home().resolve()
-            place = (Path(at).expanduser() if at else home).resolve()
+            place = (home / Path(at).expanduser()).resolve()
             if self._only is not None or not place.is_relative_to(home):
                 raise UsageError("serve.no_browsing", folder=at)
             inside = sorted(entry.name for entry in os.scandir(place) if entry.is_dir() and entry.name[0] != ".")

@@ -119,9 +119,9 @@ class AgentState(Noun):
 
     @property
     def heading(self) -> str:
-        """What the session is about: the user's title, else its plan, its goal, or how it began."""
-        plan = self.plan or next(reversed(self.plans.values()), None)
-        return self.named or (plan.name if plan else "") or self.five.goal or self.title
+        """What the session is about: the user's title, else its latest plan that was not dropped, else how it began."""
+        plan = next((plan.name for plan in reversed(self.plans.values()) if plan.status != "failed"), "")
+        return self.named or plan or self.title
 
     @property
     def at_work(self) -> bool:

@@ -109,7 +109,7 @@ def _answer(action: Action) -> str:
 def _says_nothing(decision: Decision, answers: list[str]) -> bool:
     """Whether a rationale is the answer's own beginning, or no more than the names of the tools that are called."""
     begin = decision.rationale.removesuffix(ELLIPSIS)
-    names = {wire_name(action.operation) for action in decision.actions}
+    names = {name for action in decision.actions for name in (action.operation, wire_name(action.operation))}
     return (
         begin in ("", NOTHING)
         or any(text.startswith(begin) for text in answers)

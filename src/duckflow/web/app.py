@@ -53,13 +53,11 @@ DOING: dict[str, Handler] = {
     f"{ONE}/say": doing.say,
     f"{ONE}/answer": doing.answer,
     f"{ONE}/interrupt": doing.interrupt,
-    f"{ONE}/command": doing.command,
     f"{ONE}/control": doing.control,
     f"{ONE}/agent": doing.agent,
     f"{ONE}/review": reviewing.review,
     f"{ONE}/plan": doing.plan,
     f"{ONE}/mode": doing.mode,
-    f"{ONE}/model": doing.model,
     f"{ONE}/undo": doing.undo,
 }
 

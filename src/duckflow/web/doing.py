@@ -21,7 +21,6 @@ OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: the page has its own ways."""
 NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")
-COMMAND_SECONDS = 60.0
 _RUNNING: set[asyncio.Future[Any]] = set()
 
 
@@ -41,9 +40,7 @@ async def begin(desk: PageDesk, request: Request) -> Any:
 async def say(desk: PageDesk, request: Request) -> Any:
     given, watched = await read_body(request), await desk.watched(request)
     talk, text = watched.conversation, given.text("text")
-    brought = [Attachment(one.text("name") or "picture", data=one.text("data")) for one in given.list("pictures")]
-    brought += [Attachment(one.text("name") or "file", one.text("text")) for one in given.list("files")]
-    if brought:
+    if brought := [Attachment(one.text("name") or "file", data=one.text("data")) for one in given.list("files")]:
         go_on(watched, talk.say(text, brought))
         return {"taken": "message", "told": []}
     if given.flag("later"):
@@ -69,17 +66,6 @@ async def interrupt(desk: PageDesk, request: Request) -> Any:
     """What was not heard yet comes back, to be said differently."""
     await read_body(request)
     return {"unheard": (await desk.watched(request)).conversation.interrupt()}
-
-
-async def command(desk: PageDesk, request: Request) -> Any:
-    """A slash command and what it shows. One that asks goes on when its question has been answered."""
-    given, watched = await read_body(request), await desk.watched(request)
-    line = given.text("line")
-    if own := _own_way(line, watched.words):
-        return {"text": "\n".join(own["told"])}
-    running = asyncio.ensure_future(watched.conversation.run_command(line))
-    done, _ = await asyncio.wait({running}, timeout=COMMAND_SECONDS)
-    return {"text": worded(running.result(), watched.words) if done else ""}
 
 
 async def undo(desk: PageDesk, request: Request) -> Any:
@@ -117,11 +103,6 @@ async def mode(desk: PageDesk, request: Request) -> Any:
     wanted = read_mode(given.text("mode"))
     watched.conversation.choices.change_mode(wanted)
     return {"mode": wanted}
-
-
-async def model(desk: PageDesk, request: Request) -> Any:
-    given, watched = await read_body(request), await desk.watched(request)
-    return {"model": await watched.conversation.choices.change_model(given.text("model"))}
 
 
 def is_enough(choice: str, risk: str) -> bool:

@@ -12,7 +12,7 @@ from duckflow.state.phrase import say
 from duckflow.web.desk import PageDesk
 from duckflow.web.telling import worded
 
-MOST = 200
+MOST, LONGEST_ABOUT = 200, 120
 ORDER = {"waiting": 0, "running": 1, "idle": 2, "old": 3}
 JOIN_SECONDS = 3.0
 
@@ -62,29 +62,28 @@ async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -
     named = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
     entry = _old(known or named._replace(updated=time.time()))
     working = talk.busy or state.at_work
-    question, asker = _waits_for(talk)
+    waits_for = _waits_for(talk)
     entry |= {
         "title": state.heading,
         "cost": state.usage.cost_usd,
         "turns": state.turn,
         "vitals": state.vitals.model_dump(),
-        "health": talk.health_bar().model_dump(),
-        "state": "waiting" if question else "running" if working else "idle",
+        "state": "waiting" if waits_for else "running" if working else "idle",
     }
-    return entry | {"question": question, "asker": asker} if question else entry
+    return entry | waits_for
 
 
-def _waits_for(talk: Conversation) -> tuple[Any, str]:
-    """The question that the user has to answer, and the job that asks it. A draft of a plan is one, and so is what the
-    model asked at the end of its turn."""
-    if talk.questions:
-        return talk.questions[0].title.model_dump(), talk.questions[0].job_name
+def _waits_for(talk: Conversation) -> dict[str, Any]:
+    """The question that the user has to answer, what it is about, and the job that asks it. A draft of a plan is one,
+    and so is what the model asked at the end of its turn."""
+    for question in talk.questions:
+        gate, title = question.gate, question.title.model_dump()
+        about = ", ".join([*gate.commands, *(impact.path for impact in gate.impacts)] if gate else [])
+        return {"question": title, "about": about[:LONGEST_ABOUT], "asker": question.job_name}
     plan = talk.state.plan
-    if talk.in_turn:
-        return None, ""
-    if plan and plan.status == "draft":
-        return say("serve.plan_waits", plan=plan.name).model_dump(), ""
-    return talk.state.asked or None, ""
+    draft = say("serve.plan_waits", plan=plan.name).model_dump() if plan and plan.status == "draft" else None
+    asked = None if talk.in_turn else draft or talk.state.asked
+    return {"question": asked} if asked else {}
 
 
 async def _look(desk: PageDesk, session_id: str) -> Conversation | None:

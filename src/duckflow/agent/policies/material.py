@@ -12,6 +12,7 @@ from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.i18n.patterns import contains
 from duckflow.i18n.template import note
+from duckflow.safety.path_names import shown, shown_size
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
@@ -25,6 +26,7 @@ from duckflow.tools.web.settings import FETCH
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention
 
+PDF_SECONDS, LONGEST_NAME = 20.0, 200
 MENTION_BYTES = 16_000
 """Of a longer file its first lines are quoted; the model can read on."""
 
@@ -48,7 +50,7 @@ class BringMaterial(Policy):
         in the conversation, for another model."""
         for attachment in turn.attachments:
             if attachment.data:
-                self._show(_decoded(attachment.data), attachment.name)
+                await self._open(_decoded(attachment.data), shown(attachment.name)[:LONGEST_NAME])
             else:
                 self._quote(attachment.name, attachment.text.rstrip("\n"))
         if self._profile is None:
@@ -113,15 +115,18 @@ class BringMaterial(Policy):
 
     async def _bring_lines(self, path: str, mentioned: str, lines: dict[str, int]) -> None:
         try:
-            text, hidden = mask(await self._read(path, lines))
-            if hidden:
-                text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
-                self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{mentioned}", count=hidden)))
-            self._quote(f"@{mentioned}", text)
-            # The first line of a result is about the others.
-            self._session.emit(Noticed(what=say("mention.attached", path=mentioned, lines=text.rstrip().count("\n"))))
+            self._attach(mentioned, await self._read(path, lines))
         except ToolError as problem:
             self._fail(path, problem)
+
+    def _attach(self, name: str, result: str) -> None:
+        """The first line of a result is about the others."""
+        text, hidden = mask(result)
+        if hidden:
+            text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
+            self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{name}", count=hidden)))
+        self._quote(f"@{name}", text)
+        self._session.emit(Noticed(what=say("mention.attached", path=name, lines=text.rstrip().count("\n"))))
 
     def _bring_picture(self, mention: "Mention", inside: str) -> None:
         """From the work folder, or from where else the user points to: a picture, and nothing but a picture."""
@@ -147,6 +152,17 @@ class BringMaterial(Policy):
         except OSError as problem:
             told = f"{path} cannot be read: {problem.strerror}"
             self._fail(name, ToolError(told, "picture.unreadable", name=name, reason=problem.strerror or ""))
+        except ToolError as problem:
+            self._fail(name, problem)
+
+    async def _open(self, data: bytes, name: str) -> None:
+        """A file that came with the message: a picture is shown, the text of a document quoted, and of anything else
+        it is told what it is."""
+        try:
+            if read_header(data) or looks_like_picture(name):
+                self._show(data, name)
+            else:
+                self._attach(name, f"{name}\n{await _text(data, name)}")
         except ToolError as problem:
             self._fail(name, problem)
 
@@ -209,8 +225,21 @@ class BringMaterial(Policy):
         self._session.emit(Noticed(what=for_user))
 
 
+async def _text(data: bytes, name: str) -> str:
+    from duckflow.tools.files.document import decode, kind_of_bytes, to_lf
+    from duckflow.tools.web.pdf import read_pdf
+
+    if data.startswith(b"%PDF"):
+        return await read_pdf(data, PDF_SECONDS)
+    if document := decode(data):
+        return to_lf(document.text)
+    size = shown_size(len(data))
+    told = f"{name} is a {kind_of_bytes(data)} ({size}) and not added; a command can open a copy in the work folder."
+    raise ToolError(told, "mention.binary", path=name, size=size)
+
+
 def _decoded(data: str) -> bytes:
-    """What is not in base64 is no picture."""
+    """What is not in base64 is an empty file."""
     import base64
     import binascii
 

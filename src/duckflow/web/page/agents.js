@@ -1,6 +1,7 @@
 // Agents that were handed a task: each by its name and task, with a line of its own, and within reach while it works.
 
 import { html, useState } from "./vendor/htm-preact.js";
+import { Sentence } from "./code.js";
 import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
 import { post } from "./requests.js";
@@ -41,10 +42,10 @@ export function Agent({ agent, session, tell }) {
 					<span class=${`badge b-${status}`}>${t(`agent.status.${status}`)}</span>
 					<span class="meta">${visible(facts.join(" · "))}</span>
 				</span>
-				<span class="what">${visible(task)}</span>
+				<span class="what"><${Sentence} text=${task} /></span>
 			</summary>
 			${told.length
-				? html`<dl class="five">${told.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
+				? html`<dl class="five">${told.map(([key, text]) => html`<dt>${t(key)}</dt><dd><${Sentence} text=${text} /></dd>`)}</dl>`
 				: null}
 		</details>
 		${works && doing ? html`<p class="what now">${visible(doing)}</p>` : null}

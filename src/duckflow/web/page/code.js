@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import { copyText } from "./copy.js";
-import { t } from "./words.js";
+import { t, visible } from "./words.js";
 
 const WORDS = new Set(
 	("abstract and as assert async await bool break case catch class const continue def default del do elif else enum except " +
@@ -46,6 +46,12 @@ export const languageOf = (path) => (/\.(\w+)$/.exec(path) ?? ["", ""])[1].toLow
 export const Code = ({ text, language }) =>
 	colours(text, language).map(([kind, piece]) => (kind ? html`<span class=${`x-${kind}`}>${piece}</span>` : piece));
 
+/** Words of the model in a line: what stands between backticks is code. */
+export const Sentence = ({ text }) =>
+	visible(text)
+		.split(/(`[^`\n]+`)/)
+		.map((piece, place) => (place % 2 ? html`<code>${piece.slice(1, -1)}</code>` : piece));
+
 /** A button that copies the code before it. */
 function copyButton(code) {
 	const button = document.createElement("button");
@@ -57,6 +63,12 @@ function copyButton(code) {
 		setTimeout(() => (button.textContent = t("page.copy")), 1500);
 	};
 	return button;
+}
+
+/** A footnote is shown where it stands in the same answer; the page's own address stays. */
+function showNote(event, element, id) {
+	event.preventDefault();
+	element.querySelector(`[id="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
 }
 
 /** What the server made of Markdown: its code gets colours, its links open outside of the page. */
@@ -86,7 +98,8 @@ export function dress(element) {
 		wide.append(table);
 	}
 	for (const link of element.querySelectorAll("a")) {
-		link.target = "_blank";
-		link.rel = "noopener noreferrer";
+		const place = link.getAttribute("href") ?? "";
+		if (place.startsWith("#")) link.onclick = (event) => showNote(event, element, place.slice(1));
+		else Object.assign(link, { target: "_blank", rel: "noopener noreferrer" });
 	}
 }

@@ -1,13 +1,12 @@
-// Where one types: messages, steering, `@` and `/` completion, pictures. Enter that ends an input method's word sends nothing.
+// Where one types: messages, steering, `@` and `/` completion, files and pictures. Enter that ends an input method's word sends nothing.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
-import { inSight } from "./question.js";
+import { inSight, subjectOf } from "./question.js";
 import { t, visible } from "./words.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST = 8 * 1024 * 1024;
-const LONGEST_FILE = 2 * 1024 * 1024;
 const MOST_OFFERED = 12;
 const LOOK_MS = 120;
 const LONGEST_NAME = 80;
@@ -23,16 +22,11 @@ function wanted(text, cursor) {
 	return file ? [cursor - file[0].trimStart().length, "file", file[1]] : null;
 }
 
-/** A file as text; nothing where it is none. */
-async function readFile(file) {
-	const text = file.size <= LONGEST_FILE ? await file.text() : "\0";
-	return text.includes("\0") || text.includes("\ufffd") ? null : { name: file.name, text };
-}
-
+/** A file as it is: the conversation finds out what it is. */
 const read = (file) =>
 	new Promise((done, fail) => {
 		const reader = new FileReader();
-		reader.onload = () => done({ name: file.name || "picture.png", url: reader.result });
+		reader.onload = () => done({ name: file.name || "picture.png", url: reader.result, isPicture: PICTURES.includes(file.type) });
 		reader.onerror = () => fail(reader.error);
 		reader.readAsDataURL(file);
 	});
@@ -40,7 +34,6 @@ const read = (file) =>
 export function Composer({ session, tell }) {
 	const kept = `duckflow-draft-${session.id}`;
 	const [text, setTextOnly] = useState(() => sessionStorage.getItem(kept) ?? "");
-	const [pictures, setPictures] = useState([]);
 	const [files, setFiles] = useState([]);
 	const [offers, setOffers] = useState({ list: [], at: 0, from: 0 });
 	const [over, setOver] = useState(false);
@@ -107,18 +100,17 @@ export function Composer({ session, tell }) {
 
 	const send = async (later = false) => {
 		const said = text.trim();
-		if (!said && !pictures.length && !files.length) return;
+		if (!said && !files.length) return;
 		const { target } = session;
 		if (target && !inSight(target)) {
 			tell(t("page.look_first"), "warn");
 			return;
 		}
-		const more = { pictures: pictures.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })), files };
+		const more = { files: files.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
 		if (later) more.later = true;
 		if (target) more.question_id = target.question_id;
 		if (target && session.questions.length > 1) more.aimed = true;
 		setText("");
-		setPictures([]);
 		setFiles([]);
 		recalled.current = -1;
 		session.follows = true;
@@ -128,7 +120,6 @@ export function Composer({ session, tell }) {
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {
 			setText(said);
-			setPictures(pictures);
 			setFiles(files);
 			tell(error.message, "warn");
 		}
@@ -164,13 +155,10 @@ export function Composer({ session, tell }) {
 	};
 
 	const take = async (given) => {
-		const shown = [...given].filter((file) => PICTURES.includes(file.type));
-		const usable = shown.filter((file) => file.size <= LARGEST);
-		const texts = await Promise.all([...given].filter((file) => !PICTURES.includes(file.type)).map(readFile));
-		if (usable.length < shown.length || texts.includes(null)) tell(t("page.bad_file"), "warn");
-		const taken = await Promise.all(usable.map(read));
-		setPictures((had) => [...had, ...taken]);
-		setFiles((had) => [...had, ...texts.filter(Boolean)]);
+		const usable = [...given].filter((file) => file.size && file.size <= LARGEST);
+		if (usable.length < given.length) tell(t("page.bad_file"), "warn");
+		const taken = await Promise.allSettled(usable.map(read));
+		setFiles((had) => [...had, ...taken.map((file) => file.value).filter(Boolean)]);
 	};
 	const paste = (event) => {
 		if (!event.clipboardData.files.length) return;
@@ -199,19 +187,11 @@ export function Composer({ session, tell }) {
 			: null}
 		${files.length
 			? html`<ul class="attached">${files.map(
-					(one, number) => html`<li class="chip">
-						${visible(one.name)}
-						<${Remove} name=${one.name} kind="link" act=${() => setFiles(files.filter((_, other) => other !== number))} />
+					(file) => html`<li class=${file.isPicture ? "thumb" : "chip"}>
+						${file.isPicture ? html`<img src=${file.url} alt=${visible(file.name)} />` : visible(file.name)}
+						<${Remove} file=${file} act=${() => setFiles(files.filter((other) => other !== file))} />
 					</li>`,
 				)}</ul>`
-			: null}
-		${pictures.length
-			? html`<div class="pictures">${pictures.map(
-					(one, number) => html`<span class="thumb">
-						<img src=${one.url} alt=${visible(one.name)} />
-						<${Remove} name=${one.name} act=${() => setPictures(pictures.filter((_, other) => other !== number))} />
-					</span>`,
-				)}</div>`
 			: null}
 		${listed
 			? html`<ul class="offers" role="listbox" id="offers" aria-label=${t("page.completions")}>${offers.list.map(
@@ -225,7 +205,7 @@ export function Composer({ session, tell }) {
 			: null}
 		<div class="line">
 			<label class="tool" title=${t("page.add_file")}>
-				<${Icon} name="picture" /><span class="unseen">${t("page.add_file")}</span>
+				<${Icon} name="clip" /><span class="unseen">${t("page.add_file")}</span>
 				<input class="unseen" type="file" multiple disabled=${!writable} onChange=${(event) => (take(event.target.files), (event.target.value = ""))} />
 			</label>
 			<textarea
@@ -235,7 +215,7 @@ export function Composer({ session, tell }) {
 				aria-controls=${listed ? "offers" : undefined}
 				aria-autocomplete="list"
 				aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-				placeholder=${t(session.questions.length ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
+				placeholder=${t(session.waitsFor ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
 				disabled=${!writable}
 				value=${text}
 				onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
@@ -253,24 +233,28 @@ export function Composer({ session, tell }) {
 				class="tool send"
 				title=${t(session.in_turn ? "page.steer" : "page.send")}
 				aria-label=${t(session.in_turn ? "page.steer" : "page.send")}
-				disabled=${!writable || (!text.trim() && !pictures.length && !files.length)}
+				disabled=${!writable || (!text.trim() && !files.length)}
 			>
 				<${Icon} name="send" />
 			</button>
 		</div>
-		<p class="hint keys" aria-hidden="true">${t(session.in_turn ? "page.keys_busy" : "page.keys")}</p>
+		<p class="hint keys" aria-hidden="true">${t(session.questions.length ? "page.keys_asked" : session.in_turn ? "page.keys_busy" : "page.keys")}</p>
 	</form>`;
 }
 
-const Remove = ({ name, kind, act }) => html`<button type="button" class=${kind} aria-label=${t("page.remove", { name })} onClick=${act}>
+const Remove = ({ file, act }) => html`<button
+	type="button"
+	class=${file.isPicture ? "" : "link"}
+	aria-label=${t("page.remove", { name: file.name })}
+	onClick=${act}
+>
 	<${Icon} name="cross" />
 </button>`;
 
 /** The open question that a line answers. Where there are several, the person chooses. */
 function Target({ session }) {
 	const { questions, target } = session;
-	const about = ({ gate, title }) => gate?.commands[0] ?? gate?.impacts.map((impact) => impact.path).join(", ") ?? title;
-	const name = (question) => visible([question.job_name, about(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);
+	const name = (question) => visible([question.job_name, subjectOf(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);
 	if (!questions.length) return null;
 	if (questions.length === 1) return html`<p class="target">${t("page.answers", { question: name(target) })}</p>`;
 	return html`<div class="target" role="radiogroup" aria-label=${t("page.answers_which")}>

@@ -5,7 +5,7 @@ import { useFacts, useTick } from "./facts.js";
 import { NewFleet } from "./fleet-form.js";
 import { FleetTasks } from "./fleet-table.js";
 import { Icon } from "./icons.js";
-import { mark } from "./notices.js";
+import { mark, useFresh } from "./notices.js";
 import { Card } from "./question.js";
 import { post } from "./requests.js";
 import { t, visible } from "./words.js";
@@ -18,6 +18,7 @@ export function Fleet({ tell, lock, folder, asks }) {
 	const look = (place, looks) => setOpen((places) => [...places.filter((other) => other !== place), ...(looks ? [place] : [])]);
 	const common = { again, tell, look, closely: data?.closely ?? {} };
 	const asked = data?.asked ?? [];
+	useFresh(data && asked.map(({ asked_id: id, task, question }) => [id, task, question.title]));
 	useEffect(() => {
 		document.title = `${asked.length ? "● " : ""}${t("page.fleet")} · Duckflow`;
 		mark(asked.length > 0);

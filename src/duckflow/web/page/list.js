@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
 import { useFacts, useTick } from "./facts.js";
 import { Icon } from "./icons.js";
-import { mark } from "./notices.js";
+import { mark, useFresh } from "./notices.js";
 import { get, post } from "./requests.js";
 import { NewSession } from "./start.js";
 import { ago, moment, money, t, visible } from "./words.js";
@@ -14,6 +14,15 @@ const TYPING_MS = 350;
 const LEAST_WORDS = 2;
 
 export const addressOf = (id, more = "") => `#/s/${encodeURIComponent(id)}${more}`;
+
+/** What waits, as it is told outside of the page; nothing while nothing is known. */
+export const waitingIn = (facts, sessions) => {
+	if (!facts) return null;
+	const waiting = sessions.filter((session) => session.state === "waiting");
+	const told = waiting.map(({ id, title, question, about }) => [id, title, `${question} ${about ?? ""}`]);
+	const count = facts.fleet_asks;
+	return count ? [...told, [`fleet-${count}`, t("page.fleet"), t("page.fleet_asks", { count })]] : told;
+};
 
 export function SessionList({ go, tell, lock, folder, asks, begins }) {
 	const [facts, problem] = useFacts("api/sessions", lock);
@@ -27,6 +36,7 @@ export function SessionList({ go, tell, lock, folder, asks, begins }) {
 	const fits = ({ title, folder: place }) => !words || `${title} ${place}`.toLowerCase().includes(words);
 	const shown = sessions.filter((session) => (archived || !session.archived || session.state !== "old") && fits(session));
 	const waits = sessions.filter((session) => session.state === "waiting").length + (facts?.fleet_asks ?? 0);
+	useFresh(waitingIn(facts, sessions));
 	useEffect(() => asks(facts?.fleet_asks ?? 0), [facts?.fleet_asks]);
 	useEffect(() => {
 		document.title = waits ? "● Duckflow" : "Duckflow";
@@ -100,6 +110,7 @@ const Row = ({ session, now, tell }) => html`<li class=${`session st-${session.s
 		${session.question
 			? html`<span class="question">
 					${session.asker ? html`<span class="chip">${visible(session.asker)}</span> ` : null}${visible(session.question)}
+					${session.about ? html` <code>${visible(session.about)}</code>` : null}
 				</span>`
 			: null}
 		<span class="meta">

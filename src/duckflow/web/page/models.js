@@ -67,14 +67,14 @@ function Adding({ fields, name = "", read }) {
 		event.preventDefault();
 		setBusy(true);
 		setTold({ text: t("page.model_trying") });
+		setValues({ ...values, key: "" });
 		try {
 			const answer = await post("api/endpoints", { name, default: isDefault, ...values });
-			setTold({ text: answer.told.join("\n"), kind: "ok" });
 			await read();
+			setTold({ text: answer.told.join("\n"), kind: "ok" });
 		} catch (error) {
 			setTold({ text: error.message, kind: "warn" });
 		}
-		setValues((before) => ({ ...before, key: "" }));
 		setBusy(false);
 	};
 	const enough = name ? values.key?.trim() : values.address?.trim();

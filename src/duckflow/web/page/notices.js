@@ -1,6 +1,6 @@
 // What waits is told outside of the page, too: by its icon, and by notices where the person wants them.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { t, visible } from "./words.js";
 
 const ASKED = "duckflow-notices";
@@ -14,9 +14,21 @@ export function mark(waits) {
 
 /** Tells of it where the page is not looked at. */
 export function notify(title, text) {
-	if (document.hidden && "Notification" in window && Notification.permission === "granted") {
-		new Notification(visible(title), { body: visible(text), icon: "page/duck.svg", tag: location.hash });
+	if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+	try {
+		new Notification(visible(title), { body: visible(text), icon: "page/duck.svg", tag: title });
+	} catch {
+		// Browsers of phones know the word and refuse the deed; the title and the icon tell of it there.
 	}
+}
+
+/** Tells of what waits in a list and did not wait before: [id, title, text] each; nothing while nothing is known. */
+export function useFresh(waiting) {
+	const known = useRef(null);
+	useEffect(() => {
+		for (const [id, title, text] of waiting ?? []) if (known.current && !known.current.has(id)) notify(title, text);
+		if (waiting) known.current = new Set(waiting.map(([id]) => id));
+	}, [waiting && waiting.map(([id]) => id).join()]);
 }
 
 /** Offered once, beside a question: then the person knows what for. */

@@ -2,6 +2,7 @@
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Agent } from "./agents.js";
+import { Sentence } from "./code.js";
 import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
 import { Tail, elapsed } from "./tail.js";
@@ -27,8 +28,8 @@ function Step({ step, number, numbers }) {
 		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
 			<span class="name">${number}. ${visible(step.name)}</span>
 			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
-		${step.description && step.description !== step.name ? html`<p class="what">${visible(step.description)}</p>` : null}
-		${step.success && step.status !== "completed" ? html`<p class="what">${t("plan.success", { success: visible(step.success) })}</p>` : null}
+		${step.description && step.description !== step.name ? html`<p class="what"><${Sentence} text=${step.description} /></p>` : null}
+		${step.success && step.status !== "completed" ? html`<p class="what"><${Sentence} text=${t("plan.success", step)} /></p>` : null}
 		${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
 		${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
 		${tasks.length
@@ -40,18 +41,19 @@ function Step({ step, number, numbers }) {
 	</li>`;
 }
 
-export function PlanTree({ plan, heading = "h3" }) {
+/** `status`: how the plan stands by now, where it is shown as it once was proposed. */
+export function PlanTree({ plan, status, heading = "h3" }) {
 	const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
 	const done = plan.steps.filter((step) => step.status === "completed").length;
 	return html`<div class="plan">
-		<${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${plan.status}`}>${t(`plan.status.${plan.status}`)}</span><//>
-		<${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />
-		${plan.goal && plan.goal !== plan.name ? html`<p class="what">${t("plan.goal", { goal: visible(plan.goal) })}</p>` : null}
+		<${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${status ?? plan.status}`}>${t(`plan.status.${status ?? plan.status}`)}</span><//>
+		${status ? null : html`<${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />`}
+		${plan.goal && plan.goal !== plan.name ? html`<p class="what"><${Sentence} text=${t("plan.goal", plan)} /></p>` : null}
 		<ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
 		${plan.status === "draft" && plan.checks?.length
 			? html`<p class="what">${t("plan.checks")}</p>${plan.checks.map((check) => html`<pre class="check"><code>$ ${visible(check)}</code></pre>`)}`
 			: null}
-		${plan.risks?.length ? html`<p class="what">${t("plan.risks", { risks: plan.risks.map(visible).join("; ") })}</p>` : null}
+		${plan.risks?.length ? html`<p class="what"><${Sentence} text=${t("plan.risks", { risks: plan.risks.join("; ") })} /></p>` : null}
 	</div>`;
 }
 
@@ -108,11 +110,8 @@ function Job({ job, session, tell }) {
 	</li>`;
 }
 
-const hasFive = ({ state }) => Object.values(state.five ?? {}).some((value) => value?.length);
-
-/** Whether there is anything to see of plans, jobs and agents. */
-export const hasWork = (session) =>
-	Boolean(session.plan || hasFive(session) || Object.keys(session.state.jobs ?? {}).length || Object.keys(session.state.agents ?? {}).length);
+/** Whether there is anything to see of plans, jobs and agents. What a turn is about stands in the conversation. */
+export const hasWork = ({ plan, state }) => Boolean(plan) || [state.jobs, state.agents].some((workers) => Object.keys(workers ?? {}).length);
 
 export function Work({ session, tell }) {
 	const { plan } = session;
@@ -124,15 +123,17 @@ export function Work({ session, tell }) {
 			? html`<section aria-labelledby="five"><h2 id="five">${t("page.five")}</h2>
 					<dl class="five">${five.map(([name, value]) => html`<dt>${t(`five.${name}`)}</dt><dd>${visible([].concat(value).join("; "))}</dd>`)}</dl></section>`
 			: null}
-		<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
-			${plan ? html`<${PlanTree} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
-			${plan ? html`<${Approve} session=${session} plan=${plan} />` : null}
-		</section>
+		${plan || !hasWork(session)
+			? html`<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
+					${plan ? html`<${PlanTree} plan=${plan} /><${Approve} session=${session} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
+				</section>`
+			: null}
 		${agents.length
 			? html`<section aria-labelledby="agents-title"><h2 id="agents-title">${t("page.agents")}</h2>
 					<ul class="jobs">${agents.map((one) => html`<${Agent} key=${one.agent_id} agent=${one} session=${session} tell=${tell} />`)}</ul></section>`
 			: null}
-		<section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
-			${jobs.length ? html`<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul>` : html`<p class="nothing">${t("job.none")}</p>`}
-		</section>`;
+		${jobs.length
+			? html`<section aria-labelledby="jobs-title"><h2 id="jobs-title">${t("page.jobs")}</h2>
+					<ul class="jobs">${jobs.map((job) => html`<${Job} key=${job.job_id} job=${job} session=${session} tell=${tell} />`)}</ul></section>`
+			: null}`;
 }

@@ -1,7 +1,7 @@
 // Gates, Duck Calls and other questions as cards: what runs first and whole, computed lines apart from the model's words.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { Code } from "./code.js";
+import { Code, Sentence } from "./code.js";
 import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
 import { Duck, Icon } from "./icons.js";
@@ -44,11 +44,14 @@ function Gate({ gate }) {
 			${gate.reversible ? html`<li><${Icon} name="undo" />${t(gate.commands.length ? "gate.reversible_command" : "gate.reversible")}</li>` : null}
 		</ul>
 		${said.length
-			? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd>${visible(text)}</dd>`)}</dl>`
+			? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd><${Sentence} text=${text} /></dd>`)}</dl>`
 			: null}
 		${diff.trim() ? html`<${Diff} text=${diff} />` : null}
 	</div>`;
 }
+
+/** What a question is about, where it is about a command or files. */
+export const subjectOf = ({ gate }) => gate?.commands[0] ?? gate?.impacts.map((impact) => impact.path).join(", ") ?? "";
 
 const LEAST_SEEN = 60;
 
@@ -147,7 +150,7 @@ export function Card({ question, session, first, alone, tell }) {
 		</header>
 		<div class="inside">
 			${gate ? html`<${Gate} gate=${gate} />` : null}
-			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p>${visible(line.replace(TREND, ""))}</p>`)}</div>` : null}
+			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p><${Sentence} text=${line.replace(TREND, "")} /></p>`)}</div>` : null}
 		</div>
 		<footer>
 			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
@@ -185,7 +188,7 @@ export function Answered({ item }) {
 			<span class=${`meta ${answer ? (ACCEPTING.has(answer.choice) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
 		<div class="more">
 			${question.gate ? html`<${Gate} gate=${question.gate} />` : null}
-			${question.details.map((line) => html`<p>${visible(line)}</p>`)}
+			${question.details.map((line) => html`<p><${Sentence} text=${line} /></p>`)}
 		</div>
 	</details>`;
 }

@@ -176,14 +176,17 @@ export function Comments({ session, tell }) {
 	</form>`;
 }
 
+const SHOWN = ["red", "noticing"];
 const PROOFS = ["red", "noticing", "guarding", "hollow", "untold", "unreached"];
 
 /** What a turn's tests show: a line, and each test on unfolding. */
 export function Proof({ proof, line }) {
 	const told = PROOFS.filter((kind) => proof[kind]?.length);
+	// Only what was seen to fail without the change is shown as proven.
+	const how = proof.hollow?.length ? "warn" : SHOWN.some((kind) => proof[kind]?.length) ? "check" : "note";
 	return html`<details class="proof">
-		<summary class=${proof.hollow?.length ? "warn" : ""}>
-			<${Icon} name=${proof.hollow?.length ? "warn" : "check"} />${visible(line)}
+		<summary class=${how}>
+			<${Icon} name=${how} />${visible(line)}
 		</summary>
 		<dl class="five">
 			${told.map((kind) => html`<dt>${t(`page.proof.${kind}`)}</dt><dd class="mono">${visible(proof[kind].join("\n"))}</dd>`)}

@@ -1,6 +1,6 @@
 // What a new session or a new fleet is begun with: a folder, a model, a mode.
 
-import { html, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { get, post } from "./requests.js";
 import { t, thousands, visible } from "./words.js";
 
@@ -13,6 +13,8 @@ export function NewSession({ folder, go, tell, open: opened }) {
 	const [mode, setMode] = useState("");
 	const [model, setModel] = useState("");
 	const [busy, setBusy] = useState(false);
+	const field = useRef(null);
+	useEffect(() => field.current?.focus(), [open]);
 	const begin = async (event) => {
 		event.preventDefault();
 		setBusy(true);
@@ -34,7 +36,7 @@ export function NewSession({ folder, go, tell, open: opened }) {
 		<${ModeField} value=${mode} choose=${setMode} />
 		<label>
 			${t("page.first_message")}
-			<textarea rows="3" value=${message} onInput=${(event) => setMessage(event.target.value)} onKeyDown=${key} />
+			<textarea ref=${field} rows="3" value=${message} onInput=${(event) => setMessage(event.target.value)} onKeyDown=${key} />
 		</label>
 		<div class="choices">
 			<button class="primary" disabled=${busy || !where.trim()}>${t("page.begin")}</button>

@@ -1,10 +1,10 @@
 // The other sessions beside the one that is open, with what waits.
 
-import { html, useEffect, useRef } from "./vendor/htm-preact.js";
+import { html } from "./vendor/htm-preact.js";
 import { useFacts } from "./facts.js";
 import { Icon } from "./icons.js";
-import { addressOf } from "./list.js";
-import { notify } from "./notices.js";
+import { addressOf, waitingIn } from "./list.js";
+import { useFresh } from "./notices.js";
 import { t, visible } from "./words.js";
 
 const MOST_SHOWN = 30;
@@ -14,13 +14,7 @@ export function useOthers(id, alone, lock) {
 	const [facts] = useFacts(alone ? "" : "api/sessions", lock);
 	const sessions = (facts?.sessions ?? []).filter((session) => !session.archived || session.state !== "old");
 	const waiting = sessions.filter((session) => session.id !== id && session.state === "waiting");
-	const known = useRef(null);
-	const ids = waiting.map((session) => session.id).join();
-	useEffect(() => {
-		const fresh = waiting.filter((session) => known.current && !known.current.includes(session.id));
-		for (const session of fresh) notify(session.title, session.question ?? t("page.state.waiting"));
-		if (facts) known.current = ids.split(",");
-	}, [ids, Boolean(facts)]);
+	useFresh(waitingIn(facts, waiting));
 	return { sessions, fleetAsks: facts?.fleet_asks ?? 0, waits: waiting.length + (facts?.fleet_asks ?? 0) };
 }
 

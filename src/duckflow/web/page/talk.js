@@ -1,7 +1,7 @@
 // The conversation: what was said, thought, done and asked.
 
 import { Component, html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { dress } from "./code.js";
+import { Sentence, dress } from "./code.js";
 import { Copy } from "./copy.js";
 import { Diff, looksLikeDiff } from "./diff.js";
 import { Guard } from "./guard.js";
@@ -47,7 +47,7 @@ function Action({ item, session }) {
 				<span class="meta">${visible(item.operation)}${result?.seconds >= 0.1 ? html` · ${result.seconds.toFixed(1)}s` : null}</span>
 			</summary>
 			<div class="more">
-				${action?.reasoning ? html`<p class="quoted">${visible(action.reasoning)}</p>` : null}
+				${action?.reasoning ? html`<p class="quoted"><${Sentence} text=${action.reasoning} /></p>` : null}
 				${action ? html`<${Arguments} args=${action.args} />` : null}
 				${result?.changed?.length ? html`<p class="files">${result.changed.map((path) => html`<code>${visible(path)}</code> `)}</p>` : null}
 				${result?.for_model ? html`<${Result} text=${printed(result.for_model)} />` : null}
@@ -75,9 +75,9 @@ function Why({ item }) {
 	].filter(([, value]) => value);
 	return html`<${Row} icon=${html`<${Icon} name="think" />`} kind="why">
 		<details>
-			<summary><span class="told">${visible(rationale) || t("page.thoughts")}</span></summary>
+			<summary><span class="told"><${Sentence} text=${rationale || t("page.thoughts")} /></span></summary>
 			<div class="more">
-				<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${visible(value)}</dd>`)}</dl>
+				<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd><${Sentence} text=${value} /></dd>`)}</dl>
 				${thoughts ? html`<${Long} text=${visible(thoughts)} />` : null}
 			</div>
 		</details>
@@ -131,7 +131,7 @@ function Report({ item }) {
 	return html`<${Row} icon=${html`<${Icon} name="job" />`} kind=${`report ${status}`}>
 		<p class="text"><b>${visible(told)}</b></p>
 		${item.html ? html`<${Markdown} source=${item.html} />` : null}
-		${lines.length ? html`<ul class="plain">${lines.map(([kind, line]) => html`<li class=${kind}>${visible(line)}</li>`)}</ul>` : null}
+		${lines.length ? html`<ul class="plain">${lines.map(([kind, line]) => html`<li class=${kind}><${Sentence} text=${line} /></li>`)}</ul>` : null}
 	<//>`;
 }
 
@@ -144,7 +144,7 @@ const SHOWN = {
 		!item.answer && session.questions.some((one) => one.question_id === item.id)
 			? null
 			: html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
-	plan: ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} heading="h2" />
+	plan: ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} status=${session.state.plans?.[item.plan.plan_id]?.status ?? item.plan.status} heading="h2" />
 		${session.items.latestPlan === item ? html`<${Approve} session=${session} plan=${item.plan} />` : null}<//>`,
 	report: Report,
 	notice: Note,
@@ -240,6 +240,7 @@ export function Talk({ session, children }) {
 	};
 	const scrolled = ({ target }) => {
 		// Only who scrolls up stays behind. Where the size has changed, nobody has scrolled.
+		if (!target.clientHeight) return;
 		const size = `${target.scrollHeight} ${target.clientHeight}`;
 		const up = size === seen.current.size && target.scrollTop < seen.current.top;
 		Object.assign(seen.current, { top: target.scrollTop, size });

@@ -7,7 +7,7 @@ import { Guard } from "./guard.js";
 import { Duck, Icon } from "./icons.js";
 import { Audit, Changes, Health, Layers } from "./panels.js";
 import { Work, hasWork } from "./plan.js";
-import { Card } from "./question.js";
+import { Card, subjectOf } from "./question.js";
 import { mark, notify } from "./notices.js";
 import { Session } from "./session.js";
 import { SwitchButton, Switcher, useOthers } from "./switcher.js";
@@ -52,7 +52,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 	const told = useAnnouncements(session);
 	const shown = wide && panel === "talk" ? "work" : panel;
 	// A column with nothing in it takes no room, unless the person asks for it.
-	const beside = wide && side && (panel !== "talk" || hasWork(session));
+	const beside = wide && (panel !== "talk" || (side && hasWork(session)));
 	useEffect(() => session.show(READ[shown] ?? ""), [session, shown]);
 	useEffect(() => {
 		const change = () => setWide(WIDE.matches);
@@ -69,8 +69,11 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 	useEffect(() => {
 		document.title = `${session.waitsFor ? "● " : ""}${title} · Duckflow`;
 		mark(session.waitsFor + others.waits > 0);
-		if (session.waitsFor) notify(title, session.questions[0]?.title ?? t("page.state.waiting"));
 	}, [title, session.waitsFor, others.waits > 0]);
+	const [asked] = session.questions;
+	useEffect(() => {
+		if (session.waitsFor) notify(title, asked ? `${asked.title} ${subjectOf(asked)}` : session.state.asked || t("page.state.waiting"));
+	}, [asked?.question_id, session.waitsFor]);
 	useEffect(() => {
 		// A language that was chosen in the conversation is the page's, too.
 		if (session.language && session.language !== spoken()) speak(session.language).then(() => session.draw());
@@ -79,9 +82,10 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 	const Panel = PANELS[shown];
 	const show = (name) => go(`#/s/${encodeURIComponent(id)}/${name}`);
 	const toggle = () => {
-		if (side && !beside) return show("work");
-		localStorage.setItem("duckflow-side", side ? "closed" : "open");
-		return setSide(!side);
+		localStorage.setItem("duckflow-side", beside ? "closed" : "open");
+		setSide(!beside);
+		const first = session.state.files_changed?.length && !hasWork(session) ? "changes" : "work";
+		show(beside ? "talk" : first);
 	};
 	const list = (open) => {
 		if (wide) localStorage.setItem("duckflow-list", open ? "open" : "closed");
@@ -93,7 +97,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 				<${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//>
 			</div>`
 		: null;
-	return html`<div class=${`session-page${beside ? " with-side" : ""}${listed ? " with-list" : ""}`}>
+	return html`<div class=${`session-page${beside ? ` with-side side-${shown}` : ""}${listed ? " with-list" : ""}`}>
 		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone}>
 			${alone ? null : html`<${SwitchButton} others=${others} open=${listed} toggle=${() => list(!listed)} />`}
 		<//>
@@ -175,6 +179,7 @@ function Head({ session, title, wide, side, toggle, tell, alone, children }) {
 	const name = (model ?? "").split(":").at(-1).split("/").at(-1);
 	const change = (event) => session.chooseMode(event.target.value).catch((error) => tell(error.message, "warn"));
 	const sessions = t("page.sessions");
+	const changed = state.files_changed?.length;
 	return html`<header class="head">
 		${alone
 			? html`<span class="back"><${Duck} /></span>`
@@ -198,8 +203,8 @@ function Head({ session, title, wide, side, toggle, tell, alone, children }) {
 					</label>`
 				: null}
 			${wide
-				? html`<button class="tool" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}>
-						<${Icon} name="side" />
+				? html`<button class="tool side-button" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}>
+						<${Icon} name="side" />${changed && !side ? html`<span class="count">${changed}</span>` : null}
 					</button>`
 				: null}
 			<${Theme} />
