@@ -17,6 +17,7 @@ from duckflow.events.types import Noticed, ProofTried, Waiting
 from duckflow.i18n.words import Words
 from duckflow.programs.find import find_program
 from duckflow.state.phrase import say
+from duckflow.state.question import Answer
 from duckflow.view.view import items_of
 from duckflow.view.wording import notice_line
 from tests.cli.shell import Shell
@@ -194,3 +195,48 @@ def wait_for(reached: Callable[[], bool], seconds: float = 100) -> None:
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+TIDY = act("file_ops.write_file", path="colours.py", content="def blend(red, green):\n    return (green, red)\n")
+
+
+@pytest.mark.parametrize(
+    ("language", "wanted", "why", "other"),
+    [
+        ("en", "double gives one too much: twice the number is wanted", "Give twice the number.", "Nicer palettes."),
+        (
+            "ja",
+            "double が一つ多い値を返します。二倍の値にしてください",
+            "二倍の値を返します。",
+            "色合いを明るく見せます。",
+        ),
+    ],
+)
+async def test_a_change_that_nobody_asked_for_is_shown_apart_and_taken_back_by_itself(
+    tmp_path: Path, language: str, wanted: str, why: str, other: str
+) -> None:
+    look = act("file_ops.read_file", path="colours.py")
+    changes = (FIX | {"reasoning": why}, TIDY | {"reasoning": other})
+    story = project(tmp_path, *work(READ, look, *changes), language=language)
+    (story.folder / "colours.py").write_text("def blend(red, green):\n    return (red, green)\n")
+    await story.tell(wanted)
+    proof = story.all(ProofTried)[-1].proof
+    assert [(change.path, change.line) for change in proof.unasked] == [("colours.py", 2)]
+    lines = [notice_line(item, Words(language)) for item in _notices(story) if item.about == "proof"]
+    assert "colours.py:2" in lines[-1] and ("not asked for" if language == "en" else "頼まれていない変更") in lines[-1]
+    story.answers.append(Answer(choice="unasked"))
+    await story.chat.run_command("/undo")
+    assert "(red, green)\n" in (story.folder / "colours.py").read_text()
+    assert (story.folder / "app.py").read_text() == FIX["args"]["content"]
+
+
+@pytest.mark.parametrize("words", ["", "the palette of colours.py is wrong, too"])
+async def test_silence_where_a_reason_says_nothing_or_the_user_named_the_file(tmp_path: Path, words: str) -> None:
+    look = act("file_ops.read_file", path="colours.py")
+    other = TIDY | {"reasoning": "Nicer palettes."} if words else TIDY | {"args": {**TIDY["args"], "path": "double.py"}}
+    story = project(
+        tmp_path, *work(READ, *([look] if words else []), FIX | {"reasoning": "Give twice the number."}, other)
+    )
+    (story.folder / "colours.py").write_text("def blend(red, green):\n    return (red, green)\n")
+    await story.tell(f"double gives one too much: twice the number is wanted {words}")
+    assert not [event for event in story.all(ProofTried) if event.proof.unasked]

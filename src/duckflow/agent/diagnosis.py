@@ -60,13 +60,7 @@ class Diagnosis:
         """This holds what each checker said before a change, where it was asked."""
 
     async def changes(self, turn: int) -> "list[FileVersions]":
-        if not self.settings.diagnostics:
-            return []
-        try:
-            return await self._undo.versions(UndoScope(turn=turn))
-        except DuckflowError:
-            # Without an undo there is no before.
-            return []
+        return await self._undo.changes(UndoScope(turn=turn)) if self.settings.diagnostics else []
 
     async def asked(self, changes: "Sequence[FileVersions]") -> list[str]:
         """The names of those that have a word on these files."""

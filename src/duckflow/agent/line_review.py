@@ -32,19 +32,13 @@ class LineReview:
         self._send = send
 
     async def hunks(self, turn: int = 0, job: str = "") -> Sequence[Hunk]:
-        from duckflow.safety.undo.hunks import hunks_of
+        from duckflow.safety.undo.hunks import hunks_in
 
         if not turn and not job:
             author = (await self._undo.diff(LATEST)).authors[-1]
             turn, job = author.turn, author.job
         versions = await self._undo.versions(UndoScope(job=job) if job else UndoScope(turn=turn))
-        texts = [(one.path, one.before, one.after) for one in versions if ".git" not in one.path.split("/")]
-        return [
-            hunk
-            for path, before, after in texts
-            if before != after and not any(b"\0" in data for data in (before, after) if data)
-            for hunk in hunks_of(turn, job, path, _text(before), _text(after))
-        ]
+        return hunks_in(turn, job, versions)
 
     async def comment(
         self, turn: int, path: str, line: int, text: str, side: DiffSide = "new", job: str = ""
@@ -109,7 +103,3 @@ class LineReview:
 
 def _place(comment: LineComment) -> str:
     return f"{comment.path}:{'-' if comment.side == 'old' else ''}{comment.line}"
-
-
-def _text(data: bytes | None) -> str | None:
-    return data.decode("utf-8", "replace") if data is not None else None

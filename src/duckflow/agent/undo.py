@@ -120,6 +120,13 @@ class UndoKeeper:
         """The files that some work has changed, before it and after it."""
         return await self._undo().versions(scope)
 
+    async def changes(self, scope: UndoScope) -> "list[FileVersions]":
+        """The same where there is an undo; without one there is no before, and no change."""
+        try:
+            return await self.versions(scope)
+        except DuckflowError:
+            return []
+
     async def preview(self, back: bool, scope: UndoScope = LATEST) -> "UndoPreview":
         preview = await self._undo().preview(back, self._allowed(scope))
         return replace(preview, name=self._name(preview.authors, scope), wish=self._wish(preview.turn))

@@ -111,7 +111,7 @@ class _Walk:
         found = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", answer.text, re.DOTALL)
         if answer.choice == "no" or not answer.text.strip():
             return
-        changed = next(line for line in hunk.numbered() if line.sign in "+-")
+        changed = hunk.changed()[0]
         first = ("" if changed.new else "-", changed.new or changed.old, answer.text)
         sign, number, text = found.groups() if found else first
         side: DiffSide = "old" if sign else "new"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from duckflow.commands.command import Command, CommandContext
 from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
+from duckflow.safety.path_names import shown
+from duckflow.state.hunk import Hunk
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, FileImpact, Question
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
@@ -13,6 +15,7 @@ from duckflow.tools.undo_turn import about_work, latest, undo_question
 
 OFFERED = 6
 LISTED = 9
+UNASKED = "unasked"
 LEAVE = Choice(key="no", label=say("undo.leave"), takes_text=True)
 
 
@@ -23,13 +26,33 @@ async def undo(context: CommandContext, rest: str) -> str:
     authors = await context.conversation.undo.authors()
     if rest.strip():
         return await _Restore(context, back=True).run(_named(rest.strip(), authors))
-    scopes = _offered(authors)
-    if len(scopes) < 2:
+    scopes, unasked = _offered(authors), await _unasked(context)
+    if len(scopes) < 2 and not unasked:
         return await _Restore(context, back=True).run(LATEST)
-    answer = await _chosen(context, scopes)
+    answer = await _chosen(context, scopes, unasked)
+    if answer.choice == UNASKED:
+        return await _take_back(context, unasked)
     if not answer.choice.isdecimal():
         return await _left(context, answer, await context.conversation.undo.preview(True, LATEST))
     return await _Restore(context, back=True).run(scopes[int(answer.choice)])
+
+
+async def _unasked(context: CommandContext) -> list[Hunk]:
+    """The changes of the last turn that nobody asked for and that still stand."""
+    proof = context.conversation.state.proof
+    named = {change.hunk_id for change in proof.unasked} if proof else set[str]()
+    hunks = await context.conversation.review.hunks(proof.unasked[0].turn) if proof and named else ()
+    return [hunk for hunk in hunks if hunk.hunk_id in named]
+
+
+async def _take_back(context: CommandContext, hunks: list[Hunk]) -> str:
+    for hunk in hunks:
+        await context.conversation.review.take_back(hunk.turn, hunk.path, hunk.hunk_id)
+    return context.words("undo.unasked_done", places=_places(hunks))
+
+
+def _places(hunks: list[Hunk]) -> str:
+    return ", ".join(dict.fromkeys(shown(hunk.path) for hunk in hunks))
 
 
 async def redo(context: CommandContext, _: str) -> str:
@@ -73,8 +96,9 @@ def _files(wanted: str) -> tuple[str, ...]:
         return (wanted,)
 
 
-async def _chosen(context: CommandContext, scopes: list[UndoScope]) -> Answer:
-    choices = list[Choice]()
+async def _chosen(context: CommandContext, scopes: list[UndoScope], unasked: list[Hunk]) -> Answer:
+    label = say("undo.offer_unasked", places=_places(unasked))
+    choices = [Choice(key=UNASKED, label=label)] if unasked else list[Choice]()
     for number, scope in enumerate(scopes):
         preview = await context.conversation.undo.preview(True, scope)
         kind = "step" if scope.step else "job" if scope.job else "turn"

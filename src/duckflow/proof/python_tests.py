@@ -14,6 +14,7 @@ SETTINGS = frozenset(
     ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "noxfile.py", "package.json", "Cargo.toml")
 )
 """Files that say how tests are run; they stay as they are now."""
+TEST_AFFIX = re.compile(r"^_*tests?_|[_.-](?:tests?|spec)$|Tests?$")
 CASES = re.compile(r"Test|.*TestCase|.*Tests?$")
 ASSERTING = re.compile(r"assert(?:_?\w+)?|raises(?:_\w+)?|warns|fail(?:If|Unless)?\w*|deprecated_call|check(?:_\w+)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -3,13 +3,15 @@ there too, small breaks of the changed code decide."""
 
 import asyncio
 import difflib
+import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from duckflow.errors import DuckflowError
 from duckflow.proof.mutants import Break, breaks_of, broken, chosen
 from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
+from duckflow.proof.runners import TestRunner, runner_for, runner_of
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in, notices
@@ -20,6 +22,7 @@ from duckflow.state.proof import Proof
 
 PATIENCE, FEW_SECONDS = 2.0, 2.0
 UNCHANGED: Versions = {}
+PYTHON = re.compile(r".*\.py")
 ENOUGH = 2
 """A test of new names is hollow when it notices none of at least so many breaks of lines that it runs, if there are so
 many. One that passes without the change has shown already that it does not notice everything."""
@@ -36,6 +39,12 @@ class TestsInQuestion:
     def tests(self) -> dict[str, tuple[str, ...]]:
         """The tests to run, by file."""
         return {path: tests.tried for path, tests in self.files.items() if tests.tried}
+
+    def run_by(self, command: str) -> "TestsInQuestion":
+        """Those of them that the command's runner runs."""
+        runner = runner_of(command)
+        fitting = runner.files if runner else PYTHON
+        return replace(self, files={path: tests for path, tests in self.files.items() if fitting.fullmatch(path)})
 
     def names(self, of: str) -> tuple[str, ...]:
         return tuple(f"{path}::{name}" for path, tests in self.files.items() for name in getattr(tests, of))
@@ -61,10 +70,16 @@ def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
     files = {
         one.path: tests
         for one in changes
-        if belongs_to_tests(one.path) and one.path.endswith(".py") and one.after is not None
-        if any((tests := tests_in_question(one.old, one.new))[:3])
+        if belongs_to_tests(one.path) and one.after is not None
+        if (find := tests_in_question if one.path.endswith(".py") else _found_by_runner(one.path))
+        if any((tests := find(one.old, one.new))[:3])
     }
     return TestsInQuestion(code, files) if code and files else None
+
+
+def _found_by_runner(path: str) -> Callable[[str, str], FileTests] | None:
+    runner = runner_for(path)
+    return runner.tests_in_question if runner else None
 
 
 def _changed_lines(old: str, new: str) -> set[int]:
@@ -99,7 +114,10 @@ class RedGreenTrial:
 
     async def run(self, sandbox: Sandbox, make_launch: MakeLaunch) -> Proof:
         """Tries all tests, for as long as the settings allow."""
-        begun = time.monotonic()
+        begun, every = time.monotonic(), self.questions.names("tried")
+        self.questions = self.questions.run_by(self.command)
+        if every and not self.questions.files:
+            return Proof(untold=every, why=say("proof.not_run"))
         if self.questions.tests:
             await self._try(sandbox, make_launch, begun + self.settings.seconds)
         return self._proof(round(time.monotonic() - begun, 1))
@@ -110,6 +128,9 @@ class RedGreenTrial:
             return
         folder = TrialFolder(sandbox, make_launch, self.settings)
         try:
+            if runner := runner_of(self.command):
+                await self._on_both(folder, runner, deadline)
+                return
             await self._on_new(folder, deadline)
             if self._reached:
                 await self._on_old(folder, deadline)
@@ -121,6 +142,19 @@ class RedGreenTrial:
             self._why = say("proof.broke", reason=str(problem))
         except DuckflowError as problem:
             self._why = said(problem)
+
+    async def _on_both(self, folder: TrialFolder, runner: TestRunner, deadline: float) -> None:
+        """Tries tests of another language than Python, with the change and without it."""
+        wanted = {name.partition("::")[2]: name for name in self.questions.names("tried")}
+        command = runner.command(self.command, wanted)
+        green_now, _ = runner.read(await folder.printed(command, UNCHANGED, deadline))
+        if green_now.isdisjoint(wanted):
+            self._why = say("proof.not_green")
+            return
+        before = {one.path: one.before for one in self.questions.code}
+        green_before, red_before = runner.read(await folder.printed(command, before, deadline))
+        self._red |= {name for test, name in wanted.items() if test in green_now & red_before}
+        self._why = say("proof.passes_before" if green_before & wanted.keys() else "proof.no_before")
 
     async def _on_new(self, folder: TrialFolder, deadline: float) -> None:
         """The tests must pass here, in the copy; only then a failure of theirs on other code says something."""

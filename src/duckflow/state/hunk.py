@@ -57,6 +57,9 @@ class Hunk(Value):
                 yield DiffLine(sign, text, 0 if sign == "+" else old, 0 if sign == "-" else new)
             old, new = old + (sign in " -"), new + (sign in " +")
 
+    def changed(self) -> list[DiffLine]:
+        return [line for line in self.numbered() if line.sign != " "]
+
     def line(self, number: int, side: DiffSide) -> str | None:
         """The text of a line of this hunk by its number in the new or the old file."""
         found = (one.text for one in self.numbered() if number == (one.old if side == "old" else one.new))

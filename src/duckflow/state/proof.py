@@ -9,6 +9,15 @@ ProofVerdict = Literal["proven", "hollow", "unknown"]
 NAMED = 3
 
 
+class UnaskedChange(Value):
+    """A hunk of a turn's diff that ties to nothing that was asked for."""
+
+    turn: int
+    path: str
+    line: int
+    hunk_id: str
+
+
 class Proof(Value):
     """Tests are named as pytest does, `tests/test_x.py::test_y`. A turn that changed no tests together with code has
     none of them."""
@@ -27,6 +36,8 @@ class Proof(Value):
     """Why nothing could be told of them."""
     unreached: tuple[str, ...] = ()
     """New public names that nothing else in the folder speaks of."""
+    unasked: tuple[UnaskedChange, ...] = ()
+    """Changes that nobody asked for; each can be taken back by itself."""
     seconds: float = 0.0
 
     @property
@@ -51,6 +62,9 @@ class Proof(Value):
         parts += [self.why] if self.why else []
         if self.unreached:
             parts.append(say("proof.unreached", names=named(self.unreached)))
+        if self.unasked:
+            places = tuple(f"{change.path}:{change.line}" for change in self.unasked)
+            parts.append(say("proof.unasked", count=len(places), places=named(places)))
         return tuple(parts)
 
 

@@ -1,21 +1,21 @@
 """A claim is tried, not believed: before a turn ends, the tests that it has changed are run on the code before it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.policies.policy import Ending, Loop, Policy, TurnSoFar
 from duckflow.agent.session import StateOwner
 from duckflow.agent.undo import UndoKeeper
-from duckflow.errors import DuckflowError
 from duckflow.events.types import ProofTried, Waiting
 from duckflow.outcome import ended_well
 from duckflow.proof.settings import ProofSettings
-from duckflow.state.action import evidence_of
+from duckflow.state.action import evidence_of, succeeded
+from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
-from duckflow.state.proof import Proof
+from duckflow.state.proof import Proof, UnaskedChange
 from duckflow.state.undo_scope import UndoScope
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.undo import FileVersions
 
 NAMED = 10
+MOST_UNASKED = 50
+DIAGNOSTICS = "diagnostics"
 
 
 class ProofRunner:
@@ -38,16 +40,9 @@ class ProofRunner:
         make_launch: "MakeLaunch",
     ) -> None:
         self.settings = settings
-        self._undo = undo
+        self.undo = undo
         self._find_sandbox = find_sandbox
         self._make_launch = make_launch
-
-    async def changes(self, scope: UndoScope) -> "list[FileVersions]":
-        try:
-            return await self._undo.versions(scope)
-        except DuckflowError:
-            # Without an undo there is no before.
-            return []
 
     def of_turn(self, owner: StateOwner, actor: Actor) -> "ProveByTrial":
         """The policy for the conversation."""
@@ -107,12 +102,13 @@ class ProveByTrial(Policy):
             return None
         from duckflow.proof.trial import questions_of
 
-        changes = await self._runner.changes(self._scope())
+        changes = await self._runner.undo.changes(self._scope())
         if self._tried is None or self._tried[0] != changes:
             questions = questions_of(changes)
             proof = await self._try(turn, questions) if questions else Proof()
             unreached = await self._runner.unreached(Path(turn.state.folder), changes)
-            self._tried = changes, proof.model_copy(update={"unreached": unreached})
+            unasked = await asyncio.to_thread(_unasked, turn, changes)
+            self._tried = changes, proof.model_copy(update={"unreached": unreached, "unasked": unasked})
         proof = self._tried[1]
         return proof if proof.parts() else None
 
@@ -137,3 +133,49 @@ def _passing_command(turn: TurnSoFar) -> str:
     evidence = [evidence_of(result) for loop in turn.loops for result in loop.done.results]
     ran = [one for one in (*turn.state.evidence, *evidence) if one and one.check and one.check.kind == "tests"]
     return next((one.command for one in reversed(ran) if one.check and one.check.ok), "")
+
+
+def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
+    """The hunks of the turn that tie to nothing on the record."""
+    from duckflow.proof.asked import Deed, Record, unasked
+    from duckflow.safety.undo.hunks import hunks_in
+
+    results = {result.action_id: result for loop in turn.loops for result in loop.done.results}
+    deeds = [
+        Deed(result.changed, "\n".join(_texts(action.args)), action.why or _rationale(loop))
+        for loop in turn.loops
+        for action in loop.decision.actions
+        if (result := results.get(action.action_id)) and result.effect == "write"
+    ]
+    state = turn.state
+    said = [message for message in state.messages if message.role == "user" and not message.job]
+    plan = [f"{plan.name}\n{step.text}" for plan in state.plans.values() for step in plan.steps]
+    request = "\n".join((turn.request, turn.wish, *(message.text for message in said), *_offered(state), *plan))
+    failures = [result.for_model for result in results.values() if result.effect == "run" and not succeeded(result)]
+    failures += [one.text for one in state.messages if one.operation == DIAGNOSTICS and one.turn == state.turn]
+    failures += [one.text for one in turn.attachments]
+    hunks = hunks_in(state.turn, "", changes)
+    return tuple(
+        UnaskedChange(turn=hunk.turn, path=hunk.path, line=max(hunk.changed()[0][2:]), hunk_id=hunk.hunk_id)
+        for hunk in unasked(changes, hunks, Record(request, deeds, "\n".join(failures)))[:MOST_UNASKED]
+    )
+
+
+def _rationale(loop: Loop) -> str:
+    return loop.decision.rationale if "rationale" in loop.decision.declared else ""
+
+
+def _offered(state: AgentState) -> list[str]:
+    """What the model said last before the turn: a short yes means that."""
+    said = [one for one in state.messages if one.role == "assistant" and one.turn < state.turn and not one.job]
+    return [said[-1].text, *(said[-1].decision.said() if said[-1].decision else ())] if said else []
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts inside of the arguments of a call."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        inner = cast("dict[str, object] | list[object]", value)
+        for part in inner.values() if isinstance(inner, dict) else inner:
+            yield from _texts(part)

@@ -11,7 +11,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import StateOwner
 from duckflow.agent.undo import UndoKeeper
-from duckflow.errors import DuckflowError, ToolError
+from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.outcome import ended_well
 from duckflow.proof.settings import RULES
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from duckflow.proof.rules import KeptRule, KeptRules
     from duckflow.proof.trial_folder import MakeLaunch
     from duckflow.safety.sandbox.sandbox import Sandbox
-    from duckflow.safety.undo.undo import FileVersions
 
 TOLD, MOST_RETURNS = 10, 2
 COMMAND_SECONDS = 30.0
@@ -45,7 +44,7 @@ class ProjectRules:
         make_launch: "MakeLaunch",
     ) -> None:
         self._open_folder = open_folder
-        self._undo = undo
+        self.undo = undo
         self._trusted = trusted
         self._find_sandbox = find_sandbox
         self._make_launch = make_launch
@@ -61,19 +60,12 @@ class ProjectRules:
 
         return KeptRules(self._folder)
 
-    async def changes(self, scope: UndoScope) -> "list[FileVersions]":
-        try:
-            return await self._undo.versions(scope)
-        except DuckflowError:
-            # Without an undo there is no before.
-            return []
-
     async def breaches(self, scope: UndoScope) -> "dict[str, tuple[KeptRule, list[str]]]":
         """The rules that changes break, with the places."""
         found: dict[str, tuple[KeptRule, list[str]]] = {}
         if not (self._folder.root / RULES).is_dir():
             return found
-        changes = await self.changes(scope)
+        changes = await self.undo.changes(scope)
         for name, rule in (await asyncio.to_thread(self.kept)).items():
             concerned = any(rule.fits(one.path) for one in changes)
             places = await self._failed(rule) if rule.command and concerned else list(rule.breaches(changes))
@@ -101,7 +93,7 @@ class ProjectRules:
         return KeepRules(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
 
     def of_agent(self, owner: StateOwner, actor: Actor) -> "KeepRules":
-        return KeepRules(owner, actor, self, lambda: self._undo.scope_of(actor))
+        return KeepRules(owner, actor, self, lambda: self.undo.scope_of(actor))
 
     def listed(self, wanted: str) -> list[Phrase]:
         """`/rules`: every rule with how often it has held in this session; `/rules remove NAME` takes one away."""
@@ -169,7 +161,7 @@ class KeepRules(Policy):
             return
         from duckflow.proof.rules import rule_in
 
-        changes = await self._rules.changes(UndoScope(since=max(1, turn.state.turn - 1)))
+        changes = await self._rules.undo.changes(UndoScope(since=max(1, turn.state.turn - 1)))
         rule = rule_in(words, language, changes)
         if (
             rule is None

@@ -3,13 +3,34 @@
 import hashlib
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 from duckflow.state.hunk import NO_NEWLINE, Hunk
+
+if TYPE_CHECKING:
+    from duckflow.safety.undo.undo import FileVersions
 
 CONTEXT = 3
 EXACTLY_COMPARED = 2000
 """Longer texts are compared more roughly: many equal lines would take minutes otherwise."""
 ID_LENGTH = 12
+
+
+def hunks_in(turn: int, job: str, versions: "Sequence[FileVersions]") -> list[Hunk]:
+    """The changes of all files of some work that are texts; git's own files are left out."""
+    texts = [
+        one
+        for one in versions
+        if one.before != one.after and ".git" not in one.path.split("/") and b"\0" not in (one.before or b"")
+        if b"\0" not in (one.after or b"")
+    ]
+    return [
+        hunk
+        for one in texts
+        for hunk in hunks_of(
+            turn, job, one.path, None if one.before is None else one.old, None if one.after is None else one.new
+        )
+    ]
 
 
 def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | None) -> list[Hunk]:

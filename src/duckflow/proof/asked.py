@@ -1,0 +1,178 @@
+"""Ties each hunk of a change to what was asked for: by the words of the request, the reasons of the calls that made it,
+and the names that it shares with other hunks.
+
+It errs to silence: only a hunk that is tied to nothing is named, and only where the request says of some other hunk
+what it is about."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from duckflow.i18n.patterns import words_of
+from duckflow.proof.python_tests import TEST_AFFIX
+from duckflow.safety.undo.undo import FileVersions
+from duckflow.state.hunk import Hunk
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+JAPANESE = re.compile(r"[\u3005\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff]{2,}")
+ENDINGS = ("ing", "ies", "ed", "es", "s", "e")
+SHORTEST = 3
+DEFINES = re.compile(
+    r"\s*(?:export\s+|pub\s+|public\s+|static\s+|async\s+)*(?:def|class|function|func|fn|struct|impl|interface|trait|type)\s+(\w+)"
+)
+ASKED, ASKED_WITHOUT_REASON = 0.5, 0.05
+"""A hunk is asked for when it has this share of what the hunk that fits the request best has. Where its call gives no
+reason, far less is enough: then only its lines speak for it."""
+NAMES_OF_ONE_MATTER = 40.0
+"""Two hunks that share names of this rarity belong together."""
+NEIGHBOUR = 0.4
+"""How closely two pieces of one file, or of a file and its tests, belong together by that alone."""
+MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
+
+
+Rarity = Callable[[str], float]
+"""Says how rare a word or a name is in the changed files: 0 where every line holds it."""
+
+
+class Deed(NamedTuple):
+    """A call that changed files: which, with which text, and for which reason."""
+
+    paths: tuple[str, ...]
+    text: str
+    why: str
+
+
+class Record(NamedTuple):
+    """The words of the user and of the plan, the calls that changed files, and what failing checks have said."""
+
+    request: str
+    deeds: Sequence[Deed]
+    failures: str = ""
+
+
+class Piece(NamedTuple):
+    """The hunks of a file that were made for the same reason."""
+
+    path: str
+    hunks: list[Hunk]
+    words: frozenset[str]
+    names: frozenset[str]
+    reason: frozenset[str]
+
+
+def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
+    """Gives the hunks that tie to nothing. Of a very large change nothing is said."""
+    asked = _words(record.request)
+    if JAPANESE.search(record.request) and not any(JAPANESE.search(deed.why) for deed in record.deeds):
+        # Reasons in another language than the request's cannot be held against it.
+        return []
+    signs = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
+    if len(hunks) > MOST_HUNKS or signs > MOST_SIGNS:
+        return []
+    pieces = _pieces(changes, hunks, record.deeds)
+    words, names = _rarity(changes, _words), _rarity(changes, _names)
+    weights = [sum(words(word) for word in asked & (piece.words | piece.reason)) for piece in pieces]
+    best = max(weights, default=0.0)
+    if not best:
+        return []
+    unnamed = [piece for piece in pieces if PurePosixPath(piece.path).name not in record.request + record.failures]
+    loose = list[Hunk]()
+    for piece in unnamed:
+        ties = (weight * _tie(piece, other, names) for other, weight in zip(pieces, weights, strict=True))
+        if max(ties) < best * (ASKED if piece.reason else ASKED_WITHOUT_REASON):
+            loose += piece.hunks
+    return loose
+
+
+def _tie(piece: Piece, other: Piece, rarity: Rarity) -> float:
+    """Says how closely two pieces belong together, from 0 to 1."""
+    if piece is other:
+        return 1.0
+    shared = sum(rarity(name) for name in piece.names & other.names) / NAMES_OF_ONE_MATTER
+    reasons = len(piece.reason & other.reason) / max(1, min(len(piece.reason), len(other.reason)))
+    near = NEIGHBOUR if _subject(piece.path) == _subject(other.path) else 0.0
+    return max(min(1.0, shared), reasons, near)
+
+
+def _pieces(changes: Sequence[FileVersions], hunks: Sequence[Hunk], deeds: Sequence[Deed]) -> list[Piece]:
+    """Puts hunks together by file and reason. A hunk that no call has written was made by a program, a hook or a
+    formatter, for the reason of what ran it."""
+    texts = {change.path: change.new if change.after is not None else change.old for change in changes}
+    grouped = dict[tuple[str, str], list[Hunk]]()
+    for hunk in hunks:
+        if reasons := _reasons(hunk, deeds):
+            grouped.setdefault((hunk.path, "\n".join(reasons)), []).append(hunk)
+    pieces = list[Piece]()
+    for (path, why), own in grouped.items():
+        text = "\n".join(line.text for hunk in own for line in hunk.changed())
+        around = {name for hunk in own for name in _around(hunk, texts[path].split("\n"))}
+        words = _words("\n".join((text, path, *around)))
+        names = frozenset(_names(text)) | around
+        pieces.append(Piece(path, own, words, names, _words(why)))
+    return pieces
+
+
+def _reasons(hunk: Hunk, deeds: Sequence[Deed]) -> list[str]:
+    lines = {text for line in hunk.changed() if (text := line.text.strip())}
+    own = [deed for deed in deeds if hunk.path in deed.paths]
+    wrote = [deed.why for deed in own if not lines.isdisjoint(map(str.strip, deed.text.split("\n")))]
+    return wrote or [deed.why for deed in own if not lines]
+
+
+def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:
+    """The names of the definitions that hold the changed lines, by indentation."""
+    changed = [line.new for line in hunk.changed() if line.new] or [hunk.new_start]
+    return {name for number in {changed[0], changed[-1]} for name in _holding(lines, number)}
+
+
+def _holding(lines: Sequence[str], number: int) -> Iterable[str]:
+    depth = math.inf
+    for line in reversed(lines[:number]):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and indent < depth:
+            depth = indent
+            if match := DEFINES.match(line):
+                yield match[1]
+        if not depth:
+            return
+
+
+def _rarity(changes: Sequence[FileVersions], parts: Callable[[str], Iterable[str]]) -> Rarity:
+    lines = {line for change in changes for line in (*change.old.split("\n"), *change.new.split("\n"))}
+    counts = Counter(part for line in lines for part in parts(line))
+    return lambda part: math.log((len(lines) + 1) / (counts[part] + 1))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name for name in IDENTIFIER.findall(text) if _stem(name) not in _common())
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text as stems, also those inside of names, and pairs of Japanese signs, without those that say
+    nothing of the matter."""
+    plain = {_stem(part) for part in PART.findall(text) if len(part) >= SHORTEST}
+    pairs = {first + second for run in JAPANESE.findall(text) for first, second in pairwise(run)}
+    return frozenset((plain | pairs) - _common())
+
+
+@cache
+def _common() -> frozenset[str]:
+    return frozenset(map(_stem, words_of("proof.common")))
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str) -> str:
+    low = word.lower()
+    ending = next((one for one in ENDINGS if low.endswith(one) and len(low) - len(one) >= SHORTEST), "")
+    return low.removesuffix(ending) + ("y" if ending == "ies" else "")
+
+
+def _subject(path: str) -> str:
+    """The name that a file shares with its tests."""
+    return TEST_AFFIX.sub("", PurePosixPath(path).stem).strip("_").lower()

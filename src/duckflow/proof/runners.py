@@ -1,0 +1,94 @@
+"""Runners of tests in other languages: how they are called for some tests only, and how their output is read.
+
+They are run on the code before the change like those of Python. There are no breaks for them: of a test that passes
+there too nothing can be told."""
+
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from duckflow.proof.python_tests import FileTests
+
+TAP = r"^\s*(?P<end>ok|not ok) \d+ - (?P<name>.+?)(?: # (?P<left>SKIP|TODO).*)?$"
+TICKS = r"^\s*(?P<end>✓|√|✔|×|✕|✗|✘) (?:.* > )?(?P<name>.+?)(?: \(?[\d.]+ ?m?s\)?)?$"
+SCRIPT = re.compile(r".*(?:[.-](?:test|spec)|/__tests__/[^/]+|(?:^|/)tests?/[^/]+)\.[cm]?[jt]sx?")
+SCRIPT_TEST = re.compile(r"^\s*(?:test|it)(?:\.\w+)*\(\s*(?P<sign>['\"`])(?P<name>.+?)(?P=sign)", re.MULTILINE)
+PASSED, FAILED = frozenset(("ok", "PASS", "✓", "√", "✔")), frozenset(("not ok", "FAIL", "FAILED", "×", "✕", "✗", "✘"))
+ABSENT = re.compile(r"is not a function|is not defined|is not a constructor|of undefined|does not provide an export")
+"""A test that fails so misses a name that only the new code has."""
+NEAR = 400
+"""So many signs behind its name, here or further down, a runner says why a test has failed."""
+
+
+class TestRunner(NamedTuple):
+    """One row of the table. `only` stands behind the call, with the names as one pattern."""
+
+    call: re.Pattern[str]
+    files: re.Pattern[str]
+    defines: re.Pattern[str]
+    only: str
+    ends: re.Pattern[str]
+
+    def command(self, command: str, names: Collection[str]) -> str:
+        pattern = shlex.quote("|".join(re.escape(name).replace(r"\ ", " ") for name in sorted(names)))
+        return self.call.sub(lambda call: call[0] + self.only.replace("NAMES", pattern), command, count=1)
+
+    def tests_in_question(self, before: str, after: str) -> FileTests:
+        """Gives the tests that a change of a file adds or alters; a test goes on to the next one."""
+        old, new = (dict(self._each(text)) for text in (before, after))
+        changed = tuple(name for name, text in new.items() if old.get(name) != text)
+        return FileTests(changed, (), (), frozenset(), frozenset(changed).intersection(old))
+
+    def _each(self, text: str) -> Iterator[tuple[str, str]]:
+        found = list(self.defines.finditer(text))
+        for at, match in enumerate(found):
+            end = found[at + 1].start() if at + 1 < len(found) else len(text)
+            yield match["name"], " ".join(text[match.start() : end].split())
+
+    def read(self, output: str) -> tuple[set[str], set[str]]:
+        """The names of the tests that passed, and of those that failed by what they assert or by an error."""
+        passed, failed = set[str](), set[str]()
+        for end in self.ends.finditer(output):
+            name = end["name"]
+            if end["end"] in PASSED and not end.groupdict().get("left"):
+                passed.add(name)
+            elif end["end"] in FAILED and not any(
+                ABSENT.search(output, place.end(), place.end() + NEAR) for place in re.finditer(re.escape(name), output)
+            ):
+                failed.add(name)
+        return passed - failed, failed
+
+
+def _row(call: str, files: re.Pattern[str], defines: re.Pattern[str], only: str, ends: str) -> TestRunner:
+    return TestRunner(re.compile(call), files, defines, only, re.compile(ends, re.MULTILINE))
+
+
+RUNNERS = (
+    _row(
+        r"\bgo\s+test\b",
+        re.compile(r".*_test\.go"),
+        re.compile(r"^func\s+(?P<name>Test\w+)\(", re.MULTILINE),
+        " -v -count=1 -run NAMES",
+        r"^--- (?P<end>PASS|FAIL|SKIP): (?P<name>\w+)",
+    ),
+    _row(
+        r"\bcargo\s+test\b",
+        re.compile(r"(?:.*/)?tests/.+\.rs"),
+        re.compile(r"#\[(?:\w+::)?test\][^{]*?\bfn\s+(?P<name>\w+)"),
+        " --no-fail-fast --offline",
+        r"^test (?:\w+::)*(?P<name>\w+) \.\.\. (?P<end>ok|FAILED|ignored)",
+    ),
+    _row(r"\bvitest(?:\s+run)?\b", SCRIPT, SCRIPT_TEST, " --reporter=verbose -t NAMES", TICKS),
+    _row(r"\bjest\b", SCRIPT, SCRIPT_TEST, " --verbose -t NAMES", TICKS),
+    _row(r"\bnode\b[^|;&]*?\s--test\b", SCRIPT, SCRIPT_TEST, " --test-reporter=tap --test-name-pattern NAMES", TAP),
+)
+
+
+def runner_of(command: str) -> TestRunner | None:
+    return next((runner for runner in RUNNERS if runner.call.search(command)), None)
+
+
+def runner_for(path: str) -> TestRunner | None:
+    """The first runner that a file of tests could be for: those of one language find the same tests."""
+    return next((runner for runner in RUNNERS if runner.files.fullmatch(path)), None)
