@@ -1,6 +1,6 @@
 """How well the proof of tests works on real commits: real tests of a real change, and hollow twins of the same tests.
 
-    python -m benchmarks.proof FOLDER_OF_GIT_DIRECTORIES [--repositories a,b] [--commits 10] [--python PROGRAM]
+    python -m benchmarks.proof FOLDER_OF_GIT_DIRECTORIES [--repositories a,b] [--commits 10] [--seconds 240] [--python PROGRAM]
 
 Commits are taken from the newest on, by rule: no merges, tests and code in Python changed together, at most 400 changed
 lines, and the changed test files pass. What the product says of them has no part in the choice. Each commit is tried as
@@ -101,6 +101,7 @@ class Bench:
     """Tries commits with the product's own classes."""
 
     python: str
+    seconds: float = SECONDS
     rows: list[Tried] = field(default_factory=list[Tried])
 
     async def repository(self, path: Path, wanted: int) -> None:
@@ -136,7 +137,7 @@ class Bench:
             if kind != "real" and not self._passes(folder, asked):
                 return
             sandbox = choose(SandboxSettings(), folder)
-            trial = RedGreenTrial(asked, self._command(folder, asked), ProofSettings(seconds=SECONDS))
+            trial = RedGreenTrial(asked, self._command(folder, asked), ProofSettings(seconds=self.seconds))
             proof = await trial.run(sandbox, launch)
             sandbox.close()
         finally:
@@ -340,11 +341,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repositories", default="")
     parser.add_argument("--commits", type=int, default=10)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
     folder: Path = options.folder
     names: list[str] = options.repositories.split(",") if options.repositories else sorted(os.listdir(folder))
-    bench = Bench(options.python)
+    bench = Bench(options.python, options.seconds)
     for name in names:
         if (folder / name / "repo").is_dir():
             asyncio.run(bench.repository(folder / name, options.commits))

@@ -5,7 +5,7 @@ there too nothing can be told."""
 
 import re
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from duckflow.proof.python_tests import FileTests
@@ -89,6 +89,6 @@ def runner_of(command: str) -> TestRunner | None:
     return next((runner for runner in RUNNERS if runner.call.search(command)), None)
 
 
-def runner_for(path: str) -> TestRunner | None:
-    """The first runner that a file of tests could be for: those of one language find the same tests."""
-    return next((runner for runner in RUNNERS if runner.files.fullmatch(path)), None)
+def finder_for(path: str) -> Callable[[str, str], FileTests] | None:
+    """Finds the tests in question of a file; all runners of one language find the same."""
+    return next((runner.tests_in_question for runner in RUNNERS if runner.files.fullmatch(path)), None)

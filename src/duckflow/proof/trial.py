@@ -5,13 +5,13 @@ import asyncio
 import difflib
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from duckflow.errors import DuckflowError
 from duckflow.proof.mutants import Break, breaks_of, broken, chosen
 from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
-from duckflow.proof.runners import TestRunner, runner_for, runner_of
+from duckflow.proof.runners import TestRunner, finder_for, runner_of
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in, notices
@@ -71,15 +71,10 @@ def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
         one.path: tests
         for one in changes
         if belongs_to_tests(one.path) and one.after is not None
-        if (find := tests_in_question if one.path.endswith(".py") else _found_by_runner(one.path))
+        if (find := tests_in_question if one.path.endswith(".py") else finder_for(one.path))
         if any((tests := find(one.old, one.new))[:3])
     }
     return TestsInQuestion(code, files) if code and files else None
-
-
-def _found_by_runner(path: str) -> Callable[[str, str], FileTests] | None:
-    runner = runner_for(path)
-    return runner.tests_in_question if runner else None
 
 
 def _changed_lines(old: str, new: str) -> set[int]:

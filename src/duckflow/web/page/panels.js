@@ -36,7 +36,7 @@ function Turn({ turn, session, tell }) {
 			${turn.undone ? html` <span class="badge">${t("page.taken_back")}</span>` : null}
 		</h3>
 		<ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
-		${turn.proof ? html`<${Proof} proof=${turn.proof} line=${turn.shown} />` : null}
+		${turn.proof ? html`<${Proof} proof=${turn.proof} line=${turn.shown} session=${session} tell=${tell} />` : null}
 		${session.writable && !turn.undone
 			? html`<details onToggle=${(event) => setOpen(event.target.open)}>
 					<summary>${t("page.look_through")}</summary>

@@ -179,8 +179,18 @@ export function Comments({ session, tell }) {
 const SHOWN = ["red", "noticing"];
 const PROOFS = ["red", "noticing", "guarding", "hollow", "untold", "unreached"];
 
+/** A change that nobody asked for; one click takes it back, and only it. */
+function Unasked({ change, session, tell }) {
+	const { turn, path, hunk_id: hunk } = change;
+	const taken = session?.state.taken_back?.some((one) => one.hunk_id === hunk);
+	const take = () => post(`${session.path}/review`, { what: "take_back", turn, path, hunk }).then(({ told }) => tell(told), (error) => tell(error.message, "warn"));
+	return html`<p><code>${visible(`${path}:${change.line}`)}</code> ${
+		taken ? html`<span class="meta">${t("page.taken_back")}</span>` : session?.writable ? html`<button class="link" onClick=${take}>${t("page.take_back")}</button>` : null
+	}</p>`;
+}
+
 /** What a turn's tests show: a line, and each test on unfolding. */
-export function Proof({ proof, line }) {
+export function Proof({ proof, line, session, tell }) {
 	const told = PROOFS.filter((kind) => proof[kind]?.length);
 	// Only what was seen to fail without the change is shown as proven.
 	const how = proof.hollow?.length ? "warn" : SHOWN.some((kind) => proof[kind]?.length) ? "check" : "note";
@@ -190,6 +200,9 @@ export function Proof({ proof, line }) {
 		</summary>
 		<dl class="five">
 			${told.map((kind) => html`<dt>${t(`page.proof.${kind}`)}</dt><dd class="mono">${visible(proof[kind].join("\n"))}</dd>`)}
+			${proof.unasked?.length
+				? html`<dt>${t("page.proof.unasked")}</dt><dd>${proof.unasked.map((change) => html`<${Unasked} key=${change.hunk_id} change=${change} session=${session} tell=${tell} />`)}</dd>`
+				: null}
 			${proof.why ? html`<dt>${t("page.proof.why")}</dt><dd>${visible(proof.why)}</dd>` : null}
 		</dl>
 	</details>`;
