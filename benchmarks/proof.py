@@ -1,6 +1,6 @@
 """How well the proof of tests works on real commits: real tests of a real change, and hollow twins of the same tests.
 
-    python -m benchmarks.proof FOLDER_OF_GIT_DIRECTORIES [--repositories a,b] [--commits 10] [--seconds 240] [--python PROGRAM]
+    python -m benchmarks.proof FOLDER [--repositories a,b] [--commits 10] [--seconds 240] [--python PROGRAM]
 
 Commits are taken from the newest on, by rule: no merges, tests and code in Python changed together, at most 400 changed
 lines, and the changed test files pass. What the product says of them has no part in the choice. Each commit is tried as

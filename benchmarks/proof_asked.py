@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.proof import blob, git
-from duckflow.proof.asked import Deed, Record, unasked
+from duckflow.proof.asked import ChangingCall, Record, unasked
 from duckflow.safety.undo.hunks import hunks_of, with_hunk
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.state.hunk import Hunk
@@ -119,13 +119,13 @@ def mixed(repository: Path, own: Commit, other: Commit) -> Mixed | None:
 
 
 def record_of(case: Mixed, bare: bool) -> Record:
-    deeds = [
-        Deed((hunk.path,), "\n".join(signature(hunk)[1]).replace("\n+", "\n").replace("\n-", "\n")[1:], why)
+    calls = [
+        ChangingCall((hunk.path,), "\n".join(signature(hunk)[1]).replace("\n+", "\n").replace("\n-", "\n")[1:], why)
         for hunk, foreign in zip(case.hunks, case.foreign, strict=True)
         for why in ["" if bare else _reason(hunk, case.other if foreign else case.own)]
     ]
     own = case.own
-    return Record("\n".join((own.first, *own.sentences)) if bare else own.first, deeds)
+    return Record("\n".join((own.first, *own.sentences)) if bare else own.first, calls)
 
 
 def _reason(hunk: Hunk, commit: Commit) -> str:

@@ -32,7 +32,7 @@ reason, far less is enough: then only its lines speak for it."""
 NAMES_OF_ONE_MATTER = 40.0
 """Two hunks that share names of this rarity belong together."""
 NEIGHBOUR = 0.4
-"""How closely two pieces of one file, or of a file and its tests, belong together by that alone."""
+"""How closely two groups of one file, or of a file and its tests, belong together by that alone."""
 MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
 
 
@@ -40,7 +40,7 @@ Rarity = Callable[[str], float]
 """Says how rare a word or a name is in the changed files: 0 where every line holds it."""
 
 
-class Deed(NamedTuple):
+class ChangingCall(NamedTuple):
     """A call that changed files: which, with which text, and for which reason."""
 
     paths: tuple[str, ...]
@@ -52,11 +52,11 @@ class Record(NamedTuple):
     """The words of the user and of the plan, the calls that changed files, and what failing checks have said."""
 
     request: str
-    deeds: Sequence[Deed]
+    calls: Sequence[ChangingCall]
     failures: str = ""
 
 
-class Piece(NamedTuple):
+class HunkGroup(NamedTuple):
     """The hunks of a file that were made for the same reason."""
 
     path: str
@@ -69,60 +69,60 @@ class Piece(NamedTuple):
 def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
     """Gives the hunks that tie to nothing. Of a very large change nothing is said."""
     asked = _words(record.request)
-    if JAPANESE.search(record.request) and not any(JAPANESE.search(deed.why) for deed in record.deeds):
+    if JAPANESE.search(record.request) and not any(JAPANESE.search(call.why) for call in record.calls):
         # Reasons in another language than the request's cannot be held against it.
         return []
     signs = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
     if len(hunks) > MOST_HUNKS or signs > MOST_SIGNS:
         return []
-    pieces = _pieces(changes, hunks, record.deeds)
+    groups = _groups(changes, hunks, record.calls)
     words, names = _rarity(changes, _words), _rarity(changes, _names)
-    weights = [sum(words(word) for word in asked & (piece.words | piece.reason)) for piece in pieces]
+    weights = [sum(words(word) for word in asked & (group.words | group.reason)) for group in groups]
     best = max(weights, default=0.0)
     if not best:
         return []
-    unnamed = [piece for piece in pieces if PurePosixPath(piece.path).name not in record.request + record.failures]
+    unnamed = [group for group in groups if PurePosixPath(group.path).name not in record.request + record.failures]
     loose = list[Hunk]()
-    for piece in unnamed:
-        ties = (weight * _tie(piece, other, names) for other, weight in zip(pieces, weights, strict=True))
-        if max(ties) < best * (ASKED if piece.reason else ASKED_WITHOUT_REASON):
-            loose += piece.hunks
+    for group in unnamed:
+        ties = (weight * _tie(group, other, names) for other, weight in zip(groups, weights, strict=True))
+        if max(ties) < best * (ASKED if group.reason else ASKED_WITHOUT_REASON):
+            loose += group.hunks
     return loose
 
 
-def _tie(piece: Piece, other: Piece, rarity: Rarity) -> float:
-    """Says how closely two pieces belong together, from 0 to 1."""
-    if piece is other:
+def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
+    """Says how closely two groups belong together, from 0 to 1."""
+    if group is other:
         return 1.0
-    shared = sum(rarity(name) for name in piece.names & other.names) / NAMES_OF_ONE_MATTER
-    reasons = len(piece.reason & other.reason) / max(1, min(len(piece.reason), len(other.reason)))
-    near = NEIGHBOUR if _subject(piece.path) == _subject(other.path) else 0.0
+    shared = sum(rarity(name) for name in group.names & other.names) / NAMES_OF_ONE_MATTER
+    reasons = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
+    near = NEIGHBOUR if _subject(group.path) == _subject(other.path) else 0.0
     return max(min(1.0, shared), reasons, near)
 
 
-def _pieces(changes: Sequence[FileVersions], hunks: Sequence[Hunk], deeds: Sequence[Deed]) -> list[Piece]:
+def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Sequence[ChangingCall]) -> list[HunkGroup]:
     """Puts hunks together by file and reason. A hunk that no call has written was made by a program, a hook or a
     formatter, for the reason of what ran it."""
     texts = {change.path: change.new if change.after is not None else change.old for change in changes}
     grouped = dict[tuple[str, str], list[Hunk]]()
     for hunk in hunks:
-        if reasons := _reasons(hunk, deeds):
+        if reasons := _reasons(hunk, calls):
             grouped.setdefault((hunk.path, "\n".join(reasons)), []).append(hunk)
-    pieces = list[Piece]()
+    groups = list[HunkGroup]()
     for (path, why), own in grouped.items():
         text = "\n".join(line.text for hunk in own for line in hunk.changed())
         around = {name for hunk in own for name in _around(hunk, texts[path].split("\n"))}
         words = _words("\n".join((text, path, *around)))
         names = frozenset(_names(text)) | around
-        pieces.append(Piece(path, own, words, names, _words(why)))
-    return pieces
+        groups.append(HunkGroup(path, own, words, names, _words(why)))
+    return groups
 
 
-def _reasons(hunk: Hunk, deeds: Sequence[Deed]) -> list[str]:
+def _reasons(hunk: Hunk, calls: Sequence[ChangingCall]) -> list[str]:
     lines = {text for line in hunk.changed() if (text := line.text.strip())}
-    own = [deed for deed in deeds if hunk.path in deed.paths]
-    wrote = [deed.why for deed in own if not lines.isdisjoint(map(str.strip, deed.text.split("\n")))]
-    return wrote or [deed.why for deed in own if not lines]
+    own = [call for call in calls if hunk.path in call.paths]
+    wrote = [call.why for call in own if not lines.isdisjoint(map(str.strip, call.text.split("\n")))]
+    return wrote or [call.why for call in own if not lines]
 
 
 def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:

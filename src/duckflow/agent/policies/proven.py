@@ -137,12 +137,12 @@ def _passing_command(turn: TurnSoFar) -> str:
 
 def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
     """The hunks of the turn that tie to nothing on the record."""
-    from duckflow.proof.asked import Deed, Record, unasked
+    from duckflow.proof.asked import ChangingCall, Record, unasked
     from duckflow.safety.undo.hunks import hunks_in
 
     results = {result.action_id: result for loop in turn.loops for result in loop.done.results}
-    deeds = [
-        Deed(result.changed, "\n".join(_texts(action.args)), action.why or _rationale(loop))
+    calls = [
+        ChangingCall(result.changed, "\n".join(_texts(action.args)), action.why or _rationale(loop))
         for loop in turn.loops
         for action in loop.decision.actions
         if (result := results.get(action.action_id)) and result.effect == "write"
@@ -157,7 +157,7 @@ def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedCha
     hunks = hunks_in(state.turn, "", changes)
     return tuple(
         UnaskedChange(turn=hunk.turn, path=hunk.path, line=max(hunk.changed()[0][2:]), hunk_id=hunk.hunk_id)
-        for hunk in unasked(changes, hunks, Record(request, deeds, "\n".join(failures)))[:MOST_UNASKED]
+        for hunk in unasked(changes, hunks, Record(request, calls, "\n".join(failures)))[:MOST_UNASKED]
     )
 
 
