@@ -1,6 +1,8 @@
 """The mode `auto`: what sandbox and undo make harmless runs, everything else is asked for."""
 
+import asyncio
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,21 @@ async def test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for(tmp_p
         file.truncate(60 * 1024 * 1024)
     await story.tell("go")
     assert len(story.gates()) == 1
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("command", "asks"),
+    [("sort -oducks.db old.txt", True), ("sort -uoducks.db old.txt", True), ("git tag x", False)]
+    + [(f"git {verb} other", True) for verb in ("switch", "checkout", "merge", "rebase", "cherry-pick", "pull .")]
+    + [("git -C . switch other", True), ("git reset --hard other", True), ("git stash -a", True)]
+    + [("git add old.txt && git commit -qm old", False), ("git branch x", False)],
+)
+async def test_git_that_puts_files_in_place_may_lose_an_ignored_one(tmp_path: Path, command: str, asks: bool) -> None:
+    story = started(tmp_path, run(command))
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q"], cwd=story.folder, check=True)
+    await story.tell("go")
+    assert len(story.gates()) == asks
 
 
 @needs_bubblewrap

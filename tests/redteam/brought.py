@@ -11,13 +11,13 @@ TRUST, MORE, DONE, NO = (Answer(choice=key) for key in ("trust", "more", "done",
 END = decide(respond("ok"), step="PLANNING")
 
 # A hook that does its work leaves a line in `ran` of the real folder; what the model puts in its way leaves `hit`.
-PYTHON = "import os, json\nopen(os.environ['CLAUDE_PROJECT_DIR'] + '/ran', 'a').write('ran\\n')\n"
+PYTHON = "import os, json\nopen(os.environ['DUCKFLOW_PROJECT_DIR'] + '/ran', 'a').write('ran\\n')\n"
 PYTHON_HIT = "import os\nopen(os.environ['OUTSIDE'], 'w').write('hit')\n"
-SHELL = '#!/bin/sh\necho ran >> "$CLAUDE_PROJECT_DIR"/ran\n'
+SHELL = '#!/bin/sh\necho ran >> "$DUCKFLOW_PROJECT_DIR"/ran\n'
 SHELL_HIT = '#!/bin/sh\necho hit > "$OUTSIDE"\n'
-NODE = "require('fs').appendFileSync(process.env.CLAUDE_PROJECT_DIR + '/ran', 'ran\\n')\n"
+NODE = "require('fs').appendFileSync(process.env.DUCKFLOW_PROJECT_DIR + '/ran', 'ran\\n')\n"
 NODE_HIT = "require('fs').writeFileSync(process.env.OUTSIDE, 'hit')\n"
-MAKE = 'check:\n\techo ran >> "$$CLAUDE_PROJECT_DIR"/ran\n'
+MAKE = 'check:\n\techo ran >> "$$DUCKFLOW_PROJECT_DIR"/ran\n'
 MAKE_HIT = 'check:\n\techo hit > "$$OUTSIDE"\n'
 
 

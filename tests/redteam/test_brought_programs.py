@@ -1,9 +1,11 @@
 """Programs that a work folder brings: what a model writes after the user's yes never runs with more rights than the
 model has, and a guard that is broken asks."""
 
+import asyncio
 import os
 import shutil
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +98,43 @@ WAYS = {
 }
 
 
+TO_THE_FOLDER = {
+    "the top that git tells": Way(
+        'sh "$(git rev-parse --show-toplevel)/g.sh" || sh g.sh', {"g.sh": SHELL}, {"g.sh": SHELL_HIT}
+    ),
+    "the top in a pipe": Way(
+        "git rev-parse --show-toplevel | xargs -I@ sh @/g.sh; sh g.sh", {"g.sh": SHELL}, {"g.sh": SHELL_HIT}
+    ),
+    "the variable by its name": Way('sh "$(printenv CLAUDE_PROJECT_DIR)/g.sh"', {"g.sh": SHELL}, {"g.sh": SHELL_HIT}),
+    "the variable with a check": Way('sh "${CLAUDE_PROJECT_DIR:?}/g.sh"', {"g.sh": SHELL}, {"g.sh": SHELL_HIT}),
+    "the variable shortened": Way("sh ${CLAUDE_PROJECT_DIR%/}/g.sh", {"g.sh": SHELL}, {"g.sh": SHELL_HIT}),
+    "the folder that it is told": Way(
+        'python3 -c \'import sys,json,os; os.chdir(json.load(sys.stdin)["cwd"]); os.system("sh ./g.sh")\'',
+        {"g.sh": SHELL},
+        {"g.sh": SHELL_HIT},
+    ),
+    "a script that goes there": Way(
+        "sh tools/h.sh",
+        {"tools/h.sh": 'cd "$CLAUDE_PROJECT_DIR" && sh g.sh\n', "g.sh": SHELL},
+        {"g.sh": SHELL_HIT},
+    ),
+    "a script that makes there": Way(
+        "sh tools/h.sh",
+        {"tools/h.sh": 'cd "$CLAUDE_PROJECT_DIR" && make -s check\n', "Makefile": MAKE},
+        {"Makefile": MAKE_HIT},
+    ),
+    "a script that imports from there": Way(
+        "python3 tools/h.py",
+        {
+            "tools/h.py": "import os, sys\nsys.path.insert(0, os.environ['CLAUDE_PROJECT_DIR'])\nimport g\n",
+            "g.py": PYTHON,
+        },
+        {"g.py": PYTHON_HIT},
+    ),
+    "our own variable": Way('sh "$DUCKFLOW_PROJECT_DIR/g.sh"', {"g.sh": SHELL}, {"g.sh": SHELL_HIT}),
+}
+
+
 @pytest.fixture(autouse=True)
 def _outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "outside").mkdir()
@@ -123,6 +162,14 @@ async def carried_out(tmp_path: Path, way: Way, *answers: Answer) -> str:
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_the_model_writes_after_the_yes_stays_in_the_sandbox(tmp_path: Path, way: str) -> None:
     assert (await carried_out(tmp_path, WAYS[way], TRUST)).startswith("ran\n"), "it works on the real folder"
+    assert not (tmp_path / "outside/hit").exists()
+
+
+@pytest.mark.parametrize("way", TO_THE_FOLDER)
+async def test_with_more_rights_a_way_to_the_folder_leads_to_the_copy(tmp_path: Path, way: str) -> None:
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path / "work")], check=True)
+    ran = await carried_out(tmp_path, TO_THE_FOLDER[way], MORE, Answer(choice="outside"), DONE)
+    assert ran == "ran\nran\n", "it does its work, and goes on doing what it did"
     assert not (tmp_path / "outside/hit").exists()
 
 

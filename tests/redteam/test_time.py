@@ -3,15 +3,20 @@
 import asyncio
 import random
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from duckflow.code.syntax import available, symbols_in
+from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished
 from duckflow.proof.rules import KeptRule
+from duckflow.safety.commands.handed_over import named_words
 from duckflow.safety.commands.judge import LONGEST, judge_command
+from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.commands.paths import CommandFacts
+from duckflow.tools.files.edit_file import replace
 from tests.journeys.story import Story, act, decide, respond
 
 PIECES = (
@@ -56,6 +61,40 @@ def test_judging_any_text_is_soon_over(context: str, piece: str) -> None:
         start = time.process_time()
         judge_command(text, FACTS)
         assert time.process_time() - start < JUDGING_SECONDS
+
+
+@pytest.mark.parametrize("piece", ["[](", "[a](b", "<", "(", "$(", "{", "`a", "| a "])
+def test_what_a_command_names_is_soon_known(piece: str) -> None:
+    command = f"echo {of_length(piece, LONGEST - 100)}"
+    start = time.process_time()
+    named_words(command)
+    named_targets(command, Path("/work"))
+    assert time.process_time() - start < JUDGING_SECONDS
+
+
+LETTERS = random.Random(29)
+ALIKE = ["".join(LETTERS.choices("ab", k=200)) for _ in range(5005)]
+SLOW_EDITS = {
+    "one letter": ("a" * 400_000, "a" * 1000),
+    "one letter, not there": ("a" * 400_000, "a" * 200_000 + "z"),
+    "equal lines, not there": ("```\n" * 100_000, "```\n" * 50_000 + "z"),
+    "blank lines": ("\n" * 400_000, "\n" * 200_000 + "z"),
+    "lines of the same letters": ("\n".join(ALIKE[5:]), "\n".join(ALIKE[:5])),
+    "other indentation": ("  a\n" * 100_000, "a\n" * 50_000),
+    "other blanks": ("x y\n" * 100_000, "x  y\n" * 40_000),
+    "two letters": ("ab" * 200_000, "ab" * 500),
+}
+EDIT_SECONDS = 4.0
+
+
+@pytest.mark.parametrize("all", [False, True])
+@pytest.mark.parametrize("name", SLOW_EDITS)
+def test_finding_the_place_of_an_edit_is_soon_over(name: str, all: bool) -> None:
+    before, old = SLOW_EDITS[name]
+    start = time.process_time()
+    with suppress(ToolError):
+        replace(before, old, "new", all)
+    assert time.process_time() - start < EDIT_SECONDS
 
 
 class LoopWatch:

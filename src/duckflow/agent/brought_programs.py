@@ -109,6 +109,12 @@ class BroughtPrograms:
         if known := agreements.find(program):
             agreements.add([known._replace(rights=await self._rights(program, known.rights))])
 
+    def only_place(self, program: "BroughtProgram") -> Path | None:
+        """The copy that a program runs from, where it has a right beyond the sandbox and runs from nothing else."""
+        agreements = self.agreements
+        known = agreements.find(program)
+        return agreements.copies.find(known.copy) if known and known.rights else None
+
     async def launch(
         self,
         program: "BroughtProgram",

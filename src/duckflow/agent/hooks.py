@@ -1,7 +1,6 @@
 """The hooks of one conversation: which there are, which the user trusts, and what they make of events and actions."""
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -103,7 +102,7 @@ class Hooks:
         self, event: str, about: Mapping[str, Any], names: tuple[str, ...] = (), subject: str = ""
     ) -> "HookReply":
         """All that listen are told at once; the strictest counts. Problems and words for the user are shown."""
-        from duckflow.extensions.hook_run import HookReply, run_hook
+        from duckflow.extensions.hook_run import HookReply
 
         hooks = [one for one in self._found.hooks if one.event == event] if self._found else []
         hooks = [hook for hook in hooks if hook.matches(names, subject) and await self.consent.may_run(hook)]
@@ -112,13 +111,13 @@ class Hooks:
         told = {**self._common(event), **about}
         for hook in hooks:
             if not hook.waits:
-                task = asyncio.create_task(run_hook(hook, told, partial(self._launch, hook)))
+                task = asyncio.create_task(self._run(hook, told))
                 self._behind.add(task)
                 task.add_done_callback(self._behind.discard)
         waiting = [hook for hook in hooks if hook.waits]
         if waiting:
             self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting[0].shown, 80))))
-        replies = await asyncio.gather(*(run_hook(hook, told, partial(self._launch, hook)) for hook in waiting))
+        replies = await asyncio.gather(*(self._run(hook, told) for hook in waiting))
         for reply in replies:
             if reply.problem:
                 self._session.emit(Noticed(what=reply.problem))
@@ -132,6 +131,12 @@ class Hooks:
             return ""
         reply = await self.tell("PreCompact", {"trigger": trigger, "custom_instructions": focus}, (trigger,))
         return reply.reason if reply.decision == "deny" else ""
+
+    async def _run(self, hook: "Hook", told: Mapping[str, Any]) -> "HookReply":
+        from duckflow.extensions.hook_run import run_hook
+
+        place = self.consent.programs.only_place(hook.program) if hook.brought else None
+        return await run_hook(hook, {**told, "cwd": str(place or self.folder)}, partial(self._launch, hook))
 
     def _hear(self, event: Event) -> None:
         """Tells hooks that can change nothing, behind the work: somebody is asked, or an agent has ended."""
@@ -192,8 +197,9 @@ class Hooks:
     async def _launch(self, hook: "Hook") -> "Launch":
         from duckflow.extensions.hook_run import hook_environment, own_launch
         from duckflow.programs.find import find_shell
+        from duckflow.programs.python_path import user_environment
 
-        environment = hook_environment(os.environ, self.settings.environment, self.folder)
+        environment = hook_environment(user_environment(), self.settings.environment, self.folder)
         if not hook.brought:
             return own_launch(hook, environment)
         shell, line = ((find_shell(self.folder), "-c"), hook.command) if hook.arguments is None else ((), None)

@@ -15,7 +15,10 @@ from duckflow.state.phrase import Phrase, say
 
 GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
 ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
+GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
+"""Commands of git that leave the files in the folder alone, or name them."""
 MOST_WORDS = 500
+MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
 LARGEST_KEPT = UndoSettings().largest_file_mb * MB
 MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands", "harm.not_fully_read"}
@@ -76,13 +79,30 @@ def may_lose(deed: Deed, command: str, folder: Path) -> bool:
     if deed.command is None:
         return False
     ignored = IgnoredPaths(folder)
-    words = [part for word in named_words(command) for part in {word, word.partition("=")[2]} if part]
+    words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
     paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
     if any(path.is_file() and _is_unkept(path, ignored, folder) for path in paths):
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
     says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
+    says_all = says_all and not _puts_files(command)
     return not deed.command.tools and not says_all and _holds_unkept(folder, ignored)
+
+
+def _glued(word: str) -> Iterator[str]:
+    """What may be a value right behind the letters of options."""
+    if word.startswith("-") and not word.startswith("--"):
+        yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
+
+
+def _puts_files(command: str) -> bool:
+    """Says whether git puts files of another commit in place. Where that has a file which is ignored here, git writes
+    over it without a word."""
+    from duckflow.safety.commands.git import as_subcommand
+    from duckflow.safety.commands.parse import parse
+
+    titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
+    return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)
 
 
 def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:

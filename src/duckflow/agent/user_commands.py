@@ -16,6 +16,7 @@ from duckflow.events.ports import CommandTable
 from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded, OutputStreamed
 from duckflow.programs.find import find_program
+from duckflow.programs.python_path import user_environment
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
@@ -88,7 +89,8 @@ class UserCommands:
         shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
         async with self._undo.watch(command) as changed:
             try:
-                code = await run(Launch((shell, "-c", command), folder, os.environ | WITHOUT_PAGER), output.take)
+                environment = user_environment() | WITHOUT_PAGER
+                code = await run(Launch((shell, "-c", command), folder, environment), output.take)
             except asyncio.CancelledError:
                 code = INTERRUPTED
             finally:

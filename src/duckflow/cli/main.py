@@ -48,9 +48,20 @@ def _run(argv: list[str]) -> int:
         return _print(f"duckflow {__version__}\n")
     # What is made while modules load stays: collecting in between only costs time.
     gc.disable()
+    _leave_folder()
     from duckflow.cli.run import run
 
     return run(argv)
+
+
+def _leave_folder() -> None:
+    from duckflow.programs.python_path import keep_modules_out
+
+    try:
+        keep_modules_out(".")
+    except OSError:
+        # The folder is gone, which is told later.
+        return
 
 
 def _print(text: str) -> int:

@@ -27,6 +27,7 @@ from duckflow.i18n.language import language_of
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
+from duckflow.programs.python_path import keep_modules_out
 from duckflow.store.paths import Paths
 from duckflow.ui.headless import ON_DUCK_CALL, Headless
 from duckflow.ui.headless_options import OutputFormat
@@ -101,6 +102,8 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)
     added = tuple(_added_folder(name, folder, own) for name in options.add_dir)
+    for place in (folder, *added):
+        keep_modules_out(str(place))
     settings = loaded.settings
     if added:
         sandbox = settings.sandbox

@@ -2,7 +2,7 @@
 
 Words of its command that name files are taken from the copy of the folder as of the user's yes. In the sandbox it works
 in the real folder, with the rights of the model's own commands. With any right beyond that it runs from the copy only:
-nothing that it is given leads into the real folder but the variables that say where that is."""
+whatever it is given leads there, and only a variable that no program of others knows says where the real folder is."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from duckflow.programs.launch import Launch
 from duckflow.safety.brought.agreements import Right
 from duckflow.safety.brought.copies import LARGEST_FILE
 from duckflow.safety.files import read_plain
-from duckflow.safety.repository import find_repository
 from duckflow.safety.sandbox.sandbox import Sandbox
 
-FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", "DUCKFLOW_PROJECT_DIR")
+REAL_NAME = "DUCKFLOW_PROJECT_DIR"
+FOLDER_NAMES = ("CLAUDE_PROJECT_DIR", REAL_NAME)
 SEARCH_PATHS = ("PATH", "PYTHONPATH", "NODE_PATH")
 COPY_NAME = "DUCKFLOW_COPY_DIR"
 PROJECT = rf"\$(?:{'|'.join(FOLDER_NAMES)}|\{{(?:{'|'.join(FOLDER_NAMES)})(?::-[^}}]*)?\}})(?!\w)"
@@ -27,8 +27,6 @@ WRITTEN = re.compile(r">\s*[\"']?$")
 """What stands before a file that the shell writes: data, and never a program."""
 PLAIN_PATH = re.compile(r"[\w./+@-]+")
 MODULE = re.compile(r"\bpython[\d.]*\s+(?:-\w+\s+)*-m\s")
-# With the repository's own settings git would run programs that the copy does not hold.
-GIT_SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null", "core.pager": "cat"}
 
 
 class CannotRunError(Exception):
@@ -95,8 +93,9 @@ class CopiedWords:
     def _named(self, found: re.Match[str], top: str) -> str:
         path = found[2].strip("/")
         if WRITTEN.search(found.string, 0, found.start()):
-            return found[0]
-        return f"{top}{found[2]}" if self._only or (path and (self._copy / path).is_file()) else found[0]
+            return found[0].replace(FOLDER_NAMES[0], REAL_NAME)
+        only = self._only and REAL_NAME not in found[0]
+        return f"{top}{found[2]}" if only or (path and (self._copy / path).is_file()) else found[0]
 
     def _inside(self, word: str, base: str = "") -> str | None:
         """The path beneath the work folder that a word names; none when it names nothing there."""
@@ -223,10 +222,12 @@ class BroughtLaunch:
             for name, value in environment.items()
         }
         variables.pop("OLDPWD", None)
-        variables |= dict.fromkeys(FOLDER_NAMES, str(self._folder)) | {COPY_NAME: str(self._copy)}
+        named = self._copy if self._rights else self._folder
+        variables |= dict.fromkeys(FOLDER_NAMES, str(named)) | {REAL_NAME: str(self._folder)}
+        variables |= {COPY_NAME: str(self._copy)}
         variables |= {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         if self._rights:
-            variables |= {"PWD": str(self._copy), **self._repository()}
+            variables["PWD"] = str(self._copy)
         if "home" in self._rights:
             self._private_home.mkdir(parents=True, exist_ok=True, mode=0o700)
             variables = {name: value for name, value in variables.items() if not name.startswith("XDG_")}
@@ -234,12 +235,3 @@ class BroughtLaunch:
             variables |= {"HOME": str(self._private_home), "XDG_CACHE_HOME": str(cache)}
             variables |= {"UV_CACHE_DIR": str(cache / "uv"), "npm_config_cache": str(cache / "npm")}
         return variables
-
-    def _repository(self) -> dict[str, str]:
-        repository = find_repository(self._folder)
-        if repository is None:
-            return {}
-        settings = {f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(GIT_SETTINGS)}
-        settings |= {f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(GIT_SETTINGS.values())}
-        where = {"GIT_DIR": str(repository.folder), "GIT_WORK_TREE": str(repository.top)}
-        return where | {"GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))} | settings

@@ -18,7 +18,7 @@ from duckflow.safety.commands.handed_over import (
     judge_assignments,
     judge_origins,
 )
-from duckflow.safety.commands.parse import WRITERS, parse
+from duckflow.safety.commands.parse import OPENS, WRITERS, parse
 from duckflow.safety.commands.paths import (
     BROAD,
     NOTHING_KNOWN,
@@ -77,7 +77,6 @@ def reads_the_same(text: str, words: list[str]) -> bool:
     return words == [token for place, token in enumerate(tokens) if token not in skipped and place not in sources]
 
 
-OPENS = re.compile(r"[|<>&({$`]")
 LONGEST = 60_000
 KEPT_VERDICTS = 128
 DEEPEST = 16
@@ -141,7 +140,6 @@ class _Judge:
 
     def judge_text(self, text: str) -> list[str]:
         """Gives back the words of the text, as they were understood."""
-        # After a mistake the grammar looks back over all that stands open, so its time grows with their square.
         self.report.spend(1 + len(text) // 4 + len(OPENS.findall(text)) ** 2 // 250)
         script = parse(text)
         for doubt in script.doubts:

@@ -26,6 +26,8 @@ ESCAPED_MARK = re.compile(r"\\([^\w\n])")
 ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
 UNQUOTED_ESCAPE = re.compile(r"\\(.|\n|$)", re.DOTALL)
 HIDES = re.compile(r"[;&|$`<>\\]")
+OPENS = re.compile(r"[|<>&({$`\[]")
+MOST_OPEN = 4000
 WRITERS = names("rm rmdir mv cp ln touch mkdir chmod truncate tee sed install")
 LAST_IS_WRITTEN = names("cp ln install")
 
@@ -50,6 +52,9 @@ class Script:
 
 
 def parse(text: str) -> Script:
+    """TooMuch for a text that would take the grammar long: after a mistake it looks back over all that stands open."""
+    if len(OPENS.findall(text)) > MOST_OPEN:
+        raise TooMuch
     reading = _Reading(text.encode("utf-8", "replace"))
     root = _parser().parse(reading.source).root_node
     if root.has_error:

@@ -1,8 +1,9 @@
 """Changing parts of a file: finding the place that an edit means, and replacing it."""
 
 import re
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from math import gcd
+from heapq import nlargest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
 from duckflow.tools.files.file_tool import HOOK_PATH, FileTool
+from duckflow.tools.files.reindent import reindent
 from duckflow.tools.tool import Args, Done
 
 COMPARED = 5000
@@ -21,6 +23,9 @@ AROUND = 3
 SIMILAR = 0.6
 LENGTH = 200
 TRIED = 3
+LIKELY = 20
+MOST_PLACES = 50
+"""An edit that fits more often is ambiguous, however often it fits."""
 
 
 def closest(lines: list[str], wanted: list[str]) -> range | None:
@@ -30,73 +35,17 @@ def closest(lines: list[str], wanted: list[str]) -> range | None:
     asked = [line.strip()[:LENGTH] for line in wanted]
     there = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
     for line in sorted(filter(None, asked), key=len, reverse=True)[:TRIED]:
-        near = difflib.get_close_matches(line, there, 1, SIMILAR)
-        if near:
+        letters = Counter(line)
+        # Comparing exactly takes a hundred times longer, so only lines that share the most letters are compared.
+        likely = nlargest(LIKELY, dict.fromkeys(there), key=lambda other: _shared(letters, other))
+        if near := difflib.get_close_matches(line, likely, 1, SIMILAR):
             first = there.index(near[0]) - asked.index(line)
             return range(max(0, first - AROUND), min(len(lines), first + len(wanted) + AROUND))
     return None
 
 
-def reindent(old: list[str], found: list[str], new: list[str]) -> list[str] | None:
-    """`old` fits `found` but for indentation: the `new` lines with the file's indentation.
-
-    Either every line is off by the same leading blanks, or the units differ (tabs for spaces) level by level.
-    Anything else is a guess, and gives nothing."""
-    pairs = [(leading(a), leading(b)) for a, b in zip(old, found, strict=True) if a.strip()]
-    if not pairs:
-        return None
-    for change in (_more(pairs, new), _less(pairs, new), _other_unit(pairs, new)):
-        if change is not None:
-            return change
-    return None
-
-
-def leading(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The file is indented further, by the same blanks on every line."""
-    mine, theirs = pairs[0]
-    extra = theirs[: len(theirs) - len(mine)] if theirs.endswith(mine) else None
-    if extra is None or any(theirs != extra + mine for mine, theirs in pairs):
-        return None
-    return [extra + line if line.strip() else "" for line in new]
-
-
-def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The file is indented less, by the same blanks on every line."""
-    mine, theirs = pairs[0]
-    extra = mine[: len(mine) - len(theirs)] if mine.endswith(theirs) else None
-    if not extra or any(mine != extra + theirs for mine, theirs in pairs):
-        return None
-    if any(line.strip() and not line.startswith(extra) for line in new):
-        return None
-    return [line[len(extra) :] if line.strip() else "" for line in new]
-
-
-def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The same levels in another unit, all shifted by the same number of levels."""
-    my_unit = _unit([mine for mine, _ in pairs] + [leading(line) for line in new if line.strip()])
-    their_unit = _unit([theirs for _, theirs in pairs])
-    if not my_unit or not their_unit:
-        return None
-    shifts = {len(theirs) // len(their_unit) - len(mine) // len(my_unit) for mine, theirs in pairs}
-    if len(shifts) != 1:
-        return None
-    shift = shifts.pop()
-    levels = [len(leading(line)) // len(my_unit) + shift for line in new]
-    if any(level < 0 and line.strip() for level, line in zip(levels, new, strict=True)):
-        return None
-    return [their_unit * level + line.lstrip() if line.strip() else "" for level, line in zip(levels, new, strict=True)]
-
-
-def _unit(indents: list[str]) -> str:
-    """One level: a tab, or the number of spaces all have in common; nothing when they are mixed."""
-    used = set("".join(indents))
-    if used == {"\t"}:
-        return "\t"
-    return " " * gcd(*map(len, indents)) if used == {" "} else ""
+def _shared(letters: Counter[str], line: str) -> float:
+    return (letters & Counter(line)).total() / (letters.total() + len(line))
 
 
 QUOTED = 2000
@@ -119,7 +68,7 @@ def replace(before: str, old: str, new: str, all: bool = False, whole_lines: boo
         raise ToolError("`old` and `new` are the same, so nothing was changed.", "edit.nothing")
     if not old:
         return _fill(before, new)
-    places = _places(before, old, whole_lines)
+    places = _places(before, old, whole_lines, all)
     if len(places) == 1 or (places and all):
         return _spliced(before, old, new, places)
     if places:
@@ -133,14 +82,16 @@ def _fill(before: str, new: str) -> str:
     return new
 
 
-def _places(text: str, old: str, whole_lines: bool) -> list[int]:
-    """Every place, overlapping ones too: two ways to read an edit make it ambiguous."""
+def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
+    """Every place where all are wanted; else also those that overlap, since two ways to read an edit make it ambiguous.
+    So many that nobody reads them are not looked for: a file of one letter has no end of them."""
     places: list[int] = []
     at = text.find(old)
-    while at >= 0:
-        if not whole_lines or at == 0 or text[at - 1] in "\r\n":
+    while at >= 0 and (all or len(places) < MOST_PLACES):
+        fits = not whole_lines or at == 0 or text[at - 1] in "\r\n"
+        if fits:
             places.append(at)
-        at = text.find(old, at + 1)
+        at = text.find(old, at + (max(1, len(old) - 1) if fits and all else 1))
     return places
 
 
@@ -159,7 +110,7 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
     wanted, fresh = _trimmed(old, new)
     unsure: list[int] = []
     for key in LOOSER if wanted else ():
-        found = _line_places([key(line) for line in lines], [key(line) for line in wanted])
+        found = _line_places([key(line) for line in lines], [key(line) for line in wanted], all)
         moved = {at: reindent(wanted, lines[at : at + len(wanted)], fresh) for at in found}
         sure = {at: lines_there for at, lines_there in moved.items() if lines_there is not None}
         if len(sure) == 1 or (sure and all):
@@ -175,19 +126,24 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
 
 def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
     """Lines without their ends and without the blank lines around `old`; as many go from `new`."""
-    wanted, fresh = ([line.rstrip("\r") for line in text.split("\n")] for text in (old, new))
-    for side in (0, -1):
+    wanted, fresh = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
+    for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
         while wanted and not wanted[side].strip():
-            del wanted[side]
+            drop(wanted)
             if fresh and not fresh[side].strip():
-                del fresh[side]
-    return wanted, fresh
+                drop(fresh)
+    return list(wanted), list(fresh)
 
 
-def _line_places(lines: list[str], wanted: list[str]) -> list[int]:
-    first = wanted[0]
-    starts = range(len(lines) - len(wanted) + 1)
-    return [at for at in starts if lines[at] == first and lines[at : at + len(wanted)] == wanted]
+def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
+    """By one search in the text: comparing line by line takes the product of their numbers."""
+    text = "".join(f"\n{line}" for line in (*lines, ""))
+    places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
+    numbers, number, end = list[int](), 0, 0
+    for place in places:
+        number, end = number + text.count("\n", end, place), place
+        numbers.append(number)
+    return numbers
 
 
 def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: str) -> str:

@@ -207,7 +207,8 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
         if (folder / place / name).is_file():
             return f"`{name}` is not on the PATH; use `{place}/{name}`."
     module = re.sub(r"(?<=pip)3$", "", name).replace("-", "_")
-    for python in pythons:
+    # To look for a module in a package Python imports the package, which may be one of the folder's.
+    for python in pythons if "." not in module else ():
         if await _has_module(str(find_program(python, folder, search_path)), module):
             return f"`{name}` is not on the PATH; use `{python} -m {module}`."
     return ""
