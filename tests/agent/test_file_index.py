@@ -36,3 +36,13 @@ def test_names_that_begin_with_it_then_parts_then_letters_in_order(
 def test_what_git_ignores_is_left_out_and_short_paths_come_first(index: FileIndex) -> None:
     assert index.find("", 2) == ["main.py", ".gitignore"]
     assert not any(path.startswith("built") for path in index.find("", 10))
+
+
+def test_definitions_come_before_files_that_only_have_the_letters(index: FileIndex, tmp_path: Path) -> None:
+    named = [f"src/app.py:app{number}" for number in range(9)]
+    with_symbols = FileIndex(tmp_path, lambda wanted, most: [one for one in named if f":{wanted}" in one][:most])
+    assert with_symbols.find("app8", 10) == ["src/app.py:app8"]
+    found = with_symbols.find("app", 4)
+    assert found == ["src/app.py", "src/deep/application.txt", "src/app.py:app0", "src/app.py:app1"]
+    scattered = FileIndex(tmp_path, lambda _wanted, _most: ["main.py:sdt"])
+    assert scattered.find("sdt", 10) == ["main.py:sdt", "src/deep/application.txt"]

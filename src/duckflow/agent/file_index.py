@@ -43,11 +43,10 @@ class Listing(NamedTuple):
     whole: Lines
 
     def fitting(self, wanted: str) -> Iterator[int]:
-        """The best first."""
+        """Those that contain it, the best first."""
         yield from self.names.containing(f"\n{wanted}")
         yield from self.names.containing(wanted)
         yield from self.whole.containing(wanted)
-        yield from self.whole.scattered(wanted)
 
 
 class FileIndex:
@@ -62,22 +61,17 @@ class FileIndex:
         self._making = threading.Lock()
 
     def find(self, wanted: str, most: int) -> list[str]:
-        """The files that fit, then the definitions that do."""
-        files = self._fitting(wanted, most)
-        return [*files, *(self._symbols(wanted, most - len(files)) if len(files) < most else ())]
-
-    def _fitting(self, wanted: str, most: int) -> list[str]:
-        """Those whose name begins with it, then those that contain it, then those that have its letters in order."""
+        """The files whose name begins with it, then those that contain it; then the definitions whose name begins with
+        it, which get half of the places if they need them; then the files that have its letters in order."""
         listing = self._current()
         low = wanted.casefold().replace("\n", "")
         if not low:
             return listing.paths[:most]
-        found: dict[int, None] = {}
-        for number in listing.fitting(low):
-            found[number] = None
-            if len(found) >= most:
-                break
-        return [listing.paths[number] for number in found]
+        files = _first(listing, listing.fitting(low), most)
+        symbols = self._symbols(wanted, most)
+        best = [*files[: max(most - len(symbols), most // 2)], *symbols][:most]
+        rest = _first(listing, listing.whole.scattered(low), most) if len(best) < most else []
+        return list(dict.fromkeys([*best, *rest]))[:most]
 
     def _current(self) -> Listing:
         if self._listing is None:
@@ -100,6 +94,11 @@ class FileIndex:
         whole = [path.casefold() for path in paths]
         self._listing = Listing(paths, Lines([path.rpartition("/")[2] for path in whole]), Lines(whole))
         self._made_at = time.monotonic()
+
+
+def _first(listing: Listing, numbers: Iterator[int], most: int) -> list[str]:
+    different = dict.fromkeys(listing.paths[number] for number in islice(numbers, 3 * most))
+    return list(different)[:most]
 
 
 def _files(folder: Path) -> Iterator[str]:

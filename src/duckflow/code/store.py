@@ -19,7 +19,7 @@ from duckflow.safety.ignored import ignored_in
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.store.paths import private_folder
 
-VERSION = 2
+VERSION = 3
 AT_ONCE = 200
 """Files between two commits: others read meanwhile."""
 TABLES = """
@@ -27,7 +27,7 @@ CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size
 CREATE TABLE folders (path TEXT PRIMARY KEY, modified REAL);
 CREATE TABLE symbols (file INTEGER, number INTEGER, name TEXT, what TEXT, parent TEXT, line INTEGER, start INTEGER,
   end INTEGER, bases TEXT, PRIMARY KEY (file, number)) WITHOUT ROWID;
-CREATE INDEX symbols_by_name ON symbols (name);
+CREATE INDEX symbols_by_name ON symbols (name COLLATE NOCASE);
 CREATE VIRTUAL TABLE words USING fts5(names, content='', detail=none, tokenize="unicode61 tokenchars '_'");
 """
 SELECT = "SELECT name, what, parent, line, start, end, bases, path FROM symbols JOIN files ON files.id = symbols.file"
@@ -116,7 +116,7 @@ class CodeMap:
         return len(changes.files)
 
     def named(self, name: str) -> list[Symbol]:
-        return self._symbols("WHERE name = ? ORDER BY path, line", name)
+        return self._symbols("WHERE name = ?1 COLLATE NOCASE AND name = ?1 ORDER BY path, line", name)
 
     def in_file(self, path: str) -> list[Symbol]:
         return self._symbols("WHERE path = ? ORDER BY line", path)
