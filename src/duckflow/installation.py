@@ -40,7 +40,7 @@ class Installation:
     def upgrade(self) -> str:
         """The command that brings this copy up to date."""
         if self._noted.get("dir_info", {}).get("editable"):
-            return f"git -C {quote(self._folder)} pull && make -C {quote(self._folder)} install"
+            return f"git -C {quote(self.folder)} pull && make -C {quote(self.folder)} install"
         if "/pipx/venvs/" in f"{self.prefix}/":
             return f"pipx upgrade {NAME}"
         if "/uv/tools/" in f"{self.prefix}/":
@@ -53,8 +53,9 @@ class Installation:
         return noted
 
     @property
-    def _folder(self) -> str:
-        return unquote(urlsplit(str(self._noted.get("url", ""))).path)
+    def folder(self) -> str:
+        """The clone that it was installed from; "" where it came from elsewhere."""
+        return unquote(urlsplit(str(self._noted["url"])).path) if "dir_info" in self._noted else ""
 
     @property
     def _pip_install(self) -> str:
@@ -72,7 +73,7 @@ class Installation:
             address = f"{revision['vcs']}+{url}" if revision else url
             return quote(f"{NAME}{wanted} @ {address}")
         option = "-e " if self._noted.get("dir_info", {}).get("editable") else ""
-        return f"{option}'{self._folder or '.'}{wanted}'"
+        return f"{option}'{self.folder or '.'}{wanted}'"
 
 
 def this_installation() -> Installation:

@@ -29,14 +29,11 @@ from harbor.environments.base import BaseEnvironment
 from harbor.models.agent.context import AgentContext
 from harbor.models.trajectories import Trajectory
 
-from duckflow import __version__
+from duckflow.installation import NAME, this_installation
 
-PACKAGE = "duckflow-companion"
 HOME = "/installed-agent/duckflow"
 KEYS = "/installed-agent/duckflow.env"
 TRAJECTORY = "trajectory.json"
-SOURCE = Path(__file__).parents[3]
-"""The clone that this file lies in, unless it was installed from a package."""
 ENDINGS = "3|4|6|7|8"
 """Exit codes of a run that ended by itself without being done: there is something to verify all the same."""
 INSTALL = """
@@ -104,16 +101,19 @@ class HarborAgent(BaseInstalledAgent):
 
     @override
     async def install(self, environment: BaseEnvironment) -> None:
-        """From the package of the wanted version; else from the clone that this adapter lies in."""
-        package = f"{PACKAGE}=={self.version() or __version__}"
-        if not self.version() and (SOURCE / "pyproject.toml").exists():
-            package = await self._upload_clone(environment)
+        """Installs the clone that this copy came from, or the published package of a version that was asked for. No
+        package is fetched by its name unasked: nothing is published under it yet."""
+        version = self.version()
+        package = f"{NAME}=={version}" if version else await self._upload_clone(environment)
         command = INSTALL.format(home=HOME, package=shlex.quote(package))
         await self.exec_as_root(environment, command=command)
 
     async def _upload_clone(self, environment: BaseEnvironment) -> str:
+        clone = Path(this_installation().folder or ".")
+        if not (clone / "pyproject.toml").is_file():
+            raise FileNotFoundError(f"no clone of Duckflow at {clone}: install '.[bench]' in one, or name a version")
         with tempfile.TemporaryDirectory() as folder:
-            build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(SOURCE)]
+            build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, str(clone)]
             await asyncio.to_thread(subprocess.run, build, check=True)
             [wheel] = Path(folder).glob("*.whl")
             target = f"/installed-agent/{wheel.name}"
