@@ -10,7 +10,7 @@ from duckflow.commands.session_rows import short_folder
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.memory.archive_hit import ArchiveHit
+from duckflow.memory.archive_hit import ITSELF, ArchiveHit
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.terms import terms
 from duckflow.store.older import older_words
@@ -67,7 +67,7 @@ def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
     found = list[ArchiveHit]()
     for path in archives:
         with closing(Gravel(path)) as gravel:
-            found += gravel.search(question, MOST)
+            found += gravel.search(question, MOST, reach=ITSELF)
     found.sort(key=lambda hit: (-hit.share, -hit.at))
     chosen, count = list[ArchiveHit](), dict[str, int]()
     for hit in found:

@@ -66,7 +66,7 @@ class Archive:
     def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[ArchiveHit]:
         with self._forgiving("search"):
             total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
-            ranked = rank(self._words(question, reach), total)
+            ranked = rank(self._words(question, reach), total, reach.neighbours)
             best = nlargest(limit + len(leave_out) + SPARE, ranked.items(), key=itemgetter(1))
             return list(self._take(best, limit, leave_out))
         return []

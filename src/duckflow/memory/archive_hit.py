@@ -11,11 +11,14 @@ class Reach(NamedTuple):
 
     places: int
     of_a_word: int
+    neighbours: bool = True
+    """Messages near one that has a word are found, too: an answer stands near what was asked."""
 
 
 WIDE = Reach(3000, 800)
 NEAR = Reach(800, 200)
 """For what is looked up unasked, in every turn: it costs the same in a long session as in a short one."""
+ITSELF = WIDE._replace(neighbours=False)
 
 
 class ArchiveHit(NamedTuple):

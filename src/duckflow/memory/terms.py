@@ -104,7 +104,7 @@ class QueryWord(NamedTuple):
     postings: Iterable[Posting]
 
 
-def rank(words: Iterable[QueryWord], total: int) -> dict[int, float]:
+def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dict[int, float]:
     """Message numbers with their share of what the question asks for, 0 to about 1.
 
     Of each word a message counts only its best: its own, or a neighbour's."""
@@ -113,19 +113,19 @@ def rank(words: Iterable[QueryWord], total: int) -> dict[int, float]:
     for word in words:
         rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) * word.telling
         possible += rarity
-        for number, weight in _spread(word.postings, rarity).items():
+        for number, weight in _spread(word.postings, rarity, neighbours).items():
             ranked[number] = ranked.get(number, 0.0) + weight
     return {number: weight / possible for number, weight in ranked.items()} if possible else {}
 
 
-def _spread(postings: Iterable[Posting], rarity: float) -> dict[int, float]:
+def _spread(postings: Iterable[Posting], rarity: float, neighbours: bool) -> dict[int, float]:
     best: dict[int, float] = {}
     for number, length in postings:
         own = rarity / (1 - LENGTH_SHARE + LENGTH_SHARE * math.sqrt(length / LONG_MESSAGE))
         if own > best.get(number, 0.0):
             best[number] = own
         passed_on = own * SPREAD_LENGTH / (SPREAD_LENGTH + length)
-        for distance, (after, before) in enumerate(zip(AFTER, BEFORE, strict=True), 1):
+        for distance, (after, before) in enumerate(zip(AFTER, BEFORE, strict=True) if neighbours else (), 1):
             if passed_on * after > best.get(number + distance, 0.0):
                 best[number + distance] = passed_on * after
             if passed_on * before > best.get(number - distance, 0.0):
