@@ -115,3 +115,14 @@ async def test_the_map_shows_the_project_a_folder_or_a_file(tmp_path: Path) -> N
     assert whole.startswith("python 5\n") and "till.py: Till" in whole
     assert await told.chat.run_command("/map till.py") == "1-2: class Till:\n2-2:   def add(self, price): ..."
     assert "nowhere" in await told.chat.run_command("/map nowhere")
+
+
+async def test_a_folder_too_large_for_a_list_of_files_shows_how_many_each_folder_has(tmp_path: Path) -> None:
+    told = story(tmp_path, [asks("code.outline"), OK], 800)
+    (told.folder / "deep").mkdir()
+    (told.folder / "deep/one.py").write_text("def one(): ...\n")
+    shown = await told.chat.run_command("/map")
+    assert shown == "python 801\nfolder: source files, definitions\n./: 800, 801\ndeep/: 1, 1"
+    await told.tell("look around")
+    [outline] = results(told)
+    assert outline.for_model.endswith("of definitions]\n./: 800, 801\ndeep/: 1, 1")

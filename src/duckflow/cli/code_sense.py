@@ -82,7 +82,7 @@ class CodeSense:
 
     async def overview(self, wanted: str) -> Phrase | str:
         """`/map`: the folder, or a folder or file in it, at a glance."""
-        from duckflow.code.outline import file_outline, folder_outline
+        from duckflow.code.outline import file_outline, files_outline, folders_outline
         from duckflow.code.sources import source_text
         from duckflow.code.syntax import available, language_of, symbols_in
 
@@ -103,7 +103,11 @@ class CodeSense:
         files = code_map.files(path)
         counted = Counter(language.grammar for name, _ in files if (language := language_of(name)))
         head = ", ".join(f"{name} {count}" for name, count in counted.most_common())
-        return "\n".join((head, folder_outline(code_map, path, MAP_ROOM))) if files else say("map.empty")
+        if not files:
+            return say("map.empty")
+        if by_file := files_outline(code_map, path, MAP_ROOM):
+            return f"{head}\n{by_file}"
+        return say("map.folders", languages=head, folders=folders_outline(code_map, path, MAP_ROOM))
 
     def symbols(self, wanted: str, most: int) -> list[str]:
         """Definitions for the beginning of a name, or of one in a file (`file:name`); called from another thread."""

@@ -2,7 +2,7 @@
 define."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from duckflow.code.store import CodeMap
 from duckflow.code.syntax import Symbol
@@ -39,8 +39,8 @@ def _left_out(count: int) -> str:
     return f"\n[{count} smaller definitions are left out]" if count else ""
 
 
-def folder_outline(code_map: CodeMap, folder: str, room: int) -> str:
-    """The files with the names they define on top; where that is too much, folders with how many files they have."""
+def files_outline(code_map: CodeMap, folder: str, room: int) -> str:
+    """The files beneath a folder with the names they define on top; nothing where that is too much."""
     files = code_map.files(folder)
     tops = dict[str, list[str]]()
     for symbol in code_map.top_level(folder):
@@ -50,18 +50,17 @@ def folder_outline(code_map: CodeMap, folder: str, room: int) -> str:
     if len(full) <= room:
         return full
     brief = "\n".join(f"{path}: {_names(tops.get(path, ()), LONG_LIST)}" for path, _ in files)
-    if len(brief) <= room:
-        return brief
-    return "\n".join(_by_folder(files, folder, room))
+    return brief if len(brief) <= room else ""
 
 
 def _names(names: Sequence[str], most: int) -> str:
     shown = names[:most] if most else names
-    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if len(names) > len(shown) else "")
+    return ", ".join(shown) + (f" … +{len(names) - len(shown)}" if len(names) > len(shown) else "")
 
 
-def _by_folder(files: Iterable[tuple[str, int]], folder: str, room: int) -> list[str]:
-    """As deep as there is room for."""
+def folders_outline(code_map: CodeMap, folder: str, room: int) -> str:
+    """The folders with how many files and definitions they have, as deep as there is room for."""
+    files = code_map.files(folder)
     beneath = 0 if folder == "." else folder.count("/") + 1
     lines = list[str]()
     for depth in (3, 2, 1):
@@ -71,11 +70,11 @@ def _by_folder(files: Iterable[tuple[str, int]], folder: str, room: int) -> list
             top = "/".join(parts[: beneath + depth]) if len(parts) > beneath + depth else "/".join(parts[:-1])
             counted[top or "."] += 1
             defined[top or "."] += definitions
-        lines = [f"{name}/: {counted[name]} files, {defined[name]} definitions" for name in sorted(counted)]
+        lines = [f"{name}/: {counted[name]}, {defined[name]}" for name in sorted(counted)]
         if sum(map(len, lines)) + len(lines) <= room:
             break
     else:
         largest = sorted(lines, key=lambda line: -counted[line.partition("/:")[0]])
         most = max(1, room // (sum(map(len, lines)) // len(lines) + 1))
-        lines = [*sorted(largest[:most]), f"[{len(lines) - most} smaller folders are left out]"]
-    return lines
+        lines = [*sorted(largest[:most]), f"… +{len(lines) - most}"]
+    return "\n".join(lines)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 
 from duckflow.code.background import MappedFolder
-from duckflow.code.outline import file_outline, folder_outline
+from duckflow.code.outline import file_outline, files_outline, folders_outline
 from duckflow.code.servers import LanguageServers
 from duckflow.code.settings import CALLERS, FIND, OUTLINE, CodeSettings
 from duckflow.code.sources import source_text
@@ -21,6 +21,7 @@ from duckflow.tools.tool import A, Args, Done, Tool
 ROOM = 8000
 """Characters of an answer."""
 LINE = 160
+FOLDERS = "[folder: number of source files, of definitions]"
 MOST_DEFINITIONS = 30
 MOST_AT_ONCE = 3
 """Uses of so many definitions of one name are told in one answer; of more one must be named."""
@@ -67,8 +68,10 @@ class Outline(MapTool[OutlineArgs]):
             kind = self._workspace.stat(path).kind
         name = shown(path)
         if kind == "folder":
-            text = folder_outline(await self._fresh(), path, ROOM)
-            return Done(text or f"{name} holds no source files.", say("code.outlined", path=name))
+            code_map = await self._fresh()
+            text = files_outline(code_map, path, ROOM) or f"{FOLDERS}\n{folders_outline(code_map, path, ROOM)}"
+            holds = text if code_map.files(path) else f"{name} holds no source files."
+            return Done(holds, say("code.outlined", path=name))
         if language_of(path) is None:
             known = ", ".join(sorted({language.grammar for language in languages().values()}))
             raise ToolError(f"The language of {name} is not known here (known: {known}). Read it.", "code.unknown")
