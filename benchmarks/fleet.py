@@ -1,11 +1,13 @@
 """Many tasks under bad conditions: are all done, none twice at once, none lost? How much does the fleet itself cost?
 
-Usage: python -m benchmarks.fleet [--tasks 200] [--kills 20] [--postgres] [--restart] [--places 1] [--real] [...]
+Usage: python -m benchmarks.fleet [--tasks 200] [--kills 20] [--postgres] [--restart] [--places 1] [--real | --remote]
+       [--repositories 5] [--requests 0] [--tokens 0] [...]
 
 Workers are processes of their own that are killed with -9 at random moments and started again; on Postgres the server
 is stopped and started once. Attempts are stand-ins: a process that holds a lock for some time, so that two at once are
 found out; with --real they are the whole program with a scripted model in five repositories, and what they made is
-merged. Prints what came of it, and the figures.
+merged. With --remote the model is behind HTTP and notes when it was called, and what is done is delivered to shared
+bare repositories. Prints what came of it, and the figures.
 """
 
 import argparse
@@ -24,12 +26,14 @@ from tempfile import TemporaryDirectory
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
+from benchmarks.fleet_remote import SharedRemotes
 from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, memory_of_attempts
 from duckflow.fleet.database_engine import DatabaseEngine
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, pick_first
 
+TOLD = ("fleet.limit_over", "fleet.budget_over", "fleet.worker_died")
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL"
 COMMITTED = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
@@ -85,8 +89,8 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
     workplace = Workplace(places[0], options.at_once, options.lease)
     engine = DatabaseEngine(address, hold_a_lock(folder / "unused", 0), pick_first, workplace)
     trial: Trial = StandIns(options, address, folder)
-    if options.real:
-        trial = WholeProgram(options, address, folder)
+    if options.real or options.remote:
+        trial = (SharedRemotes if options.remote else WholeProgram)(options, address, folder)
         trial.prepare(places)
     crew = Crew(trial, [places[number % len(places)] for number in range(options.workers)])
     await crew.start()
@@ -147,6 +151,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
         "transactions a task": round((ask_postgres(address, COMMITTED) - committed) / options.tasks)
         if postgres
         else None,
+        "told in the log": Counter(line.said.key for line in engine.logs(fleet) if line.said.key in TOLD),
         **trial.judge(fleet, attempts),
     }
     engine.close()

@@ -15,7 +15,6 @@ from duckflow.fleet.task import FleetTask
 from tests.fleet.yard import Repository, write
 from tests.journeys.story import act, decide, respond
 
-REPOSITORIES = 5
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
 MODELS = "scripted:*"
 
@@ -43,6 +42,13 @@ class Conditions(NamedTuple):
     """Workers are up before the time is taken."""
     real: bool = False
     """The whole program, with a scripted model."""
+    remote: bool = False
+    """The whole program with a model behind HTTP that notes when it was called; each machine has clones of shared bare
+    repositories, and what is done is delivered there."""
+    repositories: int = 5
+    requests: int = 0
+    tokens: int = 0
+    """That the model may get in a minute, over all workers; 0 without a limit."""
 
 
 class Call(NamedTuple):
@@ -68,21 +74,21 @@ class StandIns:
     """Processes that hold a lock while they run."""
 
     def __init__(self, options: Conditions, address: str, folder: Path) -> None:
-        self._options = options
+        self.options = options
         self._address = address
         self.ledger = folder / "ledger"
 
     def call(self, place: str) -> Call:
-        options = self._options
+        options = self.options
         figures = (options.at_once, options.lease, self.ledger, options.seconds)
         program = (sys.executable, "-m", "tests.fleet.stand_in", self._address, place)
         return Call((*program, *map(str, figures)), os.environ)
 
     def start(self, engine: Engine, places: Sequence[str]) -> str:
         given = {"repository": "r", "prompt": "p", "model": "scripted:x", "pick": "best"}
-        numbers = range(self._options.tasks)
-        tasks = [{"name": f"task-{number}", "attempts": self._options.attempts, **given} for number in numbers]
-        limits = [Limit(model=MODELS, at_once=self._options.limit)] if self._options.limit else []
+        numbers = range(self.options.tasks)
+        tasks = [{"name": f"task-{number}", "attempts": self.options.attempts, **given} for number in numbers]
+        limits = [Limit(model=MODELS, at_once=self.options.limit)] if self.options.limit else []
         return engine.start(FleetOrder([FleetTask.model_validate(task) for task in tasks], 0.0, places, limits))
 
     def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
@@ -93,55 +99,58 @@ class StandIns:
 class WholeProgram:
     """`duckflow fleet` as people use it: machines with homes and clones of their own, a script for each task."""
 
+    models = MODELS
+
     def __init__(self, options: Conditions, address: str, folder: Path) -> None:
-        self._options = options
+        self.options = options
         self._address = address
-        self._folder = folder
-        self._places: Sequence[str] = ()
+        self.folder = folder
+        self.places: Sequence[str] = ()
 
     def call(self, place: str) -> Call:
-        options = self._options
+        options = self.options
         figures = ("--at-once", str(options.at_once), "--lease", str(options.lease))
-        return Call(self._command(place, "worker", *figures), self._environment(place))
+        return Call(self._command(place, "worker", *figures), self.environment(place))
 
     def start(self, engine: Engine, places: Sequence[str]) -> str:
-        self._places = places
-        tasks = self._write_tasks()
+        self.places = places
+        tasks = self.write_tasks()
         named = [word for place in places for word in ("--places", place)]
-        limit = ("--limit", f"{MODELS}={self._options.limit}") if self._options.limit else ()
-        return str(self._do(places[0], "run", str(tasks), "--no-work", "--json", *named, *limit)["fleet"])
+        figures = (self.options.limit, self.options.requests, self.options.tokens)
+        limit = ("--limit", f"{self.models}={'/'.join(str(figure or '') for figure in figures)}")
+        return str(self.do(places[0], "run", str(tasks), "--no-work", "--json", *named, *limit)["fleet"])
 
     def prepare(self, places: Sequence[str]) -> None:
-        first = self._folder / places[0] / "repositories"
-        made = [Repository(first / f"shop-{number}") for number in range(REPOSITORIES)]
+        first = self.folder / places[0] / "repositories"
+        made = [Repository(first / f"shop-{number}") for number in range(self.options.repositories)]
         for place in places[1:]:
             for repository in made:
-                clone = self._folder / place / "repositories" / repository.folder.name
+                clone = self.folder / place / "repositories" / repository.folder.name
                 clone.parent.mkdir(parents=True, exist_ok=True)
                 subprocess.run(["git", "clone", "-q", str(repository.folder), str(clone)], check=True)
-                _git(clone, "config", "user.name", "A User")
-                _git(clone, "config", "user.email", "user@example.com")
+                git_in(clone, "config", "user.name", "A User")
+                git_in(clone, "config", "user.email", "user@example.com")
 
     def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
         # Here one machine can reach the repositories of the other.
-        told = self._do(self._places[0], "merge", fleet, "--pick", "best", "--json")
+        told = self.do(self.places[0], "merge", fleet, "--pick", "best", "--json")
         outcomes = Counter(str(each["outcome"]) for each in told)
         good = 0
-        for number in range(self._options.tasks):
+        for number in range(self.options.tasks):
             name = f"notes/{number}.txt"
             found = [
                 path
-                for path in self._folder.glob(f"*/repositories/shop-{number % REPOSITORIES}/{name}")
+                for path in self.folder.glob(f"*/repositories/shop-{number % self.options.repositories}/{name}")
                 if path.read_text() == f"{number}\n"
             ]
             good += len(found) == 1
         branches = [
             branch
-            for path in self._folder.glob("*/repositories/*")
-            for branch in _git(path, "branch", "--list", "duckflow/*").split("\n")
+            for path in self.folder.glob("*/repositories/*")
+            for branch in git_in(path, "branch", "--list", "duckflow/*").split("\n")
             if branch
         ]
-        left = sum(_git(path, "worktree", "list").count("\n") for path in self._folder.glob("*/repositories/*"))
+        left = sum(git_in(path, "worktree", "list").count("\n") for path in self.folder.glob("*/repositories/*"))
         seconds = sorted(each.report.seconds for each in attempts if each.report and each.goes == 1)
         return {
             "merged": outcomes,
@@ -152,38 +161,38 @@ class WholeProgram:
             "why not done": Counter(each.report.open.key for each in attempts if each.report and each.report.open),
         }
 
-    def _write_tasks(self) -> Path:
-        (self._folder / "scripts").mkdir()
+    def write_tasks(self) -> Path:
+        (self.folder / "scripts").mkdir()
         review = decide(respond(json.dumps({"rating": 9, "findings": []})))
-        lines = [f"attempts = {self._options.attempts}", 'pick = "best"']
-        for number in range(self._options.tasks):
-            script = self._folder / "scripts" / f"{number}.jsonl"
+        lines = [f"attempts = {self.options.attempts}", 'pick = "best"']
+        for number in range(self.options.tasks):
+            script = self.folder / "scripts" / f"{number}.jsonl"
             replies = [
                 {"json": decide(act("file_ops.read_file", path=f"notes/{number}.txt")), "when": "was cut off"},
                 {"json": write(f"notes/{number}.txt", f"{number}\n")},
                 {"json": review, "when": "Read only"},
             ]
             script.write_text("\n".join(map(json.dumps, replies)))
-            shop = f"shop-{number % REPOSITORIES}"
+            shop = f"shop-{number % self.options.repositories}"
             lines += ["[[task]]", f'name = "task-{number}"', f'repository = "{shop}"', f'model = "scripted:{script}"']
             lines += [f'prompt = "Note {number}."', f'checks = ["grep -qx {number} notes/{number}.txt"]']
-        path = self._folder / "tasks.toml"
+        path = self.folder / "tasks.toml"
         path.write_text("\n".join(lines))
         return path
 
     def _command(self, place: str, what: str, *words: str) -> tuple[str, ...]:
         given = ("--database", self._address, "--place", place)
-        below = str(self._folder / place / "repositories")
+        below = str(self.folder / place / "repositories")
         return (*PROGRAM, "fleet", what, *words, *given, "--repositories", below)
 
-    def _environment(self, place: str) -> dict[str, str]:
-        home = str(self._folder / place / "home")
+    def environment(self, place: str) -> dict[str, str]:
+        home = str(self.folder / place / "home")
         return {**os.environ, "DUCKFLOW_HOME": home, "HOME": home, "GIT_CONFIG_GLOBAL": "/dev/null"}
 
-    def _do(self, place: str, what: str, *words: str) -> Any:
-        (self._folder / place / "home").mkdir(parents=True, exist_ok=True)
+    def do(self, place: str, what: str, *words: str) -> Any:
+        (self.folder / place / "home").mkdir(parents=True, exist_ok=True)
         command = self._command(place, what, *words)
-        done = subprocess.run(command, env=self._environment(place), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=self.environment(place), capture_output=True, text=True, check=False)
         if not done.stdout.strip():
             raise SystemExit(f"{what}: {done.stderr}")
         return json.loads(done.stdout.strip().split("\n")[-1])
@@ -205,5 +214,5 @@ def memory_of_attempts() -> list[int]:
     return list(sizes.values())
 
 
-def _git(folder: Path, *words: str) -> str:
+def git_in(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True).stdout.strip()

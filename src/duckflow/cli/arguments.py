@@ -249,7 +249,7 @@ FLEET_FLAGS = {
     "cancel": "attempt",
     "retry": "attempt no_work at_once place repositories lease json",
     "merge": "attempt pick at_once place repositories lease json",
-    "deliver": "deliver yes json",
+    "deliver": "deliver yes place json",
     "clean": "yes place repositories json",
     "worker": "at_once place repositories lease",
     "workers": "json",

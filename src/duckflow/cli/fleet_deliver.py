@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ CREATOR = "DUCKFLOW_PULL_REQUEST"
 async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """0 when everything that is done was delivered."""
     words = workshop.words
-    states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
+    here, states = options.place or platform.node(), engine.tasks(fleet)
+    if elsewhere := sorted({state.place for state in states if state.place != here and not state.delivered}):
+        print_err(plain(words("fleet.deliver.elsewhere", places=", ".join(elsewhere))))
+    states = [state for state in states if task in ("", state.task.name) and state.place == here]
     wanted = [state for state in states if state.task.deliver != "branch" or options.deliver]
     ready = [(state, report) for state in wanted if not state.delivered and (report := _picked(engine, state))]
     if not ready:
