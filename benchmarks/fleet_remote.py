@@ -48,8 +48,6 @@ class InstantModel(ThreadingHTTPServer):
 
 
 class _Answer(BaseHTTPRequestHandler):
-    server: InstantModel
-
     def do_GET(self) -> None:
         self._send("application/json", json.dumps({"data": [{"id": "instant"}]}))
 
@@ -61,6 +59,7 @@ class _Answer(BaseHTTPRequestHandler):
         reply = decide(act("file_ops.read_file", path=name)) if cut_off else write(name, f"{number}\n")
         text = json.dumps(reply)
         prompt, completion = len(body) // 4, len(text) // 4
+        assert isinstance(self.server, InstantModel)
         self.server.seen.append(Seen(time.time(), prompt + completion))
         usage = {"prompt_tokens": prompt, "completion_tokens": completion}
         chunks: list[dict[str, Any]] = [

@@ -9,6 +9,7 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
+from duckflow.safety.environment import named_secrets
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name
 from duckflow.state.action import Action, ActionResult
@@ -37,7 +38,8 @@ class ResultFilter:
     def _read_secrets(self) -> KnownSecrets:
         folder = Path(self._state.folder)
         top = around(folder)
-        return known_secrets(top, secret_index(top).look().paths[:MOST_READ])
+        values = tuple(value for value in named_secrets(os.environ).values() if value)
+        return known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(KnownSecrets(values=values))
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that

@@ -250,6 +250,7 @@ FLEET_FLAGS = {
     "retry": "attempt no_work at_once place repositories lease json",
     "merge": "attempt pick at_once place repositories lease json",
     "deliver": "deliver yes place json",
+    "ci": "json",
     "clean": "yes place repositories json",
     "worker": "at_once place repositories lease",
     "workers": "json",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from duckflow.cli.fleet_clean import FleetClean
-from duckflow.cli.fleet_deliver import deliver_fleet
+from duckflow.cli.fleet_deliver import deliver_fleet, tell_checks
 from duckflow.cli.fleet_engine import clones_of, folder_of, open_engine
 from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
 from duckflow.cli.fleet_merge import merge_fleet
@@ -67,6 +67,9 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
             case "deliver":
                 fleet, task = wanted_task(engine, options.words)
                 return asyncio.run(deliver_fleet(engine, fleet, task, options, make_workshop(words, paths)))
+            case "ci":
+                fleet, task = wanted_task(engine, options.words)
+                return asyncio.run(tell_checks(engine, fleet, task, options, make_workshop(words, paths)))
             case "clean":
                 fleet = wanted_fleet(engine, options)
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))

@@ -11,7 +11,7 @@ from duckflow.cli.fleet_table import tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
-from duckflow.fleet.deliver import Delivered, deliver, push_address
+from duckflow.fleet.deliver import Delivered, check_state, deliver, push_address
 from duckflow.fleet.engine import Engine, TaskState
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import rank
@@ -72,6 +72,23 @@ async def _one(
     if delivered.where:
         engine.delivered(state.fleet, name, delivered.where)
     return delivered
+
+
+async def tell_checks(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop) -> int:
+    """How the checks of the pull requests are. 0 when all have passed."""
+    words, results = workshop.words, list[dict[str, str]]()
+    for state in engine.tasks(fleet):
+        if task in ("", state.task.name) and "://" in state.delivered and (report := _picked(engine, state)):
+            workshop.admit(Path(report.order.task.repository))
+            checks = await check_state(report)
+            results.append({"task": state.task.name, "where": state.delivered, "checks": checks})
+            if not options.json:
+                tell(f"{state.task.name}  {state.delivered}  {words(f'fleet.ci.{checks}')}")
+    if not results:
+        raise UsageError("fleet.ci.no_requests", fleet=fleet)
+    if options.json:
+        print_out(json.dumps(results, ensure_ascii=False))
+    return 0 if all(result["checks"] == "passed" for result in results) else 1
 
 
 def _picked(engine: Engine, state: TaskState) -> AttemptReport | None:

@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import platform
+import subprocess
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,11 @@ from duckflow.store.paths import Paths, private_folder
 
 if TYPE_CHECKING:
     from duckflow.fleet.database_engine import DatabaseEngine
+    from duckflow.fleet.engine import Happening
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
+HOOK = "DUCKFLOW_FLEET_HOOK"
+"""A command of the user's; a file with tasks cannot name one, since it may lie in a repository."""
 FILE = "fleet.db"
 PART = "sqlalchemy"
 
@@ -26,6 +31,23 @@ def folder_of(name: str) -> str:
 def clones_of(paths: Paths) -> Path:
     """Where repositories are cloned to that tasks name by their address. Commands must not see Duckflow's own data."""
     return paths.worktrees.with_name(f"{paths.data.name}-clones")
+
+
+def call_hook(words: Words, happening: "Happening") -> None:
+    """Starts the user's own command, and does not wait for it."""
+    if not (command := os.environ.get(HOOK)):
+        return
+    told = happening._asdict() | {"said": words.phrase(happening.said) if happening.said else ""}
+    variables = {f"DUCKFLOW_{name.upper()}": str(value) for name, value in told.items()}
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(
+        ("/bin/sh", "-c", command),
+        env={**os.environ, **variables},
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        start_new_session=True,
+    )
 
 
 def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine":
@@ -45,7 +67,8 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine
     below = folder_of(options.repositories or "")
     place = Workplace(options.place or platform.node(), options.at_once, options.lease, below, str(clones_of(paths)))
     try:
-        return DatabaseEngine(address, Attempts(make_workshop(words, paths)).carry_out, choose, place)
+        carry_out, notify = Attempts(make_workshop(words, paths)).carry_out, partial(call_hook, words)
+        return DatabaseEngine(address, carry_out, choose, place, notify)
     except (SQLAlchemyError, ValueError) as problem:
         reason = str(problem.orig if isinstance(problem, DBAPIError) else problem).strip()
         raise DuckflowError("fleet.database_away", reason=reason.split("\n")[0]) from problem

@@ -11,7 +11,7 @@ from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.engine import Engine, TaskState
 from duckflow.fleet.merge import MergeResult, merge
-from duckflow.fleet.ranking import rank, side_by_side
+from duckflow.fleet.ranking import rank, side_by_side, why_first
 from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.plain import plain
 from duckflow.ui.streams import print_err, print_out
@@ -86,7 +86,7 @@ class FleetMerge:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return None
         tell(state.task.name)
-        for line in aligned(side_by_side(reports, self._words)):
+        for line in (*aligned(side_by_side(reports, self._words)), why_first(reports, self._words)):
             tell(line)
         line = input(self._words("fleet.merge.which", best=best)).strip().removeprefix("#")
         return fit[best] if not line else fit.get(int(line)) if line.isdecimal() else None

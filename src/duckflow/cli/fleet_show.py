@@ -10,7 +10,7 @@ from duckflow.cli.fleet_table import aligned, as_csv, as_markdown, fleet_line, t
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState, Engine
-from duckflow.fleet.ranking import side_by_side
+from duckflow.fleet.ranking import side_by_side, why_first
 from duckflow.i18n.figures import age
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -136,7 +136,7 @@ def show(engine: Engine, options: Options, words: Words) -> int:
             tell(line)
     reports = [attempt.report for attempt in attempts if attempt.report]
     if task and len(reports) > 1:
-        for line in aligned(side_by_side(reports, words)):
+        for line in (*aligned(side_by_side(reports, words)), why_first(reports, words)):
             tell(line)
     return 0
 

@@ -1,28 +1,36 @@
 """What attempts need of this machine: a Duckflow process, commands in the sandbox, a review, a place for worktrees."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from duckflow.agent.trust import FolderTrust
+from duckflow.allowance import ADDRESS
 from duckflow.config.load import load
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop, marks_of
+from duckflow.fleet.container import Container, container_engine, container_name
 from duckflow.fleet.host import HostCall
 from duckflow.fleet.review import AttemptReview, review_prompt, run_review
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetTask
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
+from duckflow.llm.endpoints import catalogue
+from duckflow.programs.launch import Launch
 from duckflow.remote.protocol import SUFFIX
 from duckflow.safety.repository import find_repository, own_folders
+from duckflow.safety.secrets import mask
 from duckflow.state.mode import Mode
-from duckflow.store.paths import Paths
+from duckflow.store.paths import Paths, private_folder
 from duckflow.store.sessions import Sessions, new_session_id
 
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
 """Not what lies in the folder that it works in."""
+PROGRAM_INSIDE = "duckflow"
+"""As an image has it."""
 KEPT = 4000
 """Characters of a command's output."""
 TOO_LONG = 124
@@ -47,10 +55,37 @@ def require_harmless(paths: Paths, repository: Path) -> None:
         raise UsageError("fleet.led_elsewhere", repository=str(repository), place=str(found.folder))
 
 
-def _call(words: Words, paths: Paths, task: FleetTask, folder: Path) -> HostCall:
+def _call(words: Words, paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str]) -> HostCall:
     session = new_session_id()
-    command = (*PROGRAM, "attach", "--host", "led", *_flags(task, words), "--mode", task.mode, session)
-    return HostCall(command, Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX), session)
+    mode = Mode.CONTAINED if task.container else task.mode
+    words_of_call = ("attach", "--host", "led", *_flags(task, words), "--mode", mode, session)
+    socket = Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX)
+    if not task.container:
+        return HostCall((*PROGRAM, *words_of_call), socket, session)
+    container = _container(paths, task, folder, marks)
+    return HostCall(container.running((PROGRAM_INSIDE, *words_of_call)), socket, session, container.removing())
+
+
+def _container(paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str]) -> Container:
+    """It sees the worktree, its session, the user's settings and the repository's history; the last two it cannot
+    change. It gets the keys of models."""
+    sessions, settings = paths.sessions_of(folder), load(paths.user_config, Path(task.repository), {}).settings
+    private_folder(sessions)
+    keys = {name for endpoint in catalogue(settings.llm.endpoints, os.environ).values() for name in endpoint.key_names}
+    named = [*marks, *task.secrets, *(name for name in keys if name in os.environ)]
+    data = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
+    named += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
+    granted = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
+    readable = [Path(task.repository, ".git"), *([paths.config] if paths.config.exists() else [])]
+    return Container(
+        container_engine(),
+        task.container,
+        container_name(folder),
+        folder,
+        (folder, sessions, *granted),
+        readable,
+        named,
+    )
 
 
 async def _review(
@@ -77,15 +112,21 @@ async def _run(
     from duckflow.tools.shell.run import overrun_phrase, shell_launch
 
     settings = load(paths.user_config, Path(order.task.repository), {}).settings
+    secrets = {name: os.environ[name] for name in order.task.secrets if name in os.environ}
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
-        if sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED:
+        uncertain = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED
+        if uncertain and not order.task.container:
             raise UsageError("fleet.no_sandbox", command=command)
         launch = shell_launch(sandbox, settings.shell, command, network)
-        launch.environment = {**launch.environment, **marks_of(order)}
-        # Secret files are here only where the task names them, so its commands may read them.
-        confined = sandbox.confine(launch, network, secrets=True)
+        launch.environment = {**launch.environment, **marks_of(order), **secrets}
+        if order.task.container:
+            container = _container(paths, order.task, folder, marks_of(order))
+            confined = Launch(container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment})
+        else:
+            # Secret files are here only where the task names them, so its commands may read them.
+            confined = sandbox.confine(launch, network, secrets=True)
         code = await run(confined, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:
         code = TOO_LONG
@@ -94,4 +135,7 @@ async def _run(
         output.take(f"\n{words.phrase(overrun_phrase(problem.overrun, command))}\n".encode())
     finally:
         sandbox.close()
-    return CheckResult(command=command, code=code, output=output.text(failed=bool(code)).strip()[-KEPT:])
+    text = mask(
+        output.text(failed=bool(code)), values=sorted(filter(None, secrets.values()), key=len, reverse=True)
+    ).text
+    return CheckResult(command=command, code=code, output=text.strip()[-KEPT:])

@@ -1,6 +1,7 @@
 """An attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
 from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
+from duckflow.safety.environment import SECRETS
 from duckflow.safety.files import read_plain
 from duckflow.state.phrase import Phrase, said, say
 
@@ -36,7 +38,8 @@ class Workshop(NamedTuple):
     worktrees: Path
     admit: Callable[[Path], None]
     """Refuses a repository whose own settings would have git run programs, unless the user trusts it."""
-    call: Callable[[FleetTask, Path], HostCall]
+    call: Callable[[FleetTask, Path, Mapping[str, str]], HostCall]
+    """In that folder, with these variables."""
     run: RunCommand
     review: Callable[[AttemptReport, Path, str, Mapping[str, str]], Awaitable[AttemptReview | None]]
     """Of a diff, in that folder, with these variables."""
@@ -70,7 +73,7 @@ class Attempt:
         self._words = workshop.words
         self._began = time.monotonic()
         self._waited = 0.0
-        self._marks = marks_of(order)
+        self._marks = marks_of(order) | {SECRETS: ",".join(order.task.secrets)}
         self._report = AttemptReport(order=order, outcome="failed")
 
     async def run(self) -> AttemptReport:
@@ -81,6 +84,8 @@ class Attempt:
             if self._task.remote:
                 await bring_clone(self._task.remote, Path(self._task.repository).parent)
             self._workshop.admit(Path(self._task.repository))
+            if missing := [name for name in self._task.secrets if name not in os.environ]:
+                raise DuckflowError("fleet.no_secret", names=", ".join(missing))
             worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
             outcome, why = await self._work(worktree)
         except DuckflowError as problem:
@@ -118,7 +123,7 @@ class Attempt:
             return "done", await self._judge(worktree)
 
     async def _talk(self, worktree: Worktree, prompt: str, clock: PausableTimeout) -> TurnResult:
-        call = self._workshop.call(self._task, worktree.folder)
+        call = self._workshop.call(self._task, worktree.folder, self._marks)
         host = await Host.open(call, worktree.folder, self._marks)
         self._update(session_id=call.session_id)
         self._note(say("fleet.note.session", session=call.session_id))
@@ -145,6 +150,7 @@ class Attempt:
             await worktree.spare()
         told = [self._words("fleet.prompt")]
         told += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
+        told += [self._words("fleet.prompt_secrets", names=", ".join(task.secrets))] if task.secrets else []
         told += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
         told += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
         if self._order.mend:

@@ -17,7 +17,9 @@ from duckflow.fleet.engine import (
     Choose,
     FleetOrder,
     FleetState,
+    Happening,
     LogLine,
+    Notify,
     TaskFigures,
     TaskState,
     WorkerState,
@@ -28,17 +30,23 @@ from duckflow.fleet.task import Answered, Asked, CarryOut
 from duckflow.fleet.worker import Worker, Workplace
 
 
+def tell_nobody(_: Happening) -> None:
+    """Where nobody wants to hear of it."""
+
+
 class DatabaseEngine:
     """`Engine`, on a SQLite file or a Postgres."""
 
-    def __init__(self, address: str, carry_out: CarryOut, choose: Choose, workplace: Workplace) -> None:
+    def __init__(
+        self, address: str, carry_out: CarryOut, choose: Choose, workplace: Workplace, notify: Notify = tell_nobody
+    ) -> None:
         self._database = FleetDatabase(address)
         self._database.prepare()
         self._carry_out = carry_out
         self._workplace = workplace
         self._store = FleetStore(self._database)
         self._questions = QuestionStore(self._database)
-        self._endings = Endings(self._database, choose)
+        self._endings = Endings(self._database, choose, notify)
 
     def close(self) -> None:
         self._database.close()

@@ -1,9 +1,11 @@
 """How results leave the machine: a branch pushed to the remote, a pull request, or the user's branch pushed."""
 
+import json
 import os
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.task import AttemptReport, Delivery
@@ -23,6 +25,17 @@ CREATORS = {
     + ("--description", "{body}"),
 }
 """Programs that open pull requests, the first that is installed."""
+
+
+READERS = {
+    "gh": ("pr", "view", "{branch}", "--json", "state,statusCheckRollup"),
+    "glab": ("mr", "view", "{branch}", "--output", "json"),
+}
+"""The same programs, asked how the checks of a pull request are."""
+BAD = {"FAILURE", "ERROR", "CANCELLED", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE", "FAILED", "CANCELED"}
+GOOD = {"SUCCESS", "NEUTRAL", "SKIPPED"}
+
+CheckState = Literal["passed", "failed", "pending", "none"]
 
 
 class Delivered(NamedTuple):
@@ -65,22 +78,40 @@ async def _open_request(report: AttemptReport, creator: str, words: Words) -> st
         "title": message_of(report.order).partition("\n")[0],
         "body": request_body(report, words),
     }
-    argv = _command(creator, folder, told)
+    argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, told)
     environment = {**os.environ, **{f"DUCKFLOW_{name.upper()}": value for name, value in told.items()}}
-    printed = await collect(Launch(argv, folder, environment), told["body"].encode())
+    return (await _run(argv, folder, environment, told["body"])).strip().rpartition("\n")[2]
+
+
+async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], given: str = "") -> str:
+    printed = await collect(Launch(argv, folder, environment), given.encode())
     if printed.code:
         reason = (printed.err or printed.out).decode(errors="replace").strip()[-LONGEST_REASON:]
         raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=reason)
-    return printed.out.decode(errors="replace").strip().rpartition("\n")[2]
+    return printed.out.decode(errors="replace")
 
 
-def _command(creator: str, folder: Path, told: dict[str, str]) -> tuple[str, ...]:
-    if creator:
-        return ("/bin/sh", "-c", creator)
-    for name, words in CREATORS.items():
+def _command(calls: Mapping[str, Sequence[str]], folder: Path, told: dict[str, str]) -> tuple[str, ...]:
+    for name, words in calls.items():
         if program := find_program(name, folder):
             return (program, *(word.format(**told) if word.startswith("{") else word for word in words))
-    raise UsageError("fleet.deliver.no_creator", known=", ".join(map(shlex.quote, CREATORS)))
+    raise UsageError("fleet.deliver.no_creator", known=", ".join(map(shlex.quote, calls)))
+
+
+async def check_state(report: AttemptReport) -> CheckState:
+    """How the checks of the pull request of an attempt are, as gh or glab tells it."""
+    folder = Path(report.order.task.repository)
+    argv = _command(READERS, folder, {"branch": report.branch})
+    printed = await _run(argv, folder, os.environ)
+    try:
+        told: Any = json.loads(printed)
+        checks = told.get("statusCheckRollup") or ([told["head_pipeline"]] if told.get("head_pipeline") else [])
+        states = {str(one.get("conclusion") or one.get("state") or one.get("status")).upper() for one in checks}
+    except (ValueError, AttributeError, TypeError) as problem:
+        raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=str(problem)) from None
+    if not states:
+        return "none"
+    return "failed" if states & BAD else "passed" if states <= GOOD else "pending"
 
 
 def request_body(report: AttemptReport, words: Words) -> str:

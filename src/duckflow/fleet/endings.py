@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.engine import LIVE, AttemptState, Choose, TaskState
+from duckflow.fleet.engine import LIVE, AttemptState, Choose, Happening, Notify, TaskState
 from duckflow.fleet.processes import born_at, kill_processes
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
@@ -20,10 +20,11 @@ IN_ROUND = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.nam
 class Endings:
     """It does no harm when several do it at once: what has ended stays as it is."""
 
-    def __init__(self, database: FleetDatabase, choose: Choose) -> None:
+    def __init__(self, database: FleetDatabase, choose: Choose, notify: Notify) -> None:
         self._database = database
         self._store = FleetStore(database)
         self._choose = choose
+        self.notify = notify
 
     def cancel(self, fleet: str, task: str = "", attempt: int = 0, outcome: AttemptOutcome = "cancelled") -> int:
         """What nobody runs is over at once, and its task with it; what runs is ended by its worker. How many attempts
@@ -108,7 +109,13 @@ class Endings:
         this = (TASKS.c.fleet == task.fleet) & (TASKS.c.name == task.task.name)
         live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
         ended = sa.update(TASKS).where(this, TASKS.c.state.notin_(ENDED_TASKS), ~live)
-        self._database.do(lambda connection: connection.execute(ended.values(state=state, picked=best)))
+        settled = self._database.do(
+            lambda connection: connection.execute(ended.values(state=state, picked=best)).rowcount
+        )
+        if settled and state != "cancelled":
+            why = next((attempt.report.open for attempt in attempts if attempt.report and attempt.report.open), None)
+            event = "waiting" if state == "choose" else state
+            self.notify(Happening(event, task.fleet, task.task.name, best or 0, None if best else why))
 
     def _gone(self, connection: sa.Connection, names: sa.Select[tuple[str]]) -> list[str]:
         """Workers that cannot see to it: dead, without a lease, or a process of this machine that is no more."""

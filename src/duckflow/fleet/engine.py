@@ -22,6 +22,19 @@ Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], int | None]
 """The number of the best attempt that may be merged. With `True` others still run: only one that is clearly good."""
 
 
+class Happening(NamedTuple):
+    """Something that people may want to hear of: an attempt asks or a choice is due, a task is done or has failed."""
+
+    event: Literal["waiting", "done", "failed"]
+    fleet: str
+    task: str
+    attempt: int = 0
+    said: Phrase | None = None
+
+
+Notify = Callable[[Happening], None]
+
+
 class FleetState(Value):
     """A fleet and how far it is."""
 

@@ -16,6 +16,7 @@ from duckflow.clock import PausableTimeout
 from duckflow.errors import BudgetSpent, DuckflowError
 from duckflow.fleet.task import Desk
 from duckflow.programs.launch import Launch
+from duckflow.programs.run import collect
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.state.phrase import said
 
@@ -31,6 +32,8 @@ class HostCall(NamedTuple):
     command: Sequence[str]
     socket: Path
     session_id: str
+    cleaning: Sequence[str] = ()
+    """Removes what of it outlives its processes."""
 
 
 class Host:
@@ -44,6 +47,7 @@ class Host:
 
     @classmethod
     async def open(cls, call: HostCall, folder: Path, marks: Mapping[str, str]) -> "Host":
+        await _clean(call)
         handle, name = tempfile.mkstemp()
         Path(name).unlink()
         errors = os.fdopen(handle, "w+b")
@@ -70,6 +74,7 @@ class Host:
                     break
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        await _clean(self._call)
         self._call.socket.unlink(missing_ok=True)
         self._errors.close()
 
@@ -87,6 +92,12 @@ class Host:
     def _reason(self) -> str:
         self._errors.seek(0)
         return self._errors.read().decode("utf-8", "replace").strip()[-LONGEST_REASON:] or "–"
+
+
+async def _clean(call: HostCall) -> None:
+    """Also before a start: a worker that died could not."""
+    if call.cleaning:
+        await collect(Launch(call.cleaning, Path("/"), os.environ))
 
 
 @contextlib.asynccontextmanager

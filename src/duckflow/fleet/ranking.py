@@ -33,6 +33,20 @@ def _merits(report: AttemptReport) -> tuple[float, ...]:
     return (-report.rating, len(report.findings), proof, -len(report.evidence), report.lines_changed, report.cost_usd)
 
 
+MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
+
+
+def why_first(reports: Sequence[AttemptReport], words: Words) -> str:
+    """What the best attempt has over the next one; nothing where there is no other that may be merged."""
+    ranked = rank(reports)
+    if len(ranked) < 2:
+        return ""
+    (first, second), best = map(_merits, ranked[:2]), ranked[0].order.number
+    ways = [name for name, ours, theirs in zip(MERITS, first, second, strict=True) if ours != theirs]
+    reason = words(f"fleet.why.{ways[0]}" if ways else "fleet.why.equal", other=ranked[1].order.number)
+    return words("fleet.why", best=best, checks=len(ranked[0].checks), reason=reason)
+
+
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:
     """Rows of cells, a column for each attempt: those that may be merged first, with what speaks for and against."""
     ranked = rank(reports)
@@ -42,6 +56,7 @@ def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[st
     rows.append([words("fleet.row.checks"), *map(_checks, shown)])
     rows.append([words("fleet.row.review"), *(f"{one.rating}/10" if one.rating else "–" for one in shown)])
     rows.append([words("fleet.row.files"), *map(_size, shown)])
+    rows.append([words("fleet.row.proof"), *(words(f"fleet.proof.{one.proof}") if one.proof else "–" for one in shown)])
     rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown)])
     rows.append([words("fleet.row.cost"), *(f"${report.cost_usd:.2f}" for report in shown)])
     rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown)])

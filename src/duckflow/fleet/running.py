@@ -9,6 +9,7 @@ from duckflow.allowance import CallUsed, CallWanted
 from duckflow.errors import BudgetSpent
 from duckflow.fleet.allowance import CallLedger
 from duckflow.fleet.endings import Endings
+from duckflow.fleet.engine import Happening
 from duckflow.fleet.processes import end_processes
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptOutcome, AttemptReport, CarryOut, Note
@@ -63,6 +64,8 @@ class FleetDesk:
     async def ask(self, asked: Asked) -> Answered:
         if answered := await asyncio.to_thread(self._questions.ask, asked, self.claim):
             return answered
+        happening = Happening("waiting", asked.fleet, asked.task, asked.attempt, asked.question.title)
+        await asyncio.to_thread(self._office.endings.notify, happening)
         future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
         self._slot.free()
         try:

@@ -42,6 +42,10 @@ class FleetTask(Value):
     """A command that is run in a fresh worktree."""
     include: tuple[str, ...] = ()
     """Patterns of ignored files that a worktree gets a copy of, such as `.env`."""
+    secrets: tuple[str, ...] = ()
+    """Names of variables on the worker's machine that its commands get; their values are in no record."""
+    container: str = ""
+    """The image that attempts run in, by podman or docker; nothing for the sandbox."""
     may_touch: tuple[str, ...] = ()
     """Patterns of the files that may change; none: all."""
     base: str = ""

@@ -23,6 +23,7 @@ OWN = frozenset({"onto", "remote"})
 """Found out, not written."""
 BUDGETS = {"budget_usd": int | float, "budget_tokens": int}
 """What stands in [fleet]."""
+LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
 NAME = re.compile(r"\w[\w.-]*")
 NO_WORD = re.compile(r"[^\w]+")
@@ -114,7 +115,7 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     where_it_is = str(row.get("repository", "."))
     remote = where_it_is if is_address(where_it_is) else ""
     repository = remote or str(folder / Path(where_it_is).expanduser())
-    lists = {key: [row[key]] for key in ("checks", "include", "may_touch", "after") if isinstance(row.get(key), str)}
+    lists = {key: [row[key]] for key in LISTS if isinstance(row.get(key), str)}
     try:
         return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository, "remote": remote})
     except ValidationError as problem:

@@ -50,6 +50,14 @@ HARMLESS_VARIABLE = (
 """Variables that change how a program speaks, not what it runs."""
 
 
+SECRETS = "DUCKFLOW_SECRETS"
+"""Names of variables that commands get though they are secret, with commas between. Nobody is told their values."""
+
+
+def named_secrets(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: given[name] for name in given.get(SECRETS, "").split(",") if name in given}
+
+
 def environment(given: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
     """Of the given variables the harmless ones, and what keeps programs from waiting for a person."""
     named = frozenset(also)
@@ -59,7 +67,7 @@ def environment(given: Mapping[str, str], also: Iterable[str] = (), network: boo
         for name, value in given.items()
         if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not looks_secret(name, value))
     }
-    return seen | ALWAYS
+    return seen | named_secrets(given) | ALWAYS
 
 
 def caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:

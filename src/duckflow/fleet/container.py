@@ -1,0 +1,53 @@
+"""An attempt in a container of podman or docker: the command lines that start it and remove it."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from duckflow.errors import UsageError
+from duckflow.programs.find import find_program
+
+ENGINES = ("podman", "docker")
+LABEL = "duckflow"
+
+
+class Container(NamedTuple):
+    """An image, and what a program in it sees of this machine: folders under the same paths, variables by name."""
+
+    engine: str
+    image: str
+    name: str
+    folder: Path
+    writable: Sequence[Path]
+    readable: Sequence[Path]
+    variables: Iterable[str]
+
+    def running(self, command: Sequence[str]) -> tuple[str, ...]:
+        """Values of variables never stand in a command line, which everybody on the machine can read."""
+        # What it writes belongs to the user, in either engine.
+        user = (
+            ("--userns=keep-id",) if Path(self.engine).name == "podman" else ("--user", f"{os.getuid()}:{os.getgid()}")
+        )
+        words = [self.engine, "run", "--rm", "--init", "--interactive", "--name", self.name, "--label", LABEL, *user]
+        words += ["--workdir", str(self.folder), "--env", "HOME=/tmp"]
+        words += [word for path in self.writable for word in ("--volume", f"{path}:{path}")]
+        words += [word for path in self.readable for word in ("--volume", f"{path}:{path}:ro")]
+        words += [word for name in sorted(self.variables) for word in ("--env", name)]
+        return (*words, self.image, *command)
+
+    def removing(self) -> tuple[str, ...]:
+        return (self.engine, "rm", "--force", self.name)
+
+
+def container_engine() -> str:
+    for name in ENGINES:
+        if engine := find_program(name):
+            return engine
+    raise UsageError("fleet.no_container", known=", ".join(ENGINES))
+
+
+def container_name(folder: Path) -> str:
+    """One for each worktree, so that whoever goes on with an attempt finds what a dead worker has left."""
+    return f"{LABEL}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
