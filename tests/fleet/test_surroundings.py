@@ -151,6 +151,6 @@ def test_why_an_attempt_comes_first_is_said() -> None:
         ({"cost_usd": 1.0}, {"cost_usd": 2.0}, "cheaper than #1"),
         ({}, {}, "nothing tells it apart"),
     ):
-        told = why_first([report(1, **worse), report(2, **better)], words)
+        (told,) = why_first([report(1, **worse), report(2, **better)], words)
         assert reason in told and told.startswith("#1" if not better else "#2"), told
-    assert why_first([report(1)], words) == ""
+    assert why_first([report(1)], words) == []

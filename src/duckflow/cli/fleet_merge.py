@@ -86,7 +86,7 @@ class FleetMerge:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return None
         tell(state.task.name)
-        for line in (*aligned(side_by_side(reports, self._words)), why_first(reports, self._words)):
+        for line in (*aligned(side_by_side(reports, self._words)), *why_first(reports, self._words)):
             tell(line)
         line = input(self._words("fleet.merge.which", best=best)).strip().removeprefix("#")
         return fit[best] if not line else fit.get(int(line)) if line.isdecimal() else None

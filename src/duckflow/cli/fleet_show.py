@@ -136,7 +136,7 @@ def show(engine: Engine, options: Options, words: Words) -> int:
             tell(line)
     reports = [attempt.report for attempt in attempts if attempt.report]
     if task and len(reports) > 1:
-        for line in (*aligned(side_by_side(reports, words)), why_first(reports, words)):
+        for line in (*aligned(side_by_side(reports, words)), *why_first(reports, words)):
             tell(line)
     return 0
 

@@ -36,15 +36,15 @@ def _merits(report: AttemptReport) -> tuple[float, ...]:
 MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
 
 
-def why_first(reports: Sequence[AttemptReport], words: Words) -> str:
-    """What the best attempt has over the next one; nothing where there is no other that may be merged."""
+def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
+    """What the best attempt has over the next one, as a line; none where there is no other that may be merged."""
     ranked = rank(reports)
     if len(ranked) < 2:
-        return ""
+        return []
     (first, second), best = map(_merits, ranked[:2]), ranked[0].order.number
     ways = [name for name, ours, theirs in zip(MERITS, first, second, strict=True) if ours != theirs]
     reason = words(f"fleet.why.{ways[0]}" if ways else "fleet.why.equal", other=ranked[1].order.number)
-    return words("fleet.why", best=best, checks=len(ranked[0].checks), reason=reason)
+    return [words("fleet.why", best=best, checks=len(ranked[0].checks), reason=reason)]
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:
