@@ -5,7 +5,8 @@
 A commit stands for a turn: its first line is the user's request, each of its hunks an edit whose reason is the sentence
 of the rest of its message that fits the hunk best. Up to three hunks of the seventh newer commit are mixed in, as edits
 whose reasons come from the rest of *its* message in the same way. Commits are taken from the newest on: no merges, no
-robots, something else than documents, at most 400 lines and 15 files, and a rest of the message with a sentence.
+robots, something else than documents, at most 400 lines and 15 files, and a rest of the message with a sentence. One
+that other commits have word for word was written by a program and says nothing of a change.
 `--bare`: the request is the whole message, no reason says anything, and commits without such a rest are taken too."""
 
 import argparse
@@ -134,7 +135,10 @@ def _reason(hunk: Hunk, commit: Commit) -> str:
 
 
 def cases(repository: Path, wanted: int, bare: bool) -> Iterator[Mixed]:
-    listed = list(commits(repository, bare))
+    every = list(commits(repository, bare))
+    often = Counter(sentence for commit in every for sentence in set(commit.sentences))
+    own = [tuple(sentence for sentence in commit.sentences if often[sentence] == 1) for commit in every]
+    listed = [commit._replace(sentences=left) for commit, left in zip(every, own, strict=True) if left or bare]
     made = (mixed(repository, listed[at], listed[at - APART]) for at in range(APART, len(listed), 2))
     return islice(filter(None, made), wanted)
 

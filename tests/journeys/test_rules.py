@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rules import BEFORE, CODE, CORRECTIONS
 from duckflow.events.types import Noticed
 from duckflow.proof.rules import KeptRule, KeptRules, rule_in
 from duckflow.proof.settings import RULES
@@ -126,3 +127,34 @@ async def test_rules_are_listed_and_removed(tmp_path: Path) -> None:
     assert "never print" in await story.chat.run_command("/rules")
     await story.chat.run_command("/rules remove print")
     assert not (story.folder / RULES / "print.toml").exists()
+
+
+def rewrite(path: str, text: str) -> Any:
+    return act("file_ops.write_file", path=path, content=text)
+
+
+@pytest.mark.slow
+async def test_no_breach_after_compaction_reaches_the_end_unnoticed(tmp_path: Path) -> None:
+    """All corrections of the scorer but those about a command: that runs in a trusted folder only."""
+    settings = {"safety": {"mode": "auto"}, "memory": {"budget_tokens": 2500, "summaries": False}}
+    kept, corrections = 0, [pair for pair in CORRECTIONS if pair[1] != "lint"]
+    for number, (words, about) in enumerate(corrections):
+        path, bad, _ = CODE[about]
+        first = decide(*(rewrite(one.path, one.new) for one in BEFORE), next_step="continue")
+        talk = [decide(respond(f"Part {part}: " + "words " * 60)) for part in range(12)]
+        stays = [decide(rewrite(path, bad), next_step="continue"), *[decide(respond("It is done."))] * 3]
+        top = tmp_path / str(number)
+        top.mkdir()
+        story = Story(top, [first, *[decide(respond("Yes."))] * 2, *talk, *stays], settings=settings)
+        await story.tell("write a loader and a sum")
+        story.answers = [YES]
+        await story.tell(words)
+        for part in range(len(talk)):
+            await story.tell(f"go on with part {part}")
+        await story.chat.run_command("/compact")
+        await story.tell("write the next file")
+        if (story.folder / RULES).is_dir():
+            kept += 1
+            assert [event for event in story.all(Noticed) if event.what.key == "rules.left"], words
+        await story.close()
+    assert kept >= 0.6 * len(corrections)
