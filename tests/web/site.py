@@ -82,12 +82,13 @@ class Site:
         fleet: Fleets | None = None,
         language: str = "en",
         models: Models | None = None,
+        only: Iterable[str] | None = None,
     ) -> None:
         self._models = models
         self._listening = listen(host, port)
         self.place = place_of(self._listening)
         self.visitors = Visitors(paths.data / "web" / f"{self.place.port}.json")
-        self._shelf = SessionShelf(paths)
+        self._shelf = SessionShelf(paths, only)
         self._fleet = fleet
         self._words = Words(language)
 

@@ -101,7 +101,7 @@ async def undo(tab: Tab, talk: Talk) -> None:
     await tab.go(f"#/s/{ID}/changes")
     await tab.see(".turns .impacts code", "a.py")
     await (await tab.see(".panel button", "Undo")).click()
-    await tab.choose("turn 2")
+    await tab.choose("the last turn (2)")
     await tab.see(".card .impacts code", "a.py")
     await tab.choose("yes")
     await tab.see(".turns .undone")

@@ -156,3 +156,19 @@ async def test_boxes_of_a_list_and_notes_stand_where_they_belong(tmp_path: Path)
         await tab.page.wait_for_timeout(200)
         assert ID in tab.page.url and len(tab.page.context.pages) == 1
         assert await tab.find(".footnotes li").evaluate("(note) => note.getBoundingClientRect().bottom < innerHeight")
+
+
+@pytest.mark.parametrize("place", ["", "#/", "#/new", "#/fleet", "#/models"])
+async def test_beside_a_terminal_there_is_that_chat_and_nothing_else(tmp_path: Path, place: str) -> None:
+    async with (
+        Talk(tmp_path, [decide(respond("Hello."), step="PLANNING")]) as talk,
+        Talk(tmp_path, [], session_id=OTHER, folder="other"),
+        Site(talk.paths, only=[ID]) as site,
+        browsing() as browser,
+    ):
+        tab = await visit(browser, site, place)
+        await tab.say("hello")
+        await tab.see(".r-said", "Hello.")
+        for beyond in (".new", ".switch-button", ".sessions", ".top nav", ".head a"):
+            assert await tab.find(beyond).count() == 0, beyond
+        assert await violations(tab) == [] and tab.problems == []

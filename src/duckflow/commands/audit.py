@@ -85,7 +85,8 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
 
 
 def _deed(item: ActionItem, action: Action) -> AuditEntry:
-    entry = AuditEntry(item.at, item.operation, action.args, action.reasoning, item.gate, subject=action.subject)
+    why = "" if action.reasoning == action.operation else action.reasoning
+    entry = AuditEntry(item.at, item.operation, action.args, why, item.gate, subject=action.subject)
     if item.gate:
         entry.answer = _answered(item.answer)
     if result := item.result:

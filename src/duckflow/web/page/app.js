@@ -27,9 +27,9 @@ function decoded(text) {
 }
 
 function App({ me }) {
-	const [where, setWhere] = useState(place());
-	// Beside a terminal the page is for that chat.
-	if (me.alone && where.view !== "s") location.replace(`#/s/${encodeURIComponent(me.alone)}`);
+	const [wanted, setWhere] = useState(place());
+	// Beside a terminal the page is for that chat, whatever the address says.
+	const where = me.alone && wanted.view !== "s" ? { view: "s", id: me.alone, panel: "talk", at: 0 } : wanted;
 	const [told, setTold] = useState(null);
 	const [locked, setLocked] = useState(false);
 	const [fleetAsks, setFleetAsks] = useState(0);

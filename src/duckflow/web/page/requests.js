@@ -24,10 +24,10 @@ export const post = (path, body = {}) =>
 	call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 const SILENT_MS = 40000;
-const LONGEST_PAUSE_MS = 10000;
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [400, 20000];
 const STEADY_MS = 5000;
 const MOST_HIDDEN = 3;
-const MOST_TRIES = 12;
+const MOST_TRIES = 6;
 
 /** What happens after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
 export class Stream {
@@ -102,7 +102,7 @@ export class Stream {
 			return;
 		}
 		this.tell("lost", problem);
-		this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, 200 * 2 ** Math.min(this.tries, 6)));
+		this.timer = setTimeout(() => this.open(), Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 5 ** (this.tries - 1)));
 	}
 
 	async read(stop) {
