@@ -36,15 +36,8 @@ async def test_a_commit_waits_for_its_yes_and_runs_the_hooks(story: Story) -> No
     story.answers = [Answer(choice="yes")]
     assert "1 file" in await story.chat.run_command("/commit add the file")
     assert (story.folder / "hook-ran").exists()
-    assert git(story.folder, "log", "--format=%s|%b", "--name-only").split() == [
-        "add",
-        "the",
-        "file|-",
-        "a",
-        "b.txt",
-        "a",
-        "b.txt",
-    ]
+    assert git(story.folder, "log", "--format=%B", "--name-only").split("\n") == ["add the file", "", "", "a b.txt", ""]
+    assert story.questions[-1].details[-1].values["files"] == "a b.txt"
     assert "mine.txt" in git(story.folder, "status", "--porcelain")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.agent.questions import read_choice
 from duckflow.errors import DuckflowError
 from duckflow.safety.undo.hunks import hunks_of, with_hunk
 from duckflow.state.question import Answer
@@ -131,6 +132,13 @@ async def test_the_terminal_walks_the_hunks_by_key(tmp_path: Path) -> None:
 async def test_leaving_the_walk_keeps_what_was_said(tmp_path: Path) -> None:
     story = changed(tmp_path)
     await story.tell("change a.txt and write new.txt")
-    story.answers = [Answer(choice="comment"), Answer(choice="", text="-3 keep it"), Answer(choice="stop")]
+    story.answers = [Answer(choice="comment", text="99 no such line"), Answer(choice="comment")]
+    story.answers += [Answer(choice="", text="-3 keep it"), Answer(choice="stop")]
     assert "1 comment not sent yet" in await story.chat.run_command("/diff walk 1")
     assert [(one.side, one.quote) for one in story.session.state.comments] == [("old", "line 3")]
+    first, again = story.questions[0], story.questions[1]
+    assert again.details[0].key == "comment.no_line" and again.details[1:] == first.details, "it goes on, and says why"
+    last = story.questions[-1]
+    assert [choice.key for choice in last.choices][-2:] == ["stop", "send"], "a new key moves no other"
+    assert [read_choice(key, last, "ja").choice for key in "nctmf"] == ["next", "comment", "take", "mark", "file"]
+    assert read_choice("2: 12 why?", last, "en") == Answer(choice="comment", text="12 why?")

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,9 @@ MADE_BY = {
 }  # fmt: skip
 VALIDATOR = PUBLIC / "anthropics+claude-code/examples/hooks/bash_command_validator_example.py"
 GUARD = PUBLIC / "disler+claude-code-hooks-mastery/.claude/hooks/pre_tool_use.py"
+AT_GATE = PUBLIC / "disler+claude-code-hooks-mastery/.claude/hooks/permission_request.py"
+BACKUP = PUBLIC / "disler+claude-code-hooks-mastery/.claude/hooks/pre_compact.py"
+PROTECTED = PUBLIC / "karanb192+claude-code-hooks/plugins/protect-secrets/protect-secrets.js"
 DANGERS = PUBLIC / "karanb192+claude-code-hooks/plugins/block-dangerous-commands/block-dangerous-commands.js"
 RALPH = PUBLIC / "anthropics+claude-code/plugins/ralph-wiggum/hooks/stop-hook.sh"
 STYLE = PUBLIC / "anthropics+claude-code/plugins/explanatory-output-style/hooks-handlers/session-start.sh"
@@ -37,7 +41,7 @@ def run(command: str) -> dict[str, object]:
     return decide(act("shell.run", command=command), next_step="continue")
 
 
-def settings(event: str, command: str, matcher: str = "Bash") -> dict[str, object]:
+def settings(event: str, command: str, matcher: str = "Bash") -> dict[str, Any]:
     return {"hooks": {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]}}
 
 
@@ -79,6 +83,7 @@ def test_a_script_of_a_skill_runs_in_the_sandbox(tmp_path: Path) -> None:
         (f"python3 {GUARD}", "rm -rf /", "Dangerous rm command"),
         (f"python3 {GUARD}", "cat .env", ".env"),
         (f"node {DANGERS}", "rm -rf ~/", "rm"),
+        (f"node {PROTECTED}", "cat .env", ".env"),
     ],
 )
 async def test_guards_of_others_refuse(tmp_path: Path, program: str, command: str, reason: str) -> None:
@@ -105,6 +110,26 @@ async def test_a_loop_that_reads_the_transcript_sends_it_back_to_work(tmp_path: 
     assert len(story.model.requests) == 2 and "Build the pond." in story.prompt(1) and not state.exists()
 
 
+@pytest.mark.parametrize("may_allow", [False, True])
+async def test_a_hook_of_others_answers_a_gate_where_it_may(tmp_path: Path, may_allow: bool) -> None:
+    allowing: dict[str, Any] = settings("PermissionRequest", f"python3 {AT_GATE} --auto-allow")
+    allowing["hooks"]["may_allow"] = may_allow
+    story = Story(tmp_path, [run("echo one > a.txt"), decide(respond("ok"))], mode="ask", settings=allowing)
+    story.answers = [Answer(choice="no")]
+    await story.tell("go")
+    assert len(story.questions) == (not may_allow) and (story.folder / "a.txt").exists() is may_allow
+
+
+async def test_a_hook_of_others_saves_the_transcript_before_the_context_is_compacted(tmp_path: Path) -> None:
+    story = Story(tmp_path, [HELLO], settings=settings("PreCompact", f"python3 {BACKUP} --backup --verbose", ""))
+    await story.tell("hello")
+    await story.chat.run_command("/compact the ducks")
+    (saved,) = (story.folder / "logs/transcript_backups").iterdir()
+    assert "hello" in saved.read_text()
+    (logged,) = json.loads((story.folder / "logs/pre_compact.json").read_text())
+    assert logged["custom_instructions"] == "the ducks" and logged["trigger"] == "manual"
+
+
 async def test_a_session_start_hook_brings_its_text(tmp_path: Path) -> None:
     story = Story(tmp_path, [HELLO], settings=settings("SessionStart", f"bash {STYLE}", ""))
     await story.tell("hello")
@@ -114,10 +139,11 @@ async def test_a_session_start_hook_brings_its_text(tmp_path: Path) -> None:
 def test_a_command_of_others_with_git_inside(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     (tmp_path / ".claude/commands").mkdir(parents=True)
-    shutil.copy(COMMIT, tmp_path / ".claude/commands/commit.md")
+    # `/commit` is a command of ours, which goes before theirs.
+    shutil.copy(COMMIT, tmp_path / ".claude/commands/save.md")
     git = "git -c user.name=duck -c user.email=duck@pond"
     shell.sh(f"git init -q . && {git} commit -q --allow-empty -m start && echo hi > a.txt")
-    done = shell.run("-p", "/commit", "-m", shell.script(HELLO), "--output-format", "json")
+    done = shell.run("-p", "/save", "-m", shell.script(HELLO), "--output-format", "json")
     told = json.loads(done.stdout)
     assert done.returncode == 0, done.stderr
     assert [one["ok"] for one in told["actions"] if one["operation"] == "shell.run"] == [True] * 4

@@ -156,7 +156,8 @@ def read_words(text: str, question: Question, language: str) -> Answer:
 
 
 def read_choice(text: str, question: Question, language: str) -> Answer:
-    """`2`, `２`, `2: use tabs`, `stop here`; everything else is free text."""
+    """`2`, `２`, `2: use tabs`, `stop here`, where only a person is asked also the first letter of one choice's key;
+    everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
     if (numbered := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(numbered[1]))):
         return Answer(choice=chosen.key, text=numbered[2].strip())
@@ -164,6 +165,9 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
     for choice in question.choices:
         if word in _names(choice, plain, language):
             return Answer(choice=choice.key)
+    begun = [choice.key for choice in question.choices if question.for_person and choice.key[:1] == word]
+    if len(begun) == 1:
+        return Answer(choice=begun[0])
     answer = None if plain.isdecimal() else read_answer(plain, language=language)
     meaning = answer.choice if answer and not answer.text else ""
     keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]

@@ -8,6 +8,7 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
+from duckflow.safety.path_names import shown
 from duckflow.safety.repository import git_runs_programs
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
@@ -28,7 +29,7 @@ async def commit(context: CommandContext, rest: str) -> str:
     if not paths:
         raise UsageError("commit.nothing")
     message = commit_message(state, paths, rest, words)
-    answer = await context.ask(_question(message))
+    answer = await context.ask(_question(message, paths))
     if answer.choice == "edit":
         edited = await context.ask(Question(kind="edit", title=say("commit.title"), text=message, for_person=True))
         message = edited.text.strip()
@@ -46,19 +47,21 @@ async def commit(context: CommandContext, rest: str) -> str:
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
     """What was asked for, what was run to check it, and what the proof says."""
     asked = next((one.text for one in reversed(state.messages) if one.role == "user"), "")
-    lines = [shorten(subject or state.five.goal or asked or state.heading or ", ".join(paths), SUBJECT), ""]
-    lines += [f"- {path}" for path in paths[:LISTED]] + (["- …"] if len(paths) > LISTED else [])
+    lines = [shorten(subject or state.five.goal or asked or state.heading or ", ".join(paths), SUBJECT)]
     checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in state.evidence]
     proof = state.proof
-    shown = [*proof.red, *proof.noticing] if proof else []
-    checks += [words("commit.proof", tests=", ".join(shown[:LISTED]))] if shown else []
+    tests = [*proof.red, *proof.noticing] if proof else []
+    checks += [words("commit.proof", tests=", ".join(tests[:LISTED]))] if tests else []
     return "\n".join([*lines, *([""] if checks else []), *dict.fromkeys(checks)]).strip()
 
 
-def _question(message: str) -> Question:
-    choices = [Choice(key=key, label=say(f"commit.{key}")) for key in ("yes", "edit", "no")]
-    details = tuple(say("talk.quoted", text=line or " ") for line in message.split("\n"))
-    return Question(kind="choice", title=say("commit.title"), details=details, choices=tuple(choices), for_person=True)
+def _question(message: str, paths: Sequence[str]) -> Question:
+    """Shows the message, and beside it the files: git tells of those itself, so the message does not."""
+    choices = tuple(Choice(key=key, label=say(f"commit.{key}")) for key in ("yes", "edit", "no"))
+    named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
+    lines = [say("talk.quoted", text=line or " ") for line in (*message.split("\n"), "")]
+    details = (*lines, say("commit.files", count=len(paths), files=named))
+    return Question(kind="choice", title=say("commit.title"), details=details, choices=choices, for_person=True)
 
 
 async def _uncommitted(folder: Path, changed: Sequence[str]) -> list[str]:

@@ -6,13 +6,14 @@ from typing import Protocol
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.undo import warnings
+from duckflow.errors import DuckflowError
 from duckflow.outcome import ended_well
 from duckflow.review.report import as_text, cost_line
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.state.finding import ReviewFinding
 from duckflow.state.hunk import DiffSide, Hunk
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, Question
+from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.question import Answer, Choice, Question
 from duckflow.state.sub_agent import AgentReport
 from duckflow.state.undo_scope import LATEST, UndoScope
 from duckflow.state.usage import Usage
@@ -34,6 +35,7 @@ class ReviewOutcome(Protocol):
 
 WALK = "walk"
 TAKE, PUT, FILE, MARK, COMMENT, SEND, NEXT, STOP = "take", "put", "file", "mark", "comment", "send", "next", "stop"
+KEYS = (NEXT, COMMENT, TAKE, PUT, MARK, FILE)
 
 
 async def diff(context: CommandContext, rest: str) -> str:
@@ -54,65 +56,79 @@ class _Walk:
         self._context = context
         self._review = context.conversation.review
         self._told: list[str] = []
+        self._problem: Phrase | None = None
+        """Why the last key did nothing."""
 
     async def run(self, turn: int) -> str:
         hunks, place, state = await self._review.hunks(turn), 0, self._context.conversation.state
         while place < len(hunks):
             hunk = hunks[place]
             answer = await self._context.ask(self._question(hunk, place, len(hunks)))
-            match answer.choice:
-                case "next":
-                    place += 1
-                case "mark":
-                    self._review.mark(hunk.hunk_id, hunk.hunk_id not in state.reviewed)
-                    place += 1
-                case "comment":
-                    await self._comment(hunk)
-                case "take":
-                    self._tell(await self._review.take_back(hunk.turn, hunk.path, hunk.hunk_id, hunk.job))
-                    place += 1
-                case "put":
-                    self._tell(await self._review.put_back(hunk.hunk_id))
-                case "file":
-                    self._tell(await self._review.take_back(hunk.turn, hunk.path, job=hunk.job))
-                    hunks = [one for one in hunks if one.path != hunk.path]
-                case "send":
-                    await self._review.send()
-                    return ""
-                case _:
-                    break
+            if answer.choice == SEND:
+                await self._review.send()
+                return ""
+            if answer.choice not in KEYS:
+                break
+            try:
+                self._problem = None
+                place += await self._do(answer, hunk)
+            except DuckflowError as problem:
+                self._problem = said(problem)
+            if answer.choice == FILE and not self._problem:
+                hunks = [one for one in hunks if one.path != hunk.path]
         left = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
         return "\n".join([*self._told, *left])
+
+    async def _do(self, answer: Answer, hunk: Hunk) -> bool:
+        """Does what a key says. Gives whether the next change is looked at then."""
+        match answer.choice:
+            case "mark":
+                self._review.mark(hunk.hunk_id, hunk.hunk_id not in self._context.conversation.state.reviewed)
+            case "comment":
+                await self._comment(hunk, answer.text or await self._words_for(hunk))
+            case "take":
+                self._tell(await self._review.take_back(hunk.turn, hunk.path, hunk.hunk_id, hunk.job))
+            case "put":
+                self._tell(await self._review.put_back(hunk.hunk_id))
+            case "file":
+                self._tell(await self._review.take_back(hunk.turn, hunk.path, job=hunk.job))
+            case _:
+                pass
+        return answer.choice in (NEXT, MARK, TAKE)
 
     def _question(self, hunk: Hunk, place: int, count: int) -> Question:
         state = self._context.conversation.state
         taken = any(one.hunk_id == hunk.hunk_id for one in state.taken_back)
         mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
-        keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, *([SEND] if state.comments else []), STOP]
+        keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
         labels = {MARK: f"comment.key.{mark}"}
         choices = tuple(Choice(key=key, label=say(labels.get(key, f"comment.key.{key}"))) for key in keys)
         own = [one for one in state.comments if hunk.line(one.line, one.side) is not None and one.path == hunk.path]
         rows = [f"{line.new or line.old:>5} {line.sign}{line.text}" for line in hunk.numbered()]
         told = [*rows, *(f"  ✎ {one.line}: {one.text}" for one in own)]
         title = say("comment.hunk", path=shown(hunk.path), place=place + 1, count=count)
+        problem = (self._problem,) if self._problem else ()
         return Question(
             kind="choice",
             title=title,
-            details=tuple(say("talk.quoted", text=shown_line(row)) for row in told),
+            details=(*problem, *(say("talk.quoted", text=shown_line(row)) for row in told)),
             choices=choices,
             for_person=True,
         )
 
-    async def _comment(self, hunk: Hunk) -> None:
-        """`12 words` is about that line, `-12 words` about a removed one; without a number about the first one."""
+    async def _words_for(self, hunk: Hunk) -> str:
         leave = Choice(key="no", label=say("comment.key.leave"))
         title = say("comment.which", path=shown(hunk.path))
         answer = await self._context.ask(Question(kind="text", title=title, choices=(leave,), for_person=True))
-        found = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", answer.text, re.DOTALL)
-        if answer.choice == "no" or not answer.text.strip():
+        return "" if answer.choice == "no" else answer.text
+
+    async def _comment(self, hunk: Hunk, words: str) -> None:
+        """`12 words` is about that line, `-12 words` about a removed one; without a number about the first one."""
+        if not words.strip():
             return
+        found = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
         changed = hunk.changed()[0]
-        first = ("" if changed.new else "-", changed.new or changed.old, answer.text)
+        first = ("" if changed.new else "-", changed.new or changed.old, words)
         sign, number, text = found.groups() if found else first
         side: DiffSide = "old" if sign else "new"
         await self._review.comment(hunk.turn, hunk.path, int(number), text, side, hunk.job)
