@@ -41,10 +41,13 @@ def result(shell: Shell, *flags: str) -> dict[str, Any]:
     return told
 
 
-def test_its_tool_is_asked_for_at_the_gate_counted_and_undone(shell: Shell) -> None:
+def test_its_tool_is_offered_asked_for_at_the_gate_counted_and_undone(shell: Shell) -> None:
+    assert "stamp.file" in shell.run("prompt", "-m", stamping(shell)).stdout
     assert result(shell)["left_out"], "nobody could say yes"
     assert (shell.work / "a.py").read_text() == "A = 1\n"
     done = result(shell, "--mode", "full-auto")
+    stamped = done["actions"][0]
+    assert stamped["operation"] == "stamp.file" and stamped["changed"] == ["a.py"]
     assert done["exit_code"] == 0 and (shell.work / "a.py").read_text() == "A = 1\n# stamped\n"
     assert "a.py" in shell.run("-c", "-p", "/stamped", "-m", "scripted").stdout
     assert "stamp.file" in shell.run("audit", "--json").stdout
