@@ -67,14 +67,12 @@ class MappedFolder:
 
     def _refreshed(self) -> None:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            data = json.dumps({"do": "map", **self._about()}).encode()
-            command = (sys.executable, *PROGRAM)
+            data, command = json.dumps({"do": "map", **self._about()}).encode(), (sys.executable, *PROGRAM)
             subprocess.run(command, input=data, capture_output=True, timeout=MAP_SECONDS, check=False)
 
     def _about(self) -> dict[str, Any]:
-        workspace = self.map.workspace
-        private = list(map(str, workspace.private))
-        return {"folder": str(workspace.root), "private": private, "map": str(self._path)}
+        folder = self.map.workspace
+        return {"folder": str(folder.root), "private": [*map(str, folder.private)], "map": str(self._path)}
 
     async def uses(self, target: Symbol, seconds: float) -> Uses:
         """Those of one definition, in a map that is fresh."""

@@ -90,12 +90,9 @@ def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
     for number, path in enumerate(paths):
         if time.monotonic() > until:
             return Uses(uses, paths[number:])
-        own = language_of(path)
-        if own is None:
-            continue
-        file = SourceFile(path, code_map.text(path), own)
-        meanings = python.meanings(path, target) if python else None
-        uses += _uses_in(file, target, known, meanings)
+        if own := language_of(path):
+            meanings = python.meanings(path, target) if python else None
+            uses += _uses_in(SourceFile(path, code_map.text(path), own), target, known, meanings)
     return Uses(uses, [])
 
 
