@@ -99,6 +99,20 @@ async def test_no_folder_is_left_out(tmp_path: Path, place: str) -> None:
     assert not leaks(story)
 
 
+@pytest.mark.parametrize("way", ["rev {}", "cat {} | rev > x; cat x"])
+@pytest.mark.parametrize("name", ["plain.txt", "src/plain.py", "a/b/c/notes", ".cache/x", "README.md", "build/out.bin"])
+async def test_another_name_of_a_secret_file_is_covered_too(tmp_path: Path, name: str, way: str) -> None:
+    """A hard link has no name that tells a secret."""
+    work = project(tmp_path).work
+    only(work)
+    hide_at(work, "conf.d")
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    (work / name).hardlink_to(work / "conf.d/.env")
+    story = await run(tmp_path, way.format(name))
+    assert "exit code" in story.all(ActionFinished)[0].result.for_model
+    assert not leaks(story)
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("place", "commands"), MOVES)
 async def test_no_move_takes_a_secret_out_of_sight(tmp_path: Path, place: str, commands: list[str]) -> None:

@@ -1,13 +1,15 @@
 """Trust belongs to a folder itself: a folder that points to a trusted repository is not trusted by that."""
 
+import asyncio
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from duckflow.agent.trust import FolderTrust
+from duckflow.events.types import Noticed
 from duckflow.state.question import Answer
-from tests.journeys.story import Story, decide, respond
+from tests.journeys.story import Story, act, decide, respond
 
 HELLO = [decide(respond("Hello."), step="PLANNING")]
 
@@ -89,3 +91,67 @@ async def test_a_pointer_to_a_trusted_repository_makes_nothing_trusted(tmp_path:
     assert not FolderTrust(main / "download", tmp_path / "user", kept).trusted
     assert FolderTrust(main, tmp_path / "user", kept).trusted, "an earlier yes is kept"
     assert FolderTrust(tmp_path / "tree", tmp_path / "user", kept).trusted, "and so is that of its own worktree"
+
+
+EVIL = "#!/bin/sh\ntouch {hit}\ncat\n"
+SETTINGS = {
+    "a monitor": "[core]\n\tfsmonitor = {evil}\n",
+    "a filter": '[filter "evil"]\n\tclean = {evil}\n',
+    "a driver": '[diff "evil"]\n\ttextconv = {evil}\n',
+    "another file": "[include]\n\tpath = {top}/more\n",
+    "hooks elsewhere": "[core]\n\thooksPath = {top}/hooks\n",
+    "a difference": "[diff]\n\texternal = {evil}\n",
+}
+
+
+def hostile(work: Path, settings: str) -> Path:
+    """A repository whose settings name a program, and the file that this program makes."""
+    top, hit = work.parent, work.parent / "hit"
+    evil = top / "evil"
+    (top / "hooks").mkdir(parents=True)
+    for program in (evil, top / "hooks/pre-commit", top / "hooks/post-index-change"):
+        program.write_text(EVIL.format(hit=hit))
+        program.chmod(0o755)
+    work.mkdir()
+    git(work, "init", "-q")
+    (work / "a.txt").write_text("one\n")
+    (work / ".gitattributes").write_text("*.txt filter=evil diff=evil\n")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "start")
+    (work / "a.txt").write_text("two\n")
+    (top / "more").write_text(f"[core]\n\tfsmonitor = {evil}\n")
+    with (work / ".git/config").open("a") as file:
+        file.write(settings.format(evil=evil, top=top))
+    return hit
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+async def test_a_hook_of_the_users_own_starts_no_program_of_an_untrusted_folder(tmp_path: Path, settings: str) -> None:
+    hit = hostile(tmp_path / "work", SETTINGS[settings])
+    calls = "git status; git diff; git add -u"
+    hooks = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": calls}]}]}}
+    story = Story(tmp_path, HELLO * 2, settings=hooks)
+    story.answers = [Answer(choice="no")]
+    await story.tell("hello")
+    await story.close()
+    assert not hit.exists() and "hook.git_untrusted" in [event.what.key for event in story.all(Noticed)]
+    trusting = Story(tmp_path, HELLO, settings=hooks)
+    trusting.answers = [Answer(choice="trust")]
+    await trusting.tell("hello")
+    await trusting.close()
+    assert hit.exists(), "and where the folder is trusted, it runs"
+
+
+@pytest.mark.parametrize("hook", ["pre-commit", "commit-msg", "post-commit", "prepare-commit-msg", "post-rewrite", ""])
+async def test_the_question_before_a_commit_names_what_git_starts(tmp_path: Path, hook: str) -> None:
+    story = Story(tmp_path, [decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written."))])
+    await asyncio.to_thread(git, story.folder, "init", "-q")
+    if hook:
+        (story.folder / ".git/hooks" / hook).write_text("#!/bin/sh\n")
+        (story.folder / ".git/hooks" / hook).chmod(0o755)
+    await story.tell("write it")
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    told = [detail.values["programs"] for detail in story.questions[-1].details if detail.key == "commit.runs"]
+    assert told == ([hook] if hook else [])
+    await story.close()

@@ -198,14 +198,24 @@ class Hooks:
         from duckflow.extensions.hook_run import hook_environment, own_launch
         from duckflow.programs.find import find_shell
         from duckflow.programs.python_path import user_environment
+        from duckflow.safety.brought.launch import CannotRunError
 
         environment = hook_environment(user_environment(), self.settings.environment, self.folder)
         if not hook.brought:
+            if self._git_would_run_programs():
+                raise CannotRunError("hook.git_untrusted")
             return own_launch(hook, environment)
         shell, line = ((find_shell(self.folder), "-c"), hook.command) if hook.arguments is None else ((), None)
         argv = shell or (hook.command, *(hook.arguments or ()))
         transcript = [self._transcript.path] if self._transcript and self._transcript.path.exists() else []
         return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
+
+    def _git_would_run_programs(self) -> bool:
+        """A hook of the user's own may call git, which starts what the repository names, with the user's rights."""
+        from duckflow.safety.repository import git_runs_programs
+
+        free = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
+        return not free and git_runs_programs(self.folder)
 
     def _common(self, event: str) -> dict[str, Any]:
         from duckflow.extensions.transcript import HookTranscript

@@ -1,5 +1,6 @@
 """`/commit`: a message from the record and its proof; after a yes the user's own git commits, hooks and all."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
-from duckflow.safety.repository import git_runs_programs
+from duckflow.safety.repository import find_repository, git_runs_programs
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
@@ -29,7 +30,8 @@ async def commit(context: CommandContext, rest: str) -> str:
     if not paths:
         raise UsageError("commit.nothing")
     message = commit_message(state, paths, rest, words)
-    answer = await context.ask(_question(message, paths))
+    programs = _programs(Path(state.folder))
+    answer = await context.ask(_question(message, paths, programs))
     if answer.choice == "edit":
         edited = await context.ask(Question(kind="edit", title=say("commit.title"), text=message, for_person=True))
         message = edited.text.strip()
@@ -55,12 +57,23 @@ def commit_message(state: AgentState, paths: Sequence[str], subject: str, words:
     return "\n".join([*lines, *([""] if checks else []), *dict.fromkeys(checks)]).strip()
 
 
-def _question(message: str, paths: Sequence[str]) -> Question:
+def _programs(folder: Path) -> list[str]:
+    """What git starts when it commits here, with the user's rights: hooks, and what settings name."""
+    repository = find_repository(folder)
+    if repository is None:
+        return []
+    hooks = sorted(path for path in (repository.common / "hooks").glob("*") if path.suffix != ".sample")
+    named = [path.name for path in hooks if os.access(path, os.X_OK)]
+    return [*named, *([".git/config"] if repository.runs_programs() else [])]
+
+
+def _question(message: str, paths: Sequence[str], programs: Sequence[str]) -> Question:
     """Shows the message, and beside it the files: git tells of those itself, so the message does not."""
     choices = tuple(Choice(key=key, label=say(f"commit.{key}")) for key in ("yes", "edit", "no"))
     named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
     lines = [say("talk.quoted", text=line or " ") for line in (*message.split("\n"), "")]
-    details = (*lines, say("commit.files", count=len(paths), files=named))
+    runs = [say("commit.runs", programs=shown(", ".join(programs)))] if programs else []
+    details = (*lines, say("commit.files", count=len(paths), files=named), *runs)
     return Question(kind="choice", title=say("commit.title"), details=details, choices=choices, for_person=True)
 
 

@@ -95,7 +95,15 @@ class SecretIndex:
                     waiting.extend(known.folders)
                     paths += known.secrets
             self._listed = listed
-            return SecretFiles(tuple(paths), count <= self._most)
+            return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
+
+    def _other_names(self, paths: list[str]) -> Iterator[str]:
+        """Names under which a secret file lies in the folder once more, by a hard link."""
+        inodes = {inode for inode, path in zip(self._places(paths, links=1), paths, strict=True) if inode}
+        for inner in self._listed if inodes else ():
+            with contextlib.suppress(OSError), os.scandir(self._folder / inner) as entries:
+                same = [entry.name for entry in entries if entry.inode() in inodes and not entry.is_symlink()]
+                yield from (path for name in same if (path := f"{inner}/{name}".lstrip("/")) not in paths)
 
     def covered(self, record: Path | None = None) -> CoveredSecrets:
         """The files that git does not track, as far as the index can be believed. `record`: where it is kept which
@@ -143,10 +151,10 @@ class SecretIndex:
         if any(self._places(known.secrets) != known.places for known in packages.values()):
             self._listed = {inner: known for inner, known in self._listed.items() if inner not in packages}
 
-    def _places(self, paths: Iterable[str]) -> tuple[int, ...]:
-        """The inodes of these files, 0 where there is none or a link leads to it."""
+    def _places(self, paths: Iterable[str], links: int = 0) -> tuple[int, ...]:
+        """The inodes of these files, 0 where there is none, a link leads to it, or it has no more hard links."""
         top = os.path.realpath(self._folder)
-        return tuple(_inode(f"{top}/{path}") for path in paths)
+        return tuple(_inode(f"{top}/{path}", links) for path in paths)
 
     def _list(self, inner: str) -> ListedFolder | None:
         place = f"{self._folder}/{inner}" if inner else str(self._folder)
@@ -199,9 +207,10 @@ def _is_record(path: str) -> bool:
     return False
 
 
-def _inode(path: str) -> int:
+def _inode(path: str, links: int) -> int:
     try:
-        return os.lstat(path).st_ino if os.path.realpath(path) == path else 0
+        about = os.lstat(path)
+        return about.st_ino if about.st_nlink > links and os.path.realpath(path) == path else 0
     except OSError:
         return 0
 
