@@ -99,7 +99,7 @@ class SecretIndex:
 
     def _other_names(self, paths: list[str]) -> Iterator[str]:
         """Names under which a secret file lies in the folder once more, by a hard link."""
-        inodes = {inode for inode, path in zip(self._places(paths, links=1), paths, strict=True) if inode}
+        inodes = {inode for inode in self._places(paths, links=1) if inode}
         for inner in self._listed if inodes else ():
             with contextlib.suppress(OSError), os.scandir(self._folder / inner) as entries:
                 same = [entry.name for entry in entries if entry.inode() in inodes and not entry.is_symlink()]
