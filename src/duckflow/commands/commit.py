@@ -73,7 +73,7 @@ def _question(message: str, paths: Sequence[str], programs: Sequence[str]) -> Qu
     named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
     lines = [say("talk.quoted", text=line or " ") for line in (*message.split("\n"), "")]
     runs = [say("commit.runs", programs=shown(", ".join(programs)))] if programs else []
-    details = (*lines, say("commit.files", count=len(paths), files=named), *runs)
+    details = (*lines, *runs, say("commit.files", count=len(paths), files=named))
     return Question(kind="choice", title=say("commit.title"), details=details, choices=choices, for_person=True)
 
 
