@@ -1,5 +1,6 @@
 """The user looks through a turn's changes: comments on lines go as one message, hunks and files are taken back."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -142,3 +143,13 @@ async def test_leaving_the_walk_keeps_what_was_said(tmp_path: Path) -> None:
     assert [choice.key for choice in last.choices][-2:] == ["stop", "send"], "a new key moves no other"
     assert [read_choice(key, last, "ja").choice for key in "nctmf"] == ["next", "comment", "take", "mark", "file"]
     assert read_choice("2: 12 why?", last, "en") == Answer(choice="comment", text="12 why?")
+
+
+async def test_a_review_that_the_user_wants_knows_its_last_loop(tmp_path: Path) -> None:
+    story = changed(
+        tmp_path, decide(act("file_ops.read_file", path="a.txt"), next_step="continue"), decide(respond("-"))
+    )
+    await story.tell("change a.txt and write new.txt")
+    await story.chat.run_command("/review")
+    told = [re.findall(r"loop (\d+) of (\d+)", request.messages[-1].text) for request in story.model.requests[-2:]]
+    assert told[0] and told[1] and all(int(loop) < int(last) for [(loop, last)] in told), told

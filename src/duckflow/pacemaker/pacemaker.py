@@ -144,8 +144,9 @@ class Pacemaker:
 
     @property
     def loops_left(self) -> int:
-        """The loops that the turn may still take, with all its agents."""
-        return self.allowance.limit.value - self.allowance.taken if self.allowance.limit else 0
+        """The loops that the turn may still take, with all its agents; where nothing limits it, up to the ceiling."""
+        limit = self.allowance.limit
+        return (limit.value if limit else self.allowance.most) - self.allowance.taken
 
     @property
     def advanced(self) -> bool:
