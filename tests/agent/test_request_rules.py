@@ -31,6 +31,9 @@ from duckflow.agent.request_rules import constraints_in
             "and do not touch the tests.",
             ["do not touch the tests"],
         ),
+        ("yes please, and don't ask for that", []),
+        ("はい、もう聞かないでください", []),
+        ("yes, but don't touch the tests", ["yes, but don't touch the tests"]),
         ("", []),
     ],
 )  # fmt: skip

@@ -311,6 +311,14 @@ def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversat
     assert "sk-secret" not in kept
 
 
+def test_a_session_goes_on_with_the_endpoint_of_the_users_own_that_it_had(shell: Shell, server: Server) -> None:
+    """Nothing in the environment leads to it, and the config names no model."""
+    shell.write_config(f'[llm.endpoints.mine]\nbase_url = "{server.variables["OPENAI_BASE_URL"]}"\n')
+    server.replies = [stream("Hello there.")]
+    assert shell.run("-p", "hi", "-m", "mine:duck").stdout == "Hello there.\n"
+    assert shell.run("-c", "-p", "hi again").stdout == "Hello there.\n"
+
+
 def test_plain_prose_from_a_model_is_an_answer(shell: Shell, server: Server) -> None:
     server.replies = [stream("Hello there.")]
     done = shell.run("-p", "hi", "-m", "duck", **server.variables)

@@ -77,6 +77,24 @@ async def test_a_piece_that_has_changed_since_is_left_out(tmp_path: Path, native
     assert not looked, "the conversation has read it already"
 
 
+async def test_what_a_step_wrote_into_a_long_file_stands_in_the_next(tmp_path: Path) -> None:
+    """And what the conversation has read of that file, though it stands some lines lower now."""
+    new = "def extra(): return 'extra'\n# made for the next step\n"
+    edit = act("file_ops.edit_file", path="big.py", edits=[{"old": LINES[499] + "\n", "new": new + LINES[499] + "\n"}])
+    plan = json.dumps(a_plan(("put extra into big.py", "extra is there"), ("use extra", "a.py exists")))
+    replies = [read("big.py", start_line=495, end_line=520), decide(respond("Seen.")), PROPOSE]
+    replies += [when("Make a plan for this goal", plan), RUN_ALL]
+    replies += [of_step("put extra into big.py", edit), of_step("use extra", *written(a="A = 1\n"))]
+    story = Story(tmp_path, [*replies, when("A background job has ended", report())], native=True)
+    (story.folder / "big.py").write_text("\n".join(LINES) + "\n")
+    for wish in ("look at big.py", "make a plan", "yes"):
+        await story.tell(wish)
+    assert (await job_ended(story)).status == "completed"
+    [request] = [one for one in map(story.prompt, range(len(story.model.requests))) if "Your step: use extra" in one]
+    assert "big.py, lines 495-522 of 2002" in request and "\n".join([*LINES[494:499], *new.split("\n")[:2]]) in request
+    assert LINES[519] in request and LINES[520] not in request
+
+
 @both
 async def test_the_budget_holds_and_the_plans_files_come_first(tmp_path: Path, native: bool) -> None:
     settings = {"agent": {"step_characters": 1000}}

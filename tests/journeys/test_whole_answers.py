@@ -531,3 +531,13 @@ async def test_a_wish_in_place_of_a_key_is_heard_where_a_plan_is_to_start(tmp_pa
     assert (await story.chat.take(wish)).meaning == "answer"
     await turn
     assert wish in story.prompt() and story.session.state.plan and story.session.state.plan.status == "draft"
+
+
+@pytest.mark.parametrize("said", ["no, start the plan", "no, carry on with the job"])
+async def test_a_no_that_says_what_to_do_instead_is_heard(tmp_path: Path, said: str) -> None:
+    story = Typing(tmp_path, [decide(ONE), decide(respond("All right."))], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert not (story.folder / "one.py").exists() and said in story.prompt()

@@ -141,7 +141,7 @@ class PlayedModels:
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
         if secret != "sk-right":
-            raise ProviderRefused("model.key_refused_alone", endpoint=name, source="own.typed", variable="X", detail="")
+            raise ProviderRefused("model.key_refused_alone", endpoint=name, source="typed", variable="X", detail="")
         self.kept.append((name, address, model, default))
         return {"model": f"{name}:m", "told": [say("own.in_keyring").model_dump()]}
 

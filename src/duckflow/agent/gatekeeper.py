@@ -323,8 +323,7 @@ class Gatekeeper:
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
         habit = _habit(risky, question)
         if habit and (times := dict(self.permissions.usual()).get(habit)):
-            values = {"operation": habit.operation, "pattern": habit.pattern}
-            question = question.model_copy(update={"details": (say("gate.usual", times=times, **values),)})
+            question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)

@@ -313,7 +313,7 @@ class QuestionsBack:
         values = {
             "question": asked.text,
             "intent": "; ".join(gate.intent) if gate else "",
-            "action": shorten(gate.diff or ", ".join(gate.operations), LONGEST_ACTION) if gate else "",
+            "action": (gate.diff or ", ".join(gate.operations))[:LONGEST_ACTION] if gate else "",
             "conversation": conversation(self._session.state),
         }
         schema = strict_schema(ExplanationDraft.model_json_schema())

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.answers import read_whole
 from duckflow.i18n.patterns import begins, joined, may_find, search
 
 CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
@@ -28,7 +29,8 @@ LONGEST_MENTION = 200
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """The sentences that forbid something or narrow it down; a question does neither. Of one that is longer than a
+    """The sentences that forbid something or narrow it down; a question does neither, and a yes only says how far it
+    goes. Of one that is longer than a
     line the clause that is an order by itself: half of a description would say something else."""
     if not may_find("requests.forbids", text, language):
         return []
@@ -41,7 +43,7 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
         if forbids and not sentence.endswith(("?", "？")):
             order = sentence if len(sentence) <= LINE else _order(sentence, language)
             orders += [order.rstrip(".。!！")] if order else []
-    return orders[:MOST_CONSTRAINTS]
+    return [] if orders and read_whole(text, language).plain_yes else orders[:MOST_CONSTRAINTS]
 
 
 def _order(sentence: str, language: str) -> str:

@@ -23,10 +23,12 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
-    settings = setup.settings.llm
-    search = partial(
-        discover, settings.second_model if second else setup.model_flag, settings, os.environ, say(setup.model_origin)
-    )
+    settings, name, origin = setup.settings.llm, setup.model_flag, setup.model_origin
+    before = session.state.model
+    if not name and not settings.model and before.partition(":")[0] in settings.endpoints:
+        # Nothing but its name leads to an endpoint of the user's own.
+        name, origin = before, "model.chosen.session"
+    search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
     choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search())
     connected = await _connect(setup, session, choice)
     return connected if second else await _with_fallback(setup, session, connected)

@@ -40,7 +40,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 
         choice = ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF))
     if choice.kind != "embedded":
-        return choice
+        return await _with_key(choice, _while_turn_lasts(ask, session)) if session.state.turn_open else choice
     from duckflow.llm.local.runtime import install_runtime, runtime_missing
     from duckflow.llm.local.weights import Weights
 
@@ -67,6 +67,19 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
         path = await _pull(lambda progress: weights.pull(choice.model, progress), session)
         session.emit(Noticed(what=say("models.ready", name=choice.model, path=str(path))))
     return choice
+
+
+async def _with_key(choice: ModelChoice, ask: Ask) -> ModelChoice:
+    """The choice with a key: where it lacks the one that it needs, the user may type it for now."""
+    endpoint = choice.endpoint
+    if choice.key or not endpoint or not endpoint.key_needed or not endpoint.key_names:
+        return choice
+    from duckflow.cli.init.own_model import OwnModelLeft, typed_key
+
+    try:
+        return choice._replace(key=await typed_key(ask, endpoint, None))
+    except OwnModelLeft:
+        return choice
 
 
 def require_weights(name: str, paths: Paths) -> None:

@@ -14,7 +14,7 @@ from duckflow.errors import UsageError
 from duckflow.llm.discover import ModelChoice, discover, fetch_models, list_models
 from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
 from duckflow.llm.facts import facts_of, models_of
-from duckflow.llm.keys import Key, find_key, key_in_environment, usable_key
+from duckflow.llm.keys import TYPED, Key, find_key, key_in_environment, usable_key
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 
@@ -47,7 +47,7 @@ class PageModels:
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
         """Tries a provider's key or an address, and keeps what answers."""
-        key = usable_key(secret.strip(), "own.typed") if secret.strip() else None
+        key = usable_key(secret.strip(), TYPED) if secret.strip() else None
         endpoint = await self._found(name, address, key)
         names = [listed.model for listed in await fetch_models(endpoint, key, LISTING_SECONDS)]
         wanted = model or best_first(endpoint, names)[0]

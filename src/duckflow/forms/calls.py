@@ -170,7 +170,7 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
 
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
     """The call with the action's arguments; a reason that is the whole reply's was none of its own."""
-    why = {} if action.reasoning in (rationale, call.name) else {REASON: action.reasoning}
+    why = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
     args = why | action.args
     if call.name == CALL:
         args = {"tool": wire_name(action.operation), "args": args}

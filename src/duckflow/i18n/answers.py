@@ -27,6 +27,8 @@ LONGEST = 300
 BEGINNING = 60
 SHORT = 6
 """Characters: a yes in so few needs no search for more."""
+TELLING = 3
+"""Words: so many say more than a sigh of consent."""
 PUNCTUATION = " 。、.,!！"
 DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
@@ -112,11 +114,13 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         read = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
         return read._replace(bounded=parts.bounded, against=against)
     reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
-    if word == "no" and REASONS & set(kinds_in(plain, language)):
+    if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
     if word == "no" or reason:
         last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
-        doubtful = search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
+        # What a condition begins belongs to the condition: no word of it refuses.
+        bound = begins("scopes.condition", plain, language)
+        doubtful = bound or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
         return WholeAnswer("other" if doubtful else "no", "" if doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
     if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
@@ -277,6 +281,12 @@ def _refusal(plain: str, language: str) -> str:
         return ""
     # Without a sign after it the first word may belong to what is wanted: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()
+
+
+def _orders_else(plain: str, language: str) -> bool:
+    """Whether a part of a no says what to do in place of it: `no, start the plan`."""
+    parts = [list(kinds_in(part, language)) for part in re.split(CLAUSE_END, plain)]
+    return any(len(kinds) >= TELLING and "agree" in kinds and "refuse" not in kinds for kinds in parts)
 
 
 def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> Answer | None:

@@ -14,7 +14,7 @@ from typing import Any
 from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.facts import nearest_names
-from duckflow.llm.keys import Key, may_be_stored
+from duckflow.llm.keys import TYPED, Key, may_be_stored
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.json_fields import as_table, first_table, read_json
@@ -234,7 +234,9 @@ def refusals() -> dict[str, list[dict[str, Any]]]:
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
     """Says which variable to set; `source` is where the refused key came from, empty when there was none. The keyring
     is only named where it would be looked into."""
-    if may_be_stored(endpoint) and importlib.util.find_spec("keyring"):
+    if key and key.source == TYPED:
+        text = "model.key_refused_typed"
+    elif may_be_stored(endpoint) and importlib.util.find_spec("keyring"):
         text = "model.key_refused" if key else "model.key_missing"
     else:
         text = "model.key_refused_alone" if key else "model.key_missing_alone"

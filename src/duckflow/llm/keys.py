@@ -20,6 +20,10 @@ class Key:
         remember_key(self.secret)
 
 
+TYPED = "typed"
+"""The source of a key that the user has just typed."""
+
+
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     """From the environment, else as it was stored with `keyring set duckflow ENDPOINT`."""
     key = key_in_environment(endpoint, environ)
@@ -43,5 +47,5 @@ def usable_key(secret: str, source: str) -> Key:
     """The key, or a UsageError where it could not be sent."""
     # A key goes into a header; the library's own complaint about a strange character would print the whole key.
     if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise UsageError("model.key_malformed", source=source)
+        raise UsageError("model.key_malformed_typed" if source == TYPED else "model.key_malformed", source=source)
     return Key(secret, source)

@@ -38,7 +38,8 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
         terminal.answer(endpoint.url.removeprefix("http://").removesuffix("/v1"))
         terminal.wait_for("Incorrect API key")
         terminal.answer("sk-wrong-wrong-wrong")
-        terminal.wait_until(lambda screen: screen.count("Incorrect API key") == 2)
+        screen = terminal.wait_until(lambda screen: screen.count("Incorrect API key") == 2)
+        assert "SERVER_API_KEY" not in screen, "it is asked for again; nothing is to be set or started anew"
         terminal.answer(KEY)
         terminal.wait_for("2. duck-small")
         terminal.answer("2")
@@ -50,6 +51,27 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
     settings = tomllib.loads((tmp_path / "home/config/config.toml").read_text())["llm"]
     assert settings["model"] == "server:duck-small"
     assert settings["endpoints"]["server"] == {"base_url": endpoint.url, "key_env": "SERVER_API_KEY"}
+    assert not leaks(tmp_path)
+
+
+def test_a_key_that_the_chosen_model_lacks_is_asked_for_with_the_first_message(
+    tmp_path: Path, opened: list[Terminal]
+) -> None:
+    answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
+    with FakeEndpoint(says(answer), models=MODELS, key=KEY) as endpoint:
+        config = tmp_path / "home/config/config.toml"
+        config.parent.mkdir(parents=True)
+        mine = f'[llm.endpoints.mine]\nbase_url = "{endpoint.url}"\nkey_env = "MINE_API_KEY"\n'
+        config.write_text(f'[llm]\nmodel = "mine:duck-small"\n{mine}')
+        terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for(Words("en")("own.ask.key", endpoint=endpoint.url))
+        terminal.answer(KEY)
+        screen = terminal.wait_for("Quack, here I am.")
+        assert KEY not in screen and KEY.encode() not in terminal.raw
+        terminal.enter("/quit")
+        assert terminal.wait_for_end() == 0
     assert not leaks(tmp_path)
 
 

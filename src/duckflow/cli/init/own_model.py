@@ -13,7 +13,7 @@ from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
 from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
 from duckflow.llm.facts import facts_of
-from duckflow.llm.keys import Key, may_be_stored, usable_key
+from duckflow.llm.keys import TYPED, Key, may_be_stored, usable_key
 from duckflow.state.phrase import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
@@ -47,7 +47,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
             break
         except DuckflowError as problem:
             # Some endpoints list their models for any key, so a wrong one may show itself only here.
-            key = await _typed_key(ask, endpoint, said(problem))
+            key = await typed_key(ask, endpoint, said(problem))
     told = say("own.answers", model=choice.name, seconds=round(seconds, 1))
     settings, kept = keep(endpoint, choice)
     return OwnModel(choice, settings, (told, *kept))
@@ -65,7 +65,7 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
     endpoints = catalogue({}, os.environ)
     providers = [Choice(key=name, label=quote(name)) for name in KEYED]
     endpoint = endpoints[await _choose(ask, say("own.ask.provider"), providers)]
-    return endpoint, await _typed_key(ask, endpoint, None)
+    return endpoint, await typed_key(ask, endpoint, None)
 
 
 async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
@@ -75,7 +75,8 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
         address = await _typed(ask, say("own.ask.address"), problem)
         try:
             endpoint, refused = await reach(address)
-            return endpoint, await _typed_key(ask, endpoint, said(refused)) if refused else None
+            wanted = say("own.wants_key", endpoint=endpoint.name, detail=refused.values["detail"]) if refused else None
+            return endpoint, await typed_key(ask, endpoint, wanted) if wanted else None
         except DuckflowError as error:
             problem = said(error)
 
@@ -98,13 +99,13 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
     raise problem or UsageError("model.bad_address", origin=address)
 
 
-async def _typed_key(ask: Ask, endpoint: Endpoint, problem: Phrase | None) -> Key:
+async def typed_key(ask: Ask, endpoint: Endpoint, problem: Phrase | None) -> Key:
     """A key that is fit to be sent; it is shown nowhere."""
     while True:
         title = say("own.ask.key", endpoint=endpoint.where if endpoint.base_url else endpoint.name)
         secret = await _typed(ask, title, problem, secret=True)
         try:
-            return usable_key(secret, "own.typed")
+            return usable_key(secret, TYPED)
         except UsageError as error:
             problem = said(error)
 

@@ -1,9 +1,10 @@
-"""The files that a step is shown: its own, and what the conversation has read while that is still so in the file."""
+"""The files that a step is shown: its own, what the steps before it wrote into long ones, and what the conversation has
+read while that is still so in the file."""
 
 import posixpath
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.secrets import mask, secret_name
@@ -15,6 +16,9 @@ from duckflow.tools.plan.ports import Folder
 from duckflow.tools.plan.step_context import files_of
 
 MENTION = "@"
+NEAR = 400
+LEAST_RUN = 5
+"""Lines: shorter runs that stand elsewhere now may be there by chance."""
 
 
 class FilePiece(NamedTuple):
@@ -44,8 +48,12 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
         if text.strip():
             room -= len(text)
             chosen.append(FilePiece(path, text))
-    read = _lines_read(state, texts)
-    for path in sorted(read.keys() - {piece.path for piece in chosen}, key=lambda path: _rank(path, plan, step, read)):
+    written, read = _lines_written(plan, texts), _lines_read(state, texts)
+    for path, numbers in written.items():
+        read.setdefault(path, set()).update(numbers)
+    paths = sorted(read.keys() - {piece.path for piece in chosen}, key=lambda path: _rank(path, plan, step, read))
+    # A step builds on what was written before it; that is short beside what was read.
+    for path in sorted(paths, key=lambda path: path not in written):
         lines = texts.lines(path)
         for run in _runs(read[path]):
             piece = _cut(path, lines, run, room)
@@ -99,7 +107,33 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same and same >= len(shown) - 1:
             read.setdefault(path, set()).update(range(start, start + same))
+        elif moved := _moved(shown, texts.lines(path), start):
+            read.setdefault(path, set()).update(moved)
     return read
+
+
+def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
+    """Gives the indexes of runs of lines that stand elsewhere now, since something near them came or went."""
+    from difflib import SequenceMatcher
+
+    first = max(0, start - NEAR)
+    now = mask("\n".join(lines[first : start + len(shown) + NEAR])).text.split("\n")
+    blocks = SequenceMatcher(None, shown, now, autojunk=False).get_matching_blocks()
+    return {first + block.b + place for block in blocks if block.size >= LEAST_RUN for place in range(block.size)}
+
+
+def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
+    """Gives the indexes of the lines that the plan's tasks put into files, where they stand there now."""
+    written: dict[str, set[int]] = {}
+    done = [task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1]
+    for task in done:
+        path, edits = task.makes[0], cast("list[dict[str, str]]", task.args.get("edits") or [])
+        for new in (edit.get("new", "").strip("\n") for edit in edits):
+            text = "\n".join(texts.lines(path)) if new.strip() else ""
+            if new.strip() and (place := text.find(new)) >= 0:
+                first = text.count("\n", 0, place)
+                written.setdefault(path, set()).update(range(first, first + new.count("\n") + 1))
+    return written
 
 
 def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, int]:
