@@ -72,7 +72,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 async def _with_key(choice: ModelChoice, ask: Ask) -> ModelChoice:
     """The choice with a key: where it lacks the one that it needs, the user may type it for now."""
     endpoint = choice.endpoint
-    if choice.key or not endpoint or not endpoint.key_needed or not endpoint.key_names:
+    if choice.key or not endpoint or not endpoint.needs_key:
         return choice
     from duckflow.cli.init.own_model import OwnModelLeft, typed_key
 
