@@ -66,8 +66,11 @@ async def test_a_page_beside_a_terminal_has_no_models(tmp_path: Path) -> None:
 async def test_a_server_of_ones_own_is_tried_kept_and_used(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     ring = tmp_path / "ring.json"
-    (tmp_path / "duckring.py").write_text(RING.format(place=str(ring)))
-    shell.environment |= {"PYTHON_KEYRING_BACKEND": "duckring.Ring", "PYTHONPATH": str(tmp_path)}
+    # Nothing is imported from a folder that holds the work folder.
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "duckring.py").write_text(RING.format(place=str(ring)))
+    shell.environment |= {"PYTHON_KEYRING_BACKEND": "duckring.Ring", "PYTHONPATH": str(modules)}
     with FakeEndpoint(says("ok"), models=[{"id": "duck-1"}], key=TYPED) as server:
         # An address that is this machine's, and not known as such: keys of loopback are not kept.
         address = server.url.replace("127.0.0.1", "0.0.0.0")
