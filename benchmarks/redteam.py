@@ -38,6 +38,12 @@ FINDINGS = (
         f"{R}/test_brought_programs.py::test_what_the_model_writes_after_the_yes_stays_in_the_sandbox",
         f"{R}/test_brought_programs.py::test_with_any_more_right_only_the_copy_runs",
         f"{R}/test_brought_programs.py::test_the_users_own_hooks_take_nothing_from_the_folder",
+        f"{R}/test_brought_programs.py::test_with_more_rights_a_way_to_the_folder_leads_to_the_copy",
+    )),
+    Finding("1", "a module of the folder runs in Duckflow itself", (
+        f"{R}/test_own_modules.py::test_no_module_of_the_folder_is_loaded",
+        f"{R}/test_own_modules.py::test_a_place_in_the_folder_or_around_it_is_left_out",
+        f"{R}/test_own_modules.py::test_a_missing_program_makes_nobody_import_a_package",
     )),
     Finding("1", "a guard that is broken is not there", (
         f"{R}/test_brought_programs.py::test_a_guard_that_cannot_run_asks",
@@ -59,6 +65,7 @@ FINDINGS = (
         f"{R}/test_secret_ways.py::test_a_forged_entry_of_git_uncovers_nothing_later",
         f"{R}/test_secret_ways.py::test_what_stands_in_its_place_among_packages_uncovers_nothing",
         f"{R}/test_secret_ways.py::test_nothing_is_made_outside_by_a_link_on_the_way_to_a_cover",
+        f"{R}/test_secret_ways.py::test_another_name_of_a_secret_file_is_covered_too",
     )),
     Finding("4", "a secret file among skills and descriptions of agents", (
         f"{R}/test_skill_secrets.py::test_a_secret_file_of_a_skill_is_given_by_no_spelling",
@@ -82,6 +89,10 @@ FINDINGS = (
         f"{R}/test_git_inside.py::test_reading_what_is_recorded_starts_no_program",
         f"{R}/test_git_inside.py::test_a_free_git_command_has_that_environment",
     )),
+    Finding("7", "git by a hook of the user's own, or by /commit, runs a program of the folder unseen", (
+        f"{R}/test_trust.py::test_a_hook_of_the_users_own_starts_no_program_of_an_untrusted_folder",
+        f"{R}/test_trust.py::test_the_question_before_a_commit_names_what_git_starts",
+    )),
     Finding("8", "a free command is a program of the folder", (
         f"{R}/test_rules_and_names.py::test_a_free_command_is_not_a_program_of_the_folder",
     )),
@@ -91,6 +102,8 @@ FINDINGS = (
         f"{R}/test_time.py::test_more_calls_than_anybody_can_follow_are_not_made",
         f"{R}/test_time.py::test_the_loop_goes_on_while_a_broken_reply_is_read",
         f"{R}/test_time.py::test_a_reply_without_an_end_is_cut_off",
+        f"{R}/test_time.py::test_what_a_command_names_is_soon_known",
+        f"{R}/test_time.py::test_finding_the_place_of_an_edit_is_soon_over",
     )),
     Finding("9", "a file in place of one that is read back", (
         f"{R}/test_read_back.py::test_what_stands_in_place_of_a_report_is_no_report",
@@ -104,6 +117,7 @@ FINDINGS = (
     )),
     Finding("15", "in mode auto a file is lost that undo does not keep", (
         "tests/journeys/test_mode_auto.py::test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for",
+        "tests/journeys/test_mode_auto.py::test_git_that_puts_files_in_place_may_lose_an_ignored_one",
     )),
     Finding("10", "a rule covers more than was agreed", (
         f"{R}/test_rules_and_names.py::test_a_rule_whose_second_word_is_an_option_covers_that_command_alone",
