@@ -12,6 +12,7 @@ from duckflow.fleet.allowance import MINUTE, CallLedger, Granted
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.task import AttemptOrder, AttemptReport, Desk, FleetTask
+from tests.fleet.postgres import own_postgres, postgres_programs
 from tests.fleet.stand_in import open_engine
 from tests.fleet.yard import MemoryDesk, Yard, write
 
@@ -21,13 +22,14 @@ LONGEST = 60.0
 class Books:
     """A fleet in a database, and who wants to call models for it."""
 
-    def __init__(self, folder: Path, limit: str = "", **budgets: float) -> None:
-        self.engine = open_engine(str(folder / "fleet.db"), "here", 2, 3.0, carry_out)
+    def __init__(self, place: Path | str, limit: str = "", **budgets: float) -> None:
+        address = place if isinstance(place, str) else str(place / "fleet.db")
+        self.engine = open_engine(address, "here", 2, 3.0, carry_out)
         self.task = FleetTask(name="t", repository="/r", prompt="p")
         limits = [Limit.read(limit)] if limit else []
         order = FleetOrder([self.task], limits=limits)._replace(**budgets)
         self.order = AttemptOrder(fleet=self.engine.start(order), task=self.task, number=1)
-        self.ledger = CallLedger(FleetDatabase(str(folder / "fleet.db")))
+        self.ledger = CallLedger(FleetDatabase(address))
 
     def ask(self, prompt: int = 10, reply: int = 10, dollars: float | None = 0.0, worker: str = "w") -> Granted:
         wanted = CallWanted(model="m:x", prompt=prompt, reply=reply, dollars=dollars)
@@ -81,6 +83,20 @@ def test_a_budget_is_checked_before_a_call_and_the_last_call_is_made_alone(tmp_p
     assert refused.over == "fleet" and refused.refused and refused.refused.key == "fleet.budget_spent"
     (state,) = books.engine.fleets()
     assert (round(state.cost_usd, 2), state.tokens) == (1.2, 160)
+
+
+@pytest.mark.slow
+def test_budgets_hold_on_postgres_too() -> None:
+    if (programs := postgres_programs()) is None:
+        pytest.skip("There is no Postgres on this machine.")
+    with own_postgres(programs) as postgres:
+        books = Books(postgres.address, "m:*=//500", budget_usd=1.0, budget_tokens=1000)
+        books.settle(books.ask(prompt=50, reply=50, dollars=0.1), 100, 0.5)
+        books.settle(books.ask(prompt=50, reply=10, dollars=0.1), 60, 0.7)
+        assert books.told() == ["fleet.budget_over"] and books.ask(prompt=1, reply=1).over == "fleet"
+        (state,) = books.engine.fleets()
+        assert (round(state.cost_usd, 2), state.tokens) == (1.2, 160)
+        books.engine.close()
 
 
 def test_a_budget_of_money_refuses_a_model_whose_price_nobody_knows(tmp_path: Path) -> None:

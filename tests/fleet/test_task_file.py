@@ -158,3 +158,20 @@ def test_only_plain_addresses_are_cloned(name: str, is_one: bool) -> None:
 def test_clones_of_two_addresses_never_meet(tmp_path: Path) -> None:
     places = {clone_place(address, tmp_path) for address in ("https://a/x.git", "https://b/x.git", "git@c:x.git")}
     assert len(places) == 3 and {place.parent for place in places} == {tmp_path}
+
+
+def test_repositories_of_one_name_in_a_matrix_keep_their_own_order() -> None:
+    text = """[matrix]
+repository = ["a/shop", "b/shop"]
+[[task]]
+name = "bump-{repository}"
+prompt = "Move it."
+[[task]]
+name = "docs-{repository}"
+prompt = "Tell of it."
+after = ["bump-{repository}"]
+"""
+    tasks = read_tasks(text, "tasks.toml", {}, Path("/code")).tasks
+    waits = {task.name: (task.repository, task.after) for task in tasks}
+    assert waits["docs-shop"] == ("/code/a/shop", ("bump-shop",))
+    assert waits["docs-shop.2"] == ("/code/b/shop", ("bump-shop.2",))

@@ -28,7 +28,8 @@ async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options,
     """0 when everything that is done was delivered."""
     words = workshop.words
     here, states = options.place or platform.node(), engine.tasks(fleet)
-    if elsewhere := sorted({state.place for state in states if state.place != here and not state.delivered}):
+    open_ones = [state for state in states if state.state in ("done", "merged") and not state.delivered]
+    if elsewhere := sorted({state.place for state in open_ones} - {here}):
         print_err(plain(words("fleet.deliver.elsewhere", places=", ".join(elsewhere))))
     states = [state for state in states if task in ("", state.task.name) and state.place == here]
     wanted = [state for state in states if state.task.deliver != "branch" or options.deliver]

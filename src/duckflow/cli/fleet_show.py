@@ -114,7 +114,8 @@ def show(engine: Engine, options: Options, words: Words) -> int:
         if options.json:
             print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
         for fleet in () if options.json else fleets:
-            tell(f"{fleet_line(fleet, words)}  {age(fleet.started, time.time(), words)}")
+            first, *warning = fleet_line(fleet, words).split("\n")
+            tell("\n".join([f"{first}  {age(fleet.started, time.time(), words)}", *warning]))
         if not fleets and not options.json:
             tell(words("fleet.none"))
         return 0

@@ -119,12 +119,18 @@ def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
             if what == "task":
                 spent = spent.where(ATTEMPTS.c.task == task.name)
                 under_way = under_way.where(CALLS.c.task == task.name)
-            budgets.append(Budget(what, *limit, *connection.execute(spent).one(), *connection.execute(under_way).one()))
+            used, under_way = (_figures(connection.execute(sums).one()) for sums in (spent, under_way))
+            budgets.append(Budget(what, *limit, *used, *under_way))
     return budgets
 
 
 def _sums(*columns: sa.Column[Any]) -> list[sa.ColumnElement[Any]]:
     return [sa.func.coalesce(sa.func.sum(column), 0) for column in columns]
+
+
+def _figures(sums: sa.Row[Any]) -> tuple[float, int]:
+    """Postgres gives the sum of large numbers as a decimal one."""
+    return float(sums[0]), int(sums[1])
 
 
 def _likely_cost(budget: Budget, wanted: CallWanted) -> float:

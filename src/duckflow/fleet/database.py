@@ -26,6 +26,8 @@ PRIMARY_CODE = 0xFF
 """Of an error of SQLite: what is above it only says where."""
 LOCKED = 30_000
 """Milliseconds in which a change waits for others before it is begun anew."""
+OPENING = 5.0
+"""Seconds in which a database may come back that is being opened: it may also be one that there is not."""
 PATIENCE = 120.0
 """Seconds in which a database may come back before a change that is being made is given up."""
 
@@ -76,7 +78,7 @@ class FleetDatabase:
                         sa.DDL(f"ALTER TABLE {table.name} ADD COLUMN {CreateColumn(column).compile(connection)}")
                     )
 
-        self.do(change)
+        self.do(change, OPENING)
 
     def close(self) -> None:
         self.engine.dispose()

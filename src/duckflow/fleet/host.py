@@ -18,7 +18,7 @@ from duckflow.fleet.task import Desk
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.state.phrase import said
+from duckflow.state.phrase import said, say
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.05
@@ -112,6 +112,9 @@ async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[st
                 call = await desk.allow(wanted)
         except BudgetSpent as refused:
             writer.write(said(refused).model_dump_json().encode() + b"\n")
+        except Exception as problem:
+            broke = say("fleet.broke", reason=f"{type(problem).__name__}: {problem}")
+            writer.write(broke.model_dump_json().encode() + b"\n")
         else:
             writer.write(b"\n")
             line = await reader.readline()

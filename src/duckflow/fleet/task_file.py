@@ -64,7 +64,7 @@ def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     tables = cast("list[dict[str, Any]]", tables)
     rows = [fill_in({**given, **told, **row}, cell) for cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
-    return ListedTasks(_named(tasks, source), **fleet)
+    return ListedTasks(_named(tasks, source, len(tables)), **fleet)
 
 
 def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
@@ -100,7 +100,9 @@ def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
     return ListedTasks(
-        _named([make_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source)
+        _named(
+            [make_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source, 1
+        )
     )
 
 
@@ -139,14 +141,18 @@ def _slug(prompt: str) -> str:
     return NO_WORD.sub("-", first).strip("-")[:LONGEST_NAME].strip("-") or TABLE
 
 
-def _named(tasks: list[FleetTask], source: str) -> tuple[FleetTask, ...]:
-    """Each with a name that no other in the fleet has: a second one of the same words gets a number."""
+def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTask, ...]:
+    """Each with a name that no other in the fleet has: a second one of the same words gets a number. So many tasks
+    belong together: one of them that waits for another means the one of its own cell of the matrix."""
     taken: set[str] = set()
-    names: list[str] = []
-    for task in tasks:
-        names.append(free_name(task.name, taken))
-        taken.add(names[-1])
-    named = under_names(tasks, names)
+    named: list[FleetTask] = []
+    for start in range(0, len(tasks), together):
+        cell = tasks[start : start + together]
+        names: list[str] = []
+        for task in cell:
+            names.append(free_name(task.name, taken))
+            taken.add(names[-1])
+        named += under_names(cell, names)
     _require_order(named, source)
     return tuple(named)
 
