@@ -130,7 +130,8 @@ def _sums(*columns: sa.Column[Any]) -> list[sa.ColumnElement[Any]]:
 
 def _figures(sums: sa.Row[Any]) -> tuple[float, int]:
     """Postgres gives the sum of large numbers as a decimal one."""
-    return float(sums[0]), int(sums[1])
+    dollars, tokens = sums
+    return float(dollars), int(tokens)
 
 
 def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
