@@ -124,14 +124,14 @@ def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
     return budgets
 
 
-def _sums(*columns: sa.Column[Any]) -> list[sa.ColumnElement[Any]]:
-    return [sa.func.coalesce(sa.func.sum(column), 0) for column in columns]
+def _sums(dollars: sa.Column[Any], tokens: sa.Column[Any]) -> list[sa.Label[Any]]:
+    named = {"dollars": dollars, "tokens": tokens}
+    return [sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in named.items()]
 
 
 def _figures(sums: sa.Row[Any]) -> tuple[float, int]:
     """Postgres gives the sum of large numbers as a decimal one."""
-    dollars, tokens = sums
-    return float(dollars), int(tokens)
+    return float(sums.dollars), int(sums.tokens)
 
 
 def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
