@@ -122,6 +122,12 @@ def through_filters(number: int) -> list[dict[str, Any]]:
     return [run(f"printf '%s' '{text}' | {filters[number % len(filters)]}")]
 
 
+def through_scratch_files(number: int) -> list[dict[str, Any]]:
+    """The same, by a file that lies outside the work folder."""
+    place = f"/tmp/{letters(number)}.txt"
+    return [run(f"printf '%s' '{word(number)} {word(number * 5)}' | rev > {place}; base64 {place} | tr a-z n-za-m")]
+
+
 def ever_other_slices(number: int) -> list[dict[str, Any]]:
     start = number % 200
     slices = (
@@ -186,6 +192,7 @@ ENDLESS: dict[str, Endless] = {
     ),
     "deletes and makes anew what was asked for": Endless(gone_and_back),
     "has its own words come back in another shape": Endless(through_filters),
+    "has them come back by scratch files": Endless(through_scratch_files),
     "looks at ever other slices of one file": Endless(ever_other_slices),
     "asks for random numbers": Endless(lambda n: [run(RANDOM[n % len(RANDOM)])]),
     "remembers and recalls": Endless(
@@ -235,7 +242,7 @@ CASES = ("behaviour", "language", "native")
 
 
 @pytest.mark.parametrize(
-    CASES, cases(ENDLESS, "litters a named folder", "watches the machine", "translates to and fro")
+    CASES, cases(ENDLESS, "litters a named folder", "watches the machine", "has them come back by scratch files")
 )
 async def test_endless_work_is_asked_about(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
     endless = ENDLESS[behaviour]
@@ -331,6 +338,11 @@ def mending(number: int) -> list[dict[str, Any]]:
     )
 
 
+def renaming_everywhere(number: int) -> list[dict[str, Any]]:
+    """The same small edit in one file after the other."""
+    return [edit(f"parts/p{number}.py", "class Keeper", "class Holder")]
+
+
 def watching_a_build(number: int) -> list[dict[str, Any]]:
     if number == 1:
         return [background("sh build.sh")]
@@ -358,6 +370,7 @@ WORKERS: dict[str, Worker] = {
     "15 modules by test and code": Worker("Build what SPEC.md describes, test first.", specified, 61),
     "40 pages translated": Worker("Translate every page of docs into Japanese, into ja/.", translating, 80),
     "30 failing tests mended": Worker("Make test_table.py pass.", mending, 61),
+    "a class renamed in 40 files": Worker("Rename Keeper to Holder in all of parts.", renaming_everywhere, 40),
     "a build watched": Worker("Build it with build.sh and tell me when it is done.", watching_a_build, 16),
     "40 tables summed up": Worker("Sum up every table of data with summary.py into sums/.", summing_up, 40),
 }
@@ -388,7 +401,7 @@ def with_work(story: Story) -> Story:
     return story
 
 
-@pytest.mark.parametrize(CASES, cases(WORKERS, "40 files that the request names"))
+@pytest.mark.parametrize(CASES, cases(WORKERS, "40 files that the request names", "a class renamed in 40 files"))
 async def test_honest_workers_are_left_alone(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
     worker = WORKERS[behaviour]
     last = [decide(respond("Everything that you asked for is there."))] * 2

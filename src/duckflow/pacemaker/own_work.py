@@ -12,7 +12,10 @@ PHRASE = 3
 WORD = r"[^\W\d_a-z]|[a-z_]+"
 QUOTED = r"'[^']*'|\"(?:\\.|[^\"\\])*\""
 NEXT_COMMAND = r"&&|\|\||[;\n]|(?<![<>])&(?!>)"
+ONE_COMMAND = rf"(?s)(?:{QUOTED}|(?!{NEXT_COMMAND}).)+"
 BEFORE_COMMAND = r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
+SCRATCH = r"(?<![\w.-])/(?:tmp|var/tmp|dev/shm)/[\w./-]*\w"
+"""A file where a command can write outside the work folder. No step tells that it was changed."""
 FILE_WORD = r"(?<![\w./-])[\w.-]*[\w-][./][\w./-]*\w"
 INTERPRETER = r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*"
 INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
@@ -64,6 +67,9 @@ class OwnWork:
             del self._phrases[next(iter(self._phrases))]
         if not replaced_texts(step.args):
             self._files |= {_plain(path) for path in step.changed} - {_plain(path) for path in foreign}
+        for kind, part in self._parts(command_of(step)):
+            if kind in ("says", "own"):
+                self._files.update(re.findall(SCRATCH, part))
 
     def holds(self, line: str) -> bool:
         """Whether a line says little but what the model has said before."""
@@ -105,12 +111,16 @@ class OwnWork:
         return bool(fresh) and set(self._kinds(command)) <= {"foreign", "quiet"}
 
     def _kinds(self, command: str) -> Iterator[str]:
-        """The kind of each command in a line: `foreign`, `own`, `says` or `quiet`."""
-        plain, fed, _ = re.sub(QUOTED, "''", command).partition("<<")
-        for part in re.split(NEXT_COMMAND, plain):
-            words = re.sub(BEFORE_COMMAND, "", f"{part} ").partition("|")[0].split()
-            if words:
-                yield self._kind(words, bool(fed))
+        return (kind for kind, _ in self._parts(command))
+
+    def _parts(self, command: str) -> Iterator[tuple[str, str]]:
+        """Each command of a line with its kind: `foreign`, `own`, `says` or `quiet`. What it is fed belongs to none."""
+        for part in re.findall(ONE_COMMAND, command):
+            plain, fed, _ = re.sub(QUOTED, "''", part).partition("<<")
+            if words := re.sub(BEFORE_COMMAND, "", f"{plain} ").partition("|")[0].split():
+                yield self._kind(words, bool(fed)), part
+            if fed:
+                return
 
     def _kind(self, words: list[str], fed: bool) -> str:
         program = words[0].rpartition("/")[2]

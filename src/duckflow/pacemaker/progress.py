@@ -253,7 +253,7 @@ class TurnProgress:
     def rewrites(self, step: LoopStep) -> bool:
         """Whether an edit only changes what this turn has written itself. Asked before its gain."""
         if old := replaced_texts(step.args):
-            return self._written.issuperset(_lines(old))
+            return self._written.issuperset(_lines(step, old))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str) -> Gained:
@@ -277,7 +277,7 @@ class TurnProgress:
         moved = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         first = set(step.changed) - self._changed
         self._changed |= first
-        self._written.update(_lines(texts_in(step.args)))
+        self._written.update(_lines(step, texts_in(step.args)))
         named = any(map(self._was_named, step.changed))
         if named and first:
             return Gained("made", solid=1)
@@ -309,5 +309,7 @@ def _worth(gained: Gained) -> tuple[int, bool]:
     return gained.solid, bool(gained.kind)
 
 
-def _lines(texts: Iterable[str]) -> Iterator[int]:
-    return (hash(line) for text in texts for line in text.strip().split("\n"))
+def _lines(step: LoopStep, texts: Iterable[str]) -> Iterator[int]:
+    """The lines of texts as signatures. The same line in another file is another one."""
+    where = step.changed[:1] or (step.subject,)
+    return (hash((where, line)) for text in texts for line in text.strip().split("\n"))
