@@ -86,6 +86,47 @@ async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: s
     assert state.review is None or state.review.rating == "needs_work"
 
 
+HIDDEN_RUNS = (
+    "pytest -q || true",
+    "python -m pytest -q; echo finished",
+    "pytest -q > log.txt; cat log.txt",
+    "(cd . && pytest -q)",
+    "bash -c 'cd . && python -m pytest -q'; true",
+    "if pytest; then true; fi",
+    "python -m unittest test_case || true",
+)
+CASE = "import unittest\n\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        assert False\n"
+
+
+@pytest.mark.parametrize("command", HIDDEN_RUNS)
+async def test_bad_news_counts_however_the_tests_were_run(tmp_path: Path, command: str) -> None:
+    run = decide(act("shell.run", command=command), next_step="continue")
+    story = project(tmp_path, [run, *[decide(respond("All green!"), step="REVIEW")] * 3], BAD)
+    (story.folder / "test_case.py").write_text(CASE)
+    await story.tell("run the tests")
+    assert told_last(story).startswith("checks: failing"), told_last(story)
+    assert story.session.state.status is not Status.SUCCESS
+
+
+async def test_a_hidden_run_that_passes_takes_no_bad_news_back(tmp_path: Path) -> None:
+    commands = ("pytest", "sed -i 's/False/True/' test_app.py", "pytest || true")
+    replies = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
+    story = project(tmp_path, [*replies, *[decide(respond("All green!"), step="REVIEW")] * 3], BAD)
+    await story.tell("run the tests")
+    assert [run.failing for run in story.session.state.check_runs] == [True]
+    finished = [event.result.for_model for event in story.all(ActionFinished) if event.result.operation == "shell.run"]
+    assert "run by itself: `pytest`" in finished[-1]
+
+
+async def test_a_run_in_the_background_is_on_the_record_when_its_end_is_told(tmp_path: Path) -> None:
+    begin = act("shell.run", command="sleep 2; pytest -q; touch over", background=True)
+    later = act("shell.run", command="until test -e over; do sleep 0.1; done; sleep 1")
+    replies = [decide(begin, next_step="continue"), decide(later, next_step="continue")]
+    story = project(tmp_path, [*replies, *[decide(respond("All green!"), step="REVIEW")] * 3], BAD)
+    await story.tell("run the tests")
+    assert told_last(story).startswith("checks: failing"), told_last(story)
+
+
 @pytest.mark.parametrize(
     ("language", "request_", "claim", "marked"),
     [

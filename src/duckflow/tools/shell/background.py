@@ -3,10 +3,11 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from duckflow.programs.process import Process
+from duckflow.state.checks import CheckReport
 
 
 @dataclass
@@ -17,6 +18,8 @@ class BackgroundCommand:
     process: Process
     output: Callable[[bool], str]
     """What it printed so far: the beginning and the end of it, and why it failed, if it has."""
+    judge: Callable[[int, str], Awaitable[CheckReport | None]]
+    """What it has reported, if it is a check, by its exit code and what it printed."""
     job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
     started: float = field(default_factory=time.monotonic)
 
@@ -31,6 +34,10 @@ class BackgroundCommand:
         """How it ended, for the model."""
         code = self.process.code
         return f"Background {self.job_id} has ended with exit code {code}:\n{self.output(code != 0)}"
+
+    async def check(self) -> CheckReport | None:
+        code = self.process.code or 0
+        return await self.judge(code, self.output(code != 0))
 
     @property
     def seconds(self) -> float:

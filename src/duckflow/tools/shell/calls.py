@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from duckflow.safety.environment import HARMLESS_VARIABLE
 
@@ -41,6 +41,7 @@ TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
 KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
 """A file for the output. To write it over anything else changes what the checks look at after they have looked."""
 SETS_NAME = r"(\w+)="
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
@@ -96,6 +97,19 @@ def deciding_call(command: str) -> list[str]:
         return []
     call = called(words)
     return [] if not call or call[0] in CHANGES_THE_SHELL else call
+
+
+def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
+    """Gives every call of a command, also those in brackets and in the text that a shell is given to run."""
+    for _, words in parts_of(command):
+        while words and words[0] in {"{", *CHANGES_THE_SHELL}:
+            words = words[1:]
+        call = called(words)
+        if call and call[0] in SHELLS and depth:
+            for text in words[1:]:
+                yield from calls_in(text, depth - 1)
+        elif call:
+            yield call
 
 
 def _without_texts(command: str) -> str:

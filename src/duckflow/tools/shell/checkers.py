@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from duckflow.safety.files import read_plain
 from duckflow.state.checks import NOT_STARTED, CheckKind, CheckReport
-from duckflow.tools.shell.calls import deciding_call, ends_with_call, folder_of, runs_alone
+from duckflow.tools.shell.calls import calls_in, deciding_call, ends_with_call, folder_of, runs_alone
 
 NAMES_KEPT = 20
 LONGEST_REPORT = 20_000_000
@@ -37,6 +37,16 @@ COUNTS = {
     "vitest": r"(?m)^\s*Tests\s+.*?(\d+) passed",
 }
 """How a runner prints the number of tests that ran, for a run without a report."""
+BAD_NEWS = {
+    "unittest": r"(?m)^FAILED \(",
+    "go": r"(?m)^(?:--- )?FAIL\b",
+    "cargo": r"(?m)^test result: FAILED\.",
+    "node": r"(?m)^# fail [1-9]",
+    "jest": r"(?m)^Tests:.*?[1-9]\d* failed",
+    "vitest": r"(?m)^\s*Tests\s+.*?[1-9]\d* failed",
+}
+"""How a runner prints that tests failed, for a run without a report whose exit code cannot be known."""
+NEVER = r"(?!)"
 COUNTS_ALL = frozenset(("unittest",))
 """Runners whose number holds the tests that failed, too."""
 ONE_COUNT = frozenset(("unittest", "node", "jest", "vitest"))
@@ -57,7 +67,7 @@ FOLDER_LIMIT = 200_000
 
 
 class RecognisedCheck(NamedTuple):
-    """A command that is a run of a check, and nothing else."""
+    """A command that is a run of a check, or has one in it."""
 
     words: tuple[str, ...]
     kind: CheckKind
@@ -65,6 +75,8 @@ class RecognisedCheck(NamedTuple):
     """Nothing else in the command can have failed."""
     folder: str = ""
     """The folder below the work folder that it runs in: it leaves out everything else, as if it were named."""
+    hidden: bool = False
+    """Something else may decide how the command ends, so that only the bad news of the run counts."""
 
     @property
     def name(self) -> str:
@@ -72,15 +84,28 @@ class RecognisedCheck(NamedTuple):
 
 
 def recognised(command: str) -> RecognisedCheck | None:
+    """The check that a command is a run of, and nothing else."""
+    words = deciding_call(command)
+    kind = _kind_of(words)
+    return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command)) if kind else None
+
+
+def check_in(command: str) -> RecognisedCheck | None:
+    """The check that a command runs, however that is written; of several the last."""
+    if check := recognised(command):
+        return check
+    hidden = [(tuple(words), kind) for words in calls_in(command) if (kind := _kind_of(words))]
+    return RecognisedCheck(*hidden[-1], alone=False, hidden=True) if hidden else None
+
+
+def _kind_of(words: list[str]) -> CheckKind | None:
     from duckflow.safety.commands.project_tools import check_kind
 
-    words = deciding_call(command)
-    kind = check_kind(words)
-    if kind is None or any(RUNS_NOTHING.fullmatch(word) for word in words):
+    if any(RUNS_NOTHING.fullmatch(word) for word in words):
         return None
-    if words[0] == "make" and any(MAKE_RUNS_NOTHING.fullmatch(word) for word in words[1:]):
+    if words[:1] == ["make"] and any(MAKE_RUNS_NOTHING.fullmatch(word) for word in words[1:]):
         return None
-    return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command))
+    return check_kind(words)
 
 
 class RunnerReport(NamedTuple):
@@ -196,6 +221,10 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
     results = report.read() if report else None
     if not (results and (results.ran or results.failed)) and _did_not_run(check, code, output):
         return _result(check, None)
+    if check.hidden:
+        failed = results.failed if results else []
+        bad_news = re.search(BAD_NEWS.get(check.words[0], NEVER), output)
+        return _result(check, False if failed or bad_news else None, results.ran if results else 0, len(failed))
     if report:
         if results is None:
             return _result(check, False if code and check.alone else None)

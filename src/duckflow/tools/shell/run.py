@@ -24,13 +24,14 @@ from duckflow.safety.environment import GIT_ALONE, environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.state.checks import CheckReport
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, other_ways, telling_part
-from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, judged, recognised, report_for, text_in
+from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, check_in, judged, report_for, text_in
 from duckflow.tools.shell.output import CommandOutput
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
@@ -203,7 +204,7 @@ class ShellRun(Tool[ShellArgs]):
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
         output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
-        check, report, take = recognised(args.command), None, output.take
+        check, report, take = check_in(args.command), None, output.take
         if check:
             paths = self._sandbox.paths
             report = report_for(check, args.command, paths.scratch.folder, partial(text_in, paths.folder))
@@ -258,7 +259,8 @@ class ShellRun(Tool[ShellArgs]):
             return Done(f"{state} Output:\n{job.output(False) or '(none)'}", say("shell.still_runs", job=job_id))
         self._background.told(job)
         values = {"command": _short(job.command), "whole": job.command.strip()[:LONGEST_COMMAND]}
-        return Done(job.report(), say("shell.waited", job=job_id, code=job.process.code or 0, **values))
+        waited = say("shell.waited", job=job_id, code=job.process.code or 0, **values)
+        return Done(job.report(), waited, check=await job.check())
 
     async def _leave(self, running: Running) -> Done:
         """Look at it for a moment, then let it go on."""
@@ -266,7 +268,8 @@ class ShellRun(Tool[ShellArgs]):
             async with asyncio.timeout(self._settings.first_output_seconds):
                 code = await running.process.wait()
         except TimeoutError:
-            job = BackgroundCommand(running.args.command, running.process, running.output.text)
+            judge = partial(_checked, running)
+            job = BackgroundCommand(running.args.command, running.process, running.output.text, judge)
             self._background.add(job)
             job.end.add_done_callback(lambda _: running.pause.drop(running.process))
             return Done(
@@ -296,10 +299,16 @@ class ShellRun(Tool[ShellArgs]):
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if meddled := ", ".join(running.process.meddled):
             parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
-        parts += [job.report() for job in self._background.ended()]
+        ended = self._background.ended()
+        parts += [job.report() for job in ended]
         parts.append(self._background.better_way(running.args.command, output))
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
-        check = running.check and await asyncio.to_thread(judged, running.check, code, output, running.report)
+        if running.check and running.check.hidden:
+            parts.append(f"A passing check counts only when it is run by itself: `{' '.join(running.check.words)}`.")
+        check = await _checked(running, code, output)
+        # A command in the background whose end is told here may have been a check that failed.
+        others = [await job.check() for job in ended]
+        check = next((other for other in others if other and other.ok is False), check)
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
@@ -326,6 +335,10 @@ class ShellRun(Tool[ShellArgs]):
             "shell.too_many",
             count=self._settings.background_jobs,
         )
+
+
+async def _checked(running: Running, code: int, output: str) -> CheckReport | None:
+    return running.check and await asyncio.to_thread(judged, running.check, code, output, running.report)
 
 
 async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
