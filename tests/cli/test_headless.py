@@ -146,6 +146,25 @@ def test_what_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> Non
     assert done.returncode == 3 and "in every mode ($ rm -rf tests)" in done.stderr and "--mode" not in done.stderr
 
 
+def test_undo_and_redo_are_carried_out_where_nobody_can_be_asked(shell: Shell) -> None:
+    (shell.work / "a.py").write_text("x = 1\n")
+    model = shell.script(decide(act("shell.run", command="sed -i s/1/2/ a.py"), respond("It is 2.")))
+    shell.run("-p", "set x to 2", "-m", model, "--mode", "full-auto")
+    for command, text in (("/undo", "x = 1\n"), ("/redo", "x = 2\n")):
+        assert shell.run("-c", "-p", command, "-m", model).returncode == 0
+        assert (shell.work / "a.py").read_text() == text
+
+
+def test_a_reply_that_had_to_be_repaired_is_sent_again_where_nobody_can_be_asked(shell: Shell) -> None:
+    write = decide(act("file_ops.write_file", path="a.txt", content="a"), next_step="continue")
+    broken = {"text": json.dumps(write)[:-1] + ",}"}
+    model = shell.script(broken, write, decide(respond("It is there.")))
+    done = shell.run("-p", "write a.txt", "-m", model, "--mode", "full-auto", "--output-format", "json")
+    result = json.loads(done.stdout)
+    assert (shell.work / "a.txt").exists() and done.returncode == 0 and not result["left_out"]
+    assert "valid JSON" in result["actions"][0]["for_model"]
+
+
 def test_what_nobody_can_allow_is_left_out_and_the_rest_is_done(shell: Shell) -> None:
     edits = [act("file_ops.write_file", path=f"part{number}.py", content="print(1)\n") for number in range(8)]
     online = act("shell.run", command="curl -s http://127.0.0.1:9/", network=True)

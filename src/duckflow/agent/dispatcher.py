@@ -334,7 +334,7 @@ class Dispatcher:
         """Ends the actions that the user said no to. Returns the others, which nobody was asked about."""
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
         why_not = "wished" if no.wish else "refused_why" if no.reason else "refused"
-        for_model = self._note("nobody" if no.nobody else why_not, reason=no.reason)
+        for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(why_not, reason=no.reason)
         key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (one.action for one in ready if one.action not in others):
             what = action.about or action.operation

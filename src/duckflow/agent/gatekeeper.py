@@ -141,7 +141,7 @@ class Clearance(NamedTuple):
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see: the user was asked for just that."""
     nobody: bool = False
-    """No person is there who could say yes."""
+    """No person is there who could say yes. The reason is what the model can do instead."""
     by_hook: bool = False
     """A hook has said no, and nobody was asked."""
     talk: Mapping[str, str] = MappingProxyType({})
@@ -337,6 +337,8 @@ class Gatekeeper:
             told = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
             self._session.emit(MessageAdded(message=told))
         revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
+        if clearance.nobody and doubtful:
+            clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
         return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {})
 
     def _talk(self, answer: Answer) -> str:

@@ -333,7 +333,7 @@ def _note(turn: TurnSoFar) -> str:
     if done.stop == "refused":
         return turn.note("wished_note" if done.wished else "refused_note")
     if done.stop == "nobody":
-        return turn.note("nobody_note")
+        return turn.note("action_failed" if done.refusal else "nobody_note")
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

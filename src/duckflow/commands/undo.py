@@ -9,7 +9,7 @@ from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
 from duckflow.state.hunk import Hunk
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Answer, Choice, FileImpact, Question
+from duckflow.state.question import NOBODY, Answer, Choice, FileImpact, Question
 from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 from duckflow.tools.undo_turn import about_work, latest, undo_question
 
@@ -142,9 +142,10 @@ class _Restore:
             answer = await self._one_file(preview)
             if answer.choice.isdecimal():
                 return await self.run(scope._replace(paths=(preview.impacts[int(answer.choice)].path,)))
-        if answer.choice not in ("yes", "all"):
+        # Where nobody can be asked, the command itself is the yes.
+        if answer.choice not in ("yes", "all", NOBODY):
             return await _left(self.context, answer, preview)
-        only_own = answer.choice == "yes" and not preview.nothing_else
+        only_own = answer.choice != "all" and not preview.nothing_else
         outcome = await kept.restore(self.back, only_own, scope)
         done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
         return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])

@@ -165,8 +165,10 @@ class TurnReport:
         )
         deed = result.effect not in ("read", "talk")
         if result.for_user.key == LEFT_OUT:
-            self._left_out.append(str(result.for_user.values["what"]))
+            what = str(result.for_user.values["what"])
+            self._left_out += [what] if what not in self._left_out else []
             self._lacks_deeds |= deed
+        self._left_out = [what for what in self._left_out if what not in changed]
         self._acted |= result.ok and deed
 
     def _verdict(self, call: Question) -> CalledDuck:
