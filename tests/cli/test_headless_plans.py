@@ -59,6 +59,13 @@ def test_a_draft_that_was_not_agreed_to_waits_even_with_full_auto(tmp_path: Path
     assert list((tmp_path / "work").iterdir()) == []
 
 
+def test_a_plan_that_was_not_carried_through_is_no_success(tmp_path: Path) -> None:
+    look = decide(act("shell.run", command="echo game.py"), next_step="continue")
+    claims = [decide(respond("It is done and verified."))] * 4
+    done = run(tmp_path, [PROPOSE, SNAKE, look, *claims], "--mode", "full-auto", "-p", "make a snake game")
+    assert done.returncode == 1 and "0 of 2 steps" in done.stderr, done.stderr
+
+
 def test_one_yes_starts_a_plan_in_the_background(tmp_path: Path) -> None:
     run(tmp_path, [PROPOSE, SNAKE], "-p", "make a snake game")
     said = "Perfect, do it like that, and let it run in the background"

@@ -300,7 +300,19 @@ SKIPPED = "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef out():\n    pyt
 CODE_0 = "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
 SAYS_5 = "import unittest\nprint('Ran 5 tests in 0.1s')\n"
 ALWAYS_0 = "raise SystemExit(0)\n"
+NOT_ONE = "def pytest_collection_modifyitems(items):\n    items[:] = [one for one in items if one.name != 'test_one']\n"
+LEAVES = "import os, sys\nif 'pytest' in ' '.join(sys.orig_argv):\n    os._exit(0)\n"
 FALSE_RUNS: tuple[tuple[str, str, str, str], ...] = (
+    ("pytest", "pytest --rootdir=other other", "other/test_other.py", GOOD),
+    ("pytest", "pytest --ignore=test_app.py .", "other/test_other.py", GOOD),
+    ("pytest", "python -m pytest -p cheat", "cheat.py", NOT_ONE),
+    ("pytest", "pytest --confcutdir=. -p cheat test_app.py", "cheat.py", NOT_ONE),
+    ("pytest", "PYTHONPATH=. python -m pytest", "sitecustomize.py", LEAVES),
+    ("pytest", "python -P -m pytest -o python_functions=test_two", "other.py", "x = 1\n"),
+    ("pytest", "pytest -W ignore --stepwise-skip --sw", "other.py", "x = 1\n"),
+    ("pytest", "pytest @chosen.txt", "chosen.txt", "test_app.py::test_two\n"),
+    ("pytest", "pytest; f=${PYTEST_ADDOPTS##*=}; cp forged.xml $f", "forged.xml", "<a><testcase name='b'/></a>\n"),
+    ("pytest", "pytest -q || cp forged.xml ${PYTEST_ADDOPTS##*=}", "forged.xml", "<a><testcase name='b'/></a>\n"),
     ("pytest", "pytest", "conftest.py", LEFT_OUT),
     ("pytest", "pytest", "conftest.py", SKIPPED),
     ("pytest", "pytest", "conftest.py", CODE_0),

@@ -93,6 +93,9 @@ class Headless:
         await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED):
             await self.carry_through(answered)
+            if (plan := conversation.state.plan) and plan.under_way:
+                values = {"done": plan.done(), "total": len(plan.steps)}
+                self._report.left_undone = self._words("headless.plan_left", **values)
         fits = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits)
 

@@ -38,6 +38,8 @@ class TurnReport:
         """The latest Gate, where nobody was there to answer it."""
         self.complaint = ""
         """Why the message was no message at all."""
+        self.left_undone = ""
+        """Says that a plan was to be carried through and was not."""
         self.ended: tuple[Outcome, Phrase | None] | None = None
         """How the turn has ended, and why."""
         self._actions: list[DoneAction] = []
@@ -81,7 +83,7 @@ class TurnReport:
             result=answer or (why if code == 0 else ""),
             outcome=outcome,
             exit_code=code,
-            why=why or self._doubt,
+            why=why or self._doubt or self.left_undone,
             question=state.asked if outcome == "pending_user" else "",
             duck_calls=tuple(map(self._verdict, self.duck_calls)),
             vitals=state.vitals,
@@ -116,7 +118,7 @@ class TurnReport:
         if state.review and state.review.verdict == "rejected" and self._doubt:
             # The model itself says that it is not done.
             return "failed"
-        if self._job_failed or not fits:
+        if self._job_failed or self.left_undone or not fits:
             return "failed"
         unproven = state.changed_in_turn and not (state.proof and state.proof.holds)
         return "unproven" if self._require_proof and unproven else outcome
