@@ -94,8 +94,12 @@ def check_in(command: str) -> RecognisedCheck | None:
     """The check that a command runs, however that is written; of several the last."""
     if check := recognised(command):
         return check
-    hidden = [(tuple(words), kind) for words in calls_in(command) if (kind := _kind_of(words))]
-    return RecognisedCheck(*hidden[-1], alone=False, hidden=True) if hidden else None
+    hidden = (
+        RecognisedCheck(tuple(words), kind, alone=False, hidden=True)
+        for words in reversed(list(calls_in(command)))
+        if (kind := _kind_of(words))
+    )
+    return next(hidden, None)
 
 
 def _kind_of(words: list[str]) -> CheckKind | None:
