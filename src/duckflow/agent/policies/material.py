@@ -2,11 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.agent.preparation import in_words
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
@@ -131,26 +130,21 @@ class BringMaterial(Policy):
     def _bring_picture(self, mention: "Mention", inside: str) -> None:
         """From the work folder, or from where else the user points to: a picture, and nothing but a picture."""
         if inside and self._exists(inside):
-            try:
-                with self._workspace.open(inside) as file:
-                    self._show(self._pictures.read(file, inside), inside)
-            except (ToolError, OSError) as problem:
-                self._fail(inside, in_words(problem))
-            return None
+            return self._show_from(lambda: self._workspace.open(inside), inside)
         named = [path for path in mention.paths if looks_like_picture(path)]
-        for path in (path for path in named if Path(path).expanduser().is_file()):
-            return self._show_from(Path(path).expanduser(), path)
+        if there := next((path for path in named if Path(path).expanduser().is_file()), ""):
+            return self._show_from(lambda: Path(there).expanduser().open("rb"), there)
         if named:
             self._fail(named[0], ToolError(f"{named[0]} is not there.", "file.missing", path=named[0]))
         return None
 
-    def _show_from(self, path: Path, name: str) -> None:
+    def _show_from(self, opened: Callable[[], BinaryIO], name: str) -> None:
         """What the user points at, wherever it lies; only pictures are read so."""
         try:
-            with path.open("rb") as file:
+            with opened() as file:
                 self._show(self._pictures.read(file, name), name)
         except OSError as problem:
-            told = f"{path} cannot be read: {problem.strerror}"
+            told = f"{name} cannot be read: {problem.strerror}"
             self._fail(name, ToolError(told, "picture.unreadable", name=name, reason=problem.strerror or ""))
         except ToolError as problem:
             self._fail(name, problem)
