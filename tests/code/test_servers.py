@@ -59,6 +59,11 @@ async def test_a_real_server_tells_references(real: LanguageServers) -> None:
     assert found is not None and CodePlace("use.py", 3, 6) in found
 
 
+async def test_a_real_server_tells_definitions_of_exactly_that_name(real: LanguageServers) -> None:
+    assert await real.definitions("total", 60) == [CodePlace("till.py", 1, 4)]
+    assert await real.definitions("nothing_of_this_name", 5) == []
+
+
 @pytest.mark.parametrize("script", ENDS.values(), ids=ENDS.keys())
 async def test_a_bad_server_is_given_up(folder: Path, script: str) -> None:
     bad = servers(folder, sys.executable, "-c", script, seconds=1)
@@ -66,6 +71,7 @@ async def test_a_bad_server_is_given_up(folder: Path, script: str) -> None:
     assert await bad.new_errors({"till.py": TILL}, {"till.py": BROKEN}, 1) == {}
     assert time.monotonic() - begun < 15 and not bad.knows("till.py")
     assert await bad.references("till.py", 1, 4, TILL, 1) is None
+    assert await bad.definitions("total", 1) == []
     await bad.aclose()
 
 

@@ -51,7 +51,7 @@ class CodeSense:
         mapped, servers = lambda: self.mapped, lambda: self.servers
         return [
             Outline(folder, mapped, settings),
-            FindDefinition(folder, mapped, settings),
+            FindDefinition(folder, mapped, settings, servers),
             Callers(folder, mapped, settings, servers),
         ]
 

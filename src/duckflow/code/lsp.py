@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote
@@ -19,11 +18,10 @@ PATIENCE_SECONDS = 2.0
 ERROR = 1
 CAPABILITIES = {
     "general": {"positionEncodings": ["utf-32", "utf-16"]},
-    "workspace": {"configuration": True, "workspaceFolders": True},
+    "workspace": {"configuration": True, "workspaceFolders": True, "symbol": {"dynamicRegistration": False}},
     "textDocument": {
         "synchronization": {"didSave": True},
-        "definition": {},
-        "references": {},
+        "references": {"dynamicRegistration": False},
         "publishDiagnostics": {"versionSupport": True},
         "diagnostic": {"dynamicRegistration": True},
     },
@@ -91,12 +89,21 @@ class LanguageServer:
         self._peer.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
         self._peer.notify("textDocument/didSave", {"textDocument": {"uri": self._uri(path)}})
 
-    async def definition(self, place: CodePlace, seconds: float) -> list[CodePlace]:
-        return self._places(await self._asked("definition", place, seconds))
+    async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
+        """The places that define exactly this name; servers themselves give all that look like it."""
+        async with asyncio.timeout(seconds):
+            answer = await self._peer.call("workspace/symbol", {"query": name})
+        symbols = map(_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
+        return self._places([symbol.get("location") for symbol in symbols if symbol.get("name") == name])
 
     async def references(self, place: CodePlace, seconds: float) -> list[CodePlace]:
-        more = {"context": {"includeDeclaration": False}}
-        return self._places(await self._asked("references", place, seconds, more))
+        position = {"line": place.line - 1, "character": place.column}
+        document, context = {"uri": self._uri(place.path)}, {"includeDeclaration": False}
+        async with asyncio.timeout(seconds):
+            answer = await self._peer.call(
+                "textDocument/references", {"textDocument": document, "position": position, "context": context}
+            )
+        return self._places(answer)
 
     async def diagnostics(self, path: str, seconds: float) -> list[Diagnostic]:
         """Asked for where the server can be asked; else those that it publishes for this very version of the file."""
@@ -135,19 +142,12 @@ class LanguageServer:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
-    async def _asked(self, what: str, place: CodePlace, seconds: float, more: dict[str, Any] | None = None) -> Any:
-        position = {"line": place.line - 1, "character": place.column}
-        params = {"textDocument": {"uri": self._uri(place.path)}, "position": position, **(more or {})}
-        async with asyncio.timeout(seconds):
-            return await self._peer.call(f"textDocument/{what}", params)
-
     def _places(self, answer: Any) -> list[CodePlace]:
-        """Those in the folder; a server may give one, several or none."""
-        given: Sequence[Any] = cast("list[Any]", answer) if isinstance(answer, list) else [answer]
+        """The places in the folder; a server may name others, or none."""
         found = list[CodePlace]()
-        for one in map(_table, given):
-            uri = str(one.get("uri") or one.get("targetUri") or "")
-            start = _table(_table(one.get("range") or one.get("targetSelectionRange")).get("start"))
+        for one in map(_table, cast("list[Any]", answer) if isinstance(answer, list) else ()):
+            uri = str(one.get("uri") or "")
+            start = _table(_table(one.get("range")).get("start"))
             path = Path(unquote(uri.removeprefix("file://")))
             if uri.startswith("file://") and path.is_relative_to(self._folder):
                 line, column = int(start.get("line", 0)) + 1, int(start.get("character", 0))

@@ -47,6 +47,23 @@ class LanguageServers:
                 await self._give_up(name, problem)
         return None
 
+    async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
+        """The places that define a name, by all servers that can say it in time."""
+        found = list[CodePlace]()
+        for server_name in [one for one, settings in self._settings.items() if settings.enabled]:
+            try:
+                async with asyncio.timeout(seconds):
+                    server = await self._started(server_name)
+                    # A server that has just started does not know the folder yet.
+                    for _ in range(TRIES):
+                        if places := await server.definitions(name, seconds):
+                            found += places
+                            break
+                        await asyncio.sleep(AGAIN_SECONDS)
+            except (TimeoutError, RpcError, OSError) as problem:
+                await self._give_up(server_name, problem)
+        return list(dict.fromkeys(found))
+
     async def new_errors(
         self, before: Mapping[str, str], after: Mapping[str, str], seconds: float
     ) -> dict[str, list[Diagnostic]]:

@@ -1,5 +1,6 @@
 """Questions to the code map: what a file or folder defines, where a name is defined, and where it is used."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 
@@ -81,26 +82,9 @@ class Outline(MapTool[OutlineArgs]):
         return Done(f"{lines}\n{outline}" if outline else f"{name} defines nothing.", say("code.outlined", path=name))
 
 
-class FindDefinition(MapTool[SymbolArgs]):
-    """Where a name is defined."""
+class SymbolTool(MapTool[SymbolArgs]):
+    """A question about a name. Where the map cannot tell, a language server of the user's may."""
 
-    operation = FIND
-    subject = ("symbol",)
-    untold = frozenset({"path"})
-    args = SymbolArgs
-
-    async def run(self, args: SymbolArgs) -> Done:
-        code_map = await self._fresh()
-        found = _definitions(code_map, args)
-        lines = [_defined(one, code_map) for one in found[:MOST_DEFINITIONS]]
-        lines += [f"[{len(found) - len(lines)} more]"] if len(found) > len(lines) else []
-        return Done("\n".join(lines), say("code.found", symbol=shown(args.symbol), count=len(found)))
-
-
-class Callers(MapTool[SymbolArgs]):
-    """Where a definition is used."""
-
-    operation = CALLERS
     subject = ("symbol",)
     args = SymbolArgs
 
@@ -113,6 +97,36 @@ class Callers(MapTool[SymbolArgs]):
     ) -> None:
         super().__init__(workspace, mapped, settings)
         self._servers = servers
+
+
+class FindDefinition(SymbolTool):
+    """Where a name is defined."""
+
+    operation = FIND
+    untold = frozenset({"path"})
+
+    async def run(self, args: SymbolArgs) -> Done:
+        code_map = await self._fresh()
+        try:
+            found = _definitions(code_map, args)
+            lines = [_defined(one, code_map) for one in found]
+        except ToolError:
+            if not (lines := await self._told_by_servers(args)):
+                raise
+        more = [f"[{len(lines) - MOST_DEFINITIONS} more]"] if len(lines) > MOST_DEFINITIONS else []
+        listed = "\n".join(lines[:MOST_DEFINITIONS] + more)
+        return Done(listed, say("code.found", symbol=shown(args.symbol), count=len(lines)))
+
+    async def _told_by_servers(self, args: SymbolArgs) -> list[str]:
+        servers, name = self._servers(), re.split(r"\.|::", args.symbol.strip("() "))[-1]
+        places = await servers.definitions(name, self._settings.seconds) if servers and not args.path else []
+        return [f"{shown(place.path)}:{place.line} (by the language server)" for place in places]
+
+
+class Callers(SymbolTool):
+    """Where a definition is used."""
+
+    operation = CALLERS
 
     async def run(self, args: SymbolArgs) -> Done:
         code_map = await self._fresh()
@@ -129,7 +143,6 @@ class Callers(MapTool[SymbolArgs]):
         return Done("\n\n".join(answers), say("code.used", symbol=shown(args.symbol), count=count))
 
     async def _told_apart(self, target: Symbol, uses: Uses) -> Uses:
-        """Where the map cannot tell, a language server of the user's may."""
         servers = self._servers()
         if servers is None or not servers.knows(target.path) or not uses.meaning("unsure"):
             return uses
