@@ -4,12 +4,13 @@ read while that is still so in the file."""
 import posixpath
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.action import READ_FILE
 from duckflow.state.agent import AgentState
+from duckflow.state.json_fields import tables, text_of
 from duckflow.state.message import Message
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.plan.ports import Folder
@@ -127,8 +128,8 @@ def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
     written: dict[str, set[int]] = {}
     done = [task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1]
     for task in done:
-        path, edits = task.makes[0], cast("list[dict[str, str]]", task.args.get("edits") or [])
-        for new in (edit.get("new", "").strip("\n") for edit in edits):
+        path = task.makes[0]
+        for new in (text_of(edit, "new").strip("\n") for edit in tables(task.args.get("edits"))):
             text = "\n".join(texts.lines(path)) if new.strip() else ""
             if new.strip() and (place := text.find(new)) >= 0:
                 first = text.count("\n", 0, place)
