@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote
@@ -21,6 +22,7 @@ CAPABILITIES = {
     "workspace": {"configuration": True, "workspaceFolders": True, "symbol": {"dynamicRegistration": False}},
     "textDocument": {
         "synchronization": {"didSave": True},
+        "definition": {"dynamicRegistration": False},
         "references": {"dynamicRegistration": False},
         "publishDiagnostics": {"versionSupport": True},
         "diagnostic": {"dynamicRegistration": True},
@@ -96,14 +98,11 @@ class LanguageServer:
         symbols = map(_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
         return self._places([symbol.get("location") for symbol in symbols if symbol.get("name") == name])
 
+    async def definition(self, place: CodePlace, seconds: float) -> list[CodePlace]:
+        return await self._asked("definition", place, seconds)
+
     async def references(self, place: CodePlace, seconds: float) -> list[CodePlace]:
-        position = {"line": place.line - 1, "character": place.column}
-        document, context = {"uri": self._uri(place.path)}, {"includeDeclaration": False}
-        async with asyncio.timeout(seconds):
-            answer = await self._peer.call(
-                "textDocument/references", {"textDocument": document, "position": position, "context": context}
-            )
-        return self._places(answer)
+        return await self._asked("references", place, seconds, {"context": {"includeDeclaration": False}})
 
     async def diagnostics(self, path: str, seconds: float) -> list[Diagnostic]:
         """Asked for where the server can be asked; else those that it publishes for this very version of the file."""
@@ -142,12 +141,21 @@ class LanguageServer:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
 
-    def _places(self, answer: Any) -> list[CodePlace]:
+    async def _asked(
+        self, what: str, place: CodePlace, seconds: float, more: dict[str, Any] | None = None
+    ) -> list[CodePlace]:
+        position = {"line": place.line - 1, "character": place.column}
+        params = {"textDocument": {"uri": self._uri(place.path)}, "position": position, **(more or {})}
+        async with asyncio.timeout(seconds):
+            answer = await self._peer.call(f"textDocument/{what}", params)
+        return self._places(cast("list[Any]", answer) if isinstance(answer, list) else [answer])
+
+    def _places(self, answer: Iterable[Any]) -> list[CodePlace]:
         """The places in the folder; a server may name others, or none."""
         found = list[CodePlace]()
-        for one in map(_table, cast("list[Any]", answer) if isinstance(answer, list) else ()):
-            uri = str(one.get("uri") or "")
-            start = _table(_table(one.get("range")).get("start"))
+        for one in map(_table, answer):
+            uri = str(one.get("uri") or one.get("targetUri") or "")
+            start = _table(_table(one.get("range") or one.get("targetSelectionRange")).get("start"))
             path = Path(unquote(uri.removeprefix("file://")))
             if uri.startswith("file://") and path.is_relative_to(self._folder):
                 line, column = int(start.get("line", 0)) + 1, int(start.get("character", 0))
