@@ -68,6 +68,10 @@ async def test_a_turn_says_its_limit_its_vitals_and_the_kind_of_work(
     desk = Desk(story, language)
     assert work in await desk.give("/status") and "14" in await desk.give("/status")
     assert "14" in await desk.give("/why")
+    story.session.close()
+    again = Story(tmp_path, [answer], language=language, native=native)
+    assert "14" in await Desk(again, language).give("/status")
+    assert "14" in await Desk(again, language).give("/why"), "what /status says stays true of the last turn"
 
 
 @LANGUAGES

@@ -80,6 +80,7 @@ async def test_a_session_outlives_the_server_that_began_it_and_no_event_is_lost(
         first.kill()
         second = Program(shell, "--port", str(first.port))
         await reader.until(lambda: reader.of("text", by="model") and not reader.facts["in_turn"])
+        assert "chosen on the page" in reader.of("notice", about="model")[0]["text"]
         assert reader.opened > 1 and reader.numbers == list(range(1, reader.numbers[-1] + 1))
         snapshot = await browser.get(f"sessions/{began['id']}")
         assert snapshot["writable"] and snapshot["number"] == reader.numbers[-1]

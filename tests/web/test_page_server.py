@@ -9,6 +9,7 @@ from typing import Any
 
 from duckflow.events.types import MessageAdded, Noticed, OutputStreamed, StreamReset, TextStreamed
 from duckflow.llm.scripted import ScriptedReply
+from duckflow.pacemaker.vitals import BARS
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
@@ -242,7 +243,7 @@ async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
             assert own["taken"] == "command" and own["told"]
             await browser.post(f"sessions/{ID}/say", text="/status")
             (shown,) = await reader.until(lambda: reader.of("command"))
-            assert "plan" in shown["text"]
+            assert "plan" in shown["text"] and not set(BARS) & set(shown["text"]), "the page has a chart"
         assert await browser.get(f"sessions/{ID}/files?q=duc") == ["duck.py"]
         parts = await browser.get(f"sessions/{ID}/context")
         assert sum(part["tokens"] for part in parts) > 100 and all(part["label"] for part in parts)

@@ -17,7 +17,7 @@ from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.pacemaker.work_kind import WorkKind
 from duckflow.state.action import Evidence, TaskProfile, evidence_of
-from duckflow.state.phrase import REFUSED, WISHED, Phrase
+from duckflow.state.phrase import REFUSED, WISHED, Phrase, say
 
 log = logging.getLogger("duckflow.pacemaker")
 
@@ -149,7 +149,10 @@ class TurnPacemaker:
         return self._pacemaker.health()
 
     def why(self) -> tuple[Phrase, ...]:
-        return self._pacemaker.why()
+        """The same figure as in `/status`, and how it comes about."""
+        state, own, told = self._session.state, self._pacemaker.limit, self._pacemaker.why()
+        counted = (say("limit.counted", own=own.value),) if own and own.value != state.limit else ()
+        return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *told) if state.limit else told
 
     def _checked(self, name: str, evidence: Evidence) -> None:
         """A check that goes on failing is bad news only once: while it is being mended it has to fail. A linter that

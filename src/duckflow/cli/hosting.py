@@ -21,8 +21,8 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.talk import make_setup
 
     here = partial(make_setup, options, words, paths)
-    begins = what in ("new", "led")
-    chosen = new_session(here(), options.resume) if begins else wanted_session(options, here(), here)
+    setup = here()._replace(model_origin="model.chosen.page") if what == "new" else here()
+    chosen = new_session(setup, options.resume) if what in ("new", "led") else wanted_session(options, setup, here)
     built, session = build_conversation(chosen.setup, chosen.session), chosen.session
     conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)

@@ -183,7 +183,7 @@ class VitalSign(NamedTuple):
         return self.level in ("low", "lost")
 
     def line(self) -> Phrase:
-        return say(f"health.{self.name}.{self.level}", percent=round(100 * self.value), trend=self.trend)
+        return say(f"health.{self.name}.{self.level}", percent=round(100 * self.value))
 
 
 class Health(NamedTuple):
@@ -194,8 +194,8 @@ class Health(NamedTuple):
     stamina: VitalSign
 
     def bar(self) -> Phrase:
-        """The line of the status bar."""
-        faces = {f"{sign.name}_face": sign.face for sign in self}
+        """The line of the status bar; with the trends, for who draws them."""
+        faces = {f"{sign.name}_face": sign.face for sign in self} | {f"{sign.name}_trend": sign.trend for sign in self}
         return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
     def report(self, otherwise: str = "none") -> tuple[Phrase, ...]:

@@ -98,3 +98,4 @@ def test_a_session_goes_on_after_a_restart(tmp_path: Path, opened: list[Terminal
     again.wait_for("I do remember.")
     again.enter("/status")
     again.wait_for("2 turns")
+    again.wait_for("Trend: mood █")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from html import escape
 
 from duckflow.i18n.words import Words
+from duckflow.pacemaker.vitals import draw_bars
 from duckflow.state.vitals import Vitals
 
 NAMES = ("mood", "focus", "stamina")
-BARS = "▁▂▃▄▅▆▇█"
 WIDTH, HEIGHT = 720, 160
 LEFT, BOTTOM, TOP = 34, 20, 8
 MOST_POINTS = 400
@@ -51,8 +51,7 @@ def bar_lines(points: Points, words: Words) -> list[str]:
     lines: list[str] = []
     for name in NAMES if shown else ():
         values = [getattr(vitals, name) for _, vitals in shown]
-        bars = "".join(BARS[round(value * (len(BARS) - 1))] for value in values)
-        lines.append(f"{bars} {values[-1]:.2f} {words(f'vital.{name}')}")
+        lines.append(f"{draw_bars(tuple(values))} {values[-1]:.2f} {words(f'vital.{name}')}")
     return lines
 
 

@@ -14,7 +14,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import say
+from duckflow.state.phrase import Phrase, say
 from duckflow.ui.console.asking import Asking
 from duckflow.ui.console.attention import Attention
 from duckflow.ui.console.completion import LineCompletions
@@ -221,6 +221,9 @@ class Chat:
         self._commands.pop(item.id, None)
         if item.text:
             self.screen.say(item.text)
+        if item.line == "/status":
+            trends = Phrase(key="health.trend", values=self._conversation.health_bar().values)
+            self.screen.say(self._words.phrase(trends))
         if item.problem:
             self.screen.warn(self._words.phrase(item.problem))
 

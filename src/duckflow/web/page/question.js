@@ -9,8 +9,6 @@ import { Notices } from "./notices.js";
 import { t, visible } from "./words.js";
 
 const READING_MS = 300;
-/** A trend as terminals draw it; the page has a chart. */
-const TREND = /\s*[▁▂▃▄▅▆▇█]+$/;
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 
 /** The diff without the commands, which stand before it. */
@@ -150,7 +148,7 @@ export function Card({ question, session, first, alone, tell }) {
 		</header>
 		<div class="inside">
 			${gate ? html`<${Gate} gate=${gate} />` : null}
-			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p><${Sentence} text=${line.replace(TREND, "")} /></p>`)}</div>` : null}
+			${question.details.length ? html`<div class="details">${question.details.map((line) => html`<p><${Sentence} text=${line} /></p>`)}</div>` : null}
 		</div>
 		<footer>
 			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
