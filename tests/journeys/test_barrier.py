@@ -90,6 +90,31 @@ async def test_a_question_in_passing_costs_one_request_and_never_the_work(
     assert not story.session.state.asked and not story.session.state.five.open_questions
 
 
+@pytest.mark.parametrize("again", ["", "I write it now."], ids=["silent", "spoken"])
+async def test_a_held_call_that_is_made_again_keeps_its_reason(tmp_path: Path, again: str) -> None:
+    """The note asks for the calls without the question, so nothing need stand before them."""
+    made = (ToolCall(call_id="1", name="file_ops_write_file", arguments=json.dumps(WRITE["args"])),)
+    replies = [
+        ScriptedReply("What stands in a.txt now?", calls=made),
+        ScriptedReply(again, calls=made),
+        "It is written.",
+    ]
+    story = Story(tmp_path, replies, native=True)
+    assert await story.tell("write a.txt") == "done"
+    assert (story.folder / "a.txt").exists() and len(story.model.requests) == 3
+
+
+async def test_another_call_without_a_word_has_no_reason(tmp_path: Path) -> None:
+    others = [{"path": name, "content": "x\n"} for name in ("a.txt", "b.txt")]
+    first, second = (
+        (ToolCall(call_id=args["path"], name="file_ops_write_file", arguments=json.dumps(args)),) for args in others
+    )
+    replies = [ScriptedReply("What stands in a.txt now?", calls=first), ScriptedReply("", calls=second), "ok"]
+    story = Story(tmp_path, replies, native=True)
+    await story.tell("write a.txt")
+    assert not list(story.folder.glob("*.txt")) and note("en", "unexplained") in story.prompt(2)
+
+
 THINKING_ALOUD = """
 なぜこのテストだけが落ちるのでしょうか？
 なぜ None が来ているのでしょうか？
@@ -273,6 +298,41 @@ async def test_who_tells_of_a_held_step_as_done_hears_that_it_is_not(
     story = Story(tmp_path, [both, again, decide(respond("ok"))], language=language)
     assert await story.tell("write a.txt") == "done"
     assert note(language, "not_run_held") in story.prompt(1) and (story.folder / "a.txt").exists()
+
+
+LEAVE_FOR_MORE = [
+    ("en", "Shall I delete the old tables too?"),
+    ("en", "May I continue with the clean-up?"),
+    ("en", "The file was made by hand. May I overwrite it?"),
+    ("ja", "続けて消してもよいですか？"),
+    ("ja", "この設定は手で変更されました。上書きしてもよいですか？"),
+]
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "question"), LEAVE_FOR_MORE)
+async def test_who_asks_for_leave_before_its_deeds_has_told_of_none(
+    tmp_path: Path, language: str, question: str, native: bool
+) -> None:
+    """Whatever else the question speaks of: the model does not answer it itself."""
+    both = decide(respond(question), WRITE, RUN, next_step="continue")
+    again = decide(respond(TOLD[language]), WRITE, RUN, next_step="continue")
+    story = Story(tmp_path, [both, again], language=language, native=native)
+    assert await story.tell("go") == "pending_user"
+    assert len(story.model.requests) == 1 and not list(story.folder.glob("*.txt"))
+    assert story.ending().why == say("turn.held", count=2)
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "end"), [("en", "Anything else?"), ("ja", "他にもありますか？")])
+async def test_a_polite_end_before_the_work_does_not_lose_it(
+    tmp_path: Path, language: str, end: str, native: bool
+) -> None:
+    both = decide(respond(end), WRITE, next_step="continue")
+    again = decide(respond(NOW[language]), WRITE, next_step="continue")
+    story = Story(tmp_path, [both, again, decide(respond("ok"))], language=language, native=native)
+    assert await story.tell("write a.txt") == "done"
+    assert (story.folder / "a.txt").exists()
 
 
 @NATIVE

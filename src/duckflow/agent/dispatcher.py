@@ -370,12 +370,13 @@ def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | No
 
 
 def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Sequence[Action], language: str) -> bool:
-    """A text may read like a question that the work itself can answer, or tell of what waits as done. A call that asks
-    is never taken for one."""
+    """A text may read like a question that the work itself can answer. One that the model put behind its deeds may tell
+    of them as done. A call that asks is never taken for one."""
     if not last or last[0].operation != RESPOND:
         return False
     text = last[0].said or ""
-    if waiting and tells_of_done(text, language):
+    behind = bool(waiting) and decision.actions[-1].action_id == last[0].action_id
+    if behind and tells_of_done(text, language):
         return True
     return decision.next_step != "pending_user" and only_wonders(text, language)
 

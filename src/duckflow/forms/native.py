@@ -15,7 +15,7 @@ from duckflow.forms.live import LiveText, without_thoughts
 from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
-from duckflow.state.action import CALL, DECIDE, RESPOND, Decision, Operation, TaskProfile, looks_only, wire_name
+from duckflow.state.action import CALL, DECIDE, RESPOND, Action, Decision, Operation, TaskProfile, looks_only, wire_name
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
 from duckflow.state.noun import shorten
@@ -107,7 +107,7 @@ class NativeForm:
 def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
     refuse_too_many(len(calls))
     known = {wire_name(operation.name): operation for operation in operations}
-    rationale = shorten(said.partition("\n")[0], 200)
+    rationale, before = shorten(said.partition("\n")[0], 200), _last_decided(state)
     declared: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
     faults: dict[int, str] = {}
@@ -123,7 +123,7 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
                 declared |= {name: value for name, value in args.items() if value is not None}
             else:
                 operation = known.get(wire_name(call.name))
-                actions.append(_action(call.name, args, operation, rationale))
+                actions.append(_action(call.name, args, operation, rationale, before))
                 if operation and operation.says_why and actions[-1]["reasoning"] == operation.name:
                     unexplained[id(actions[-1])] = note(state.language, "unexplained")
         except ReplyUnusable as problem:
@@ -138,7 +138,8 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     # A reply without text before its calls says why in the calls.
     rationale = rationale or shorten("; ".join(dict.fromkeys(str(one["reasoning"]) for one in actions)), 200) or "-"
     # A reply that only declares something has neither acted nor answered, unless the work is done or it says so.
-    spoken = _has_spoken(state)
+    # A silent reply after one that was for the user adds nothing.
+    spoken = any(action.operation == RESPOND for action in before)
     wants = declared.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
     ends = bool(said or calls or spoken) and not actions and wants != "continue"
     called = [known.get(wire_name(str(action["operation"]))) for action in actions]
@@ -159,12 +160,10 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     return Reading(decision, said, doubtful, broken=broken, asks_for_texts=False)
 
 
-def _has_spoken(state: AgentState) -> bool:
-    """Whether the model's last reply in this turn was for the user: a silent one after it adds nothing."""
+def _last_decided(state: AgentState) -> Sequence[Action]:
+    """The actions of the model's last reply, where it belongs to this turn and the user has said nothing since."""
     last = next((message for message in reversed(state.messages) if message.role in ("assistant", "user")), None)
-    if last is None or last.role == "user" or last.turn != state.turn or last.decision is None:
-        return False
-    return bool(last.decision.said())
+    return last.decision.actions if last and last.decision and last.turn == state.turn else ()
 
 
 def _has_results(state: AgentState) -> bool:
@@ -212,12 +211,15 @@ def _next_step(ends: bool, asks: bool) -> str:
     return "done" if ends else "continue"
 
 
-def _action(name: str, args: dict[str, Any], operation: Operation | None, rationale: str) -> dict[str, Any]:
-    """A reason that was left out is the one before the calls."""
+def _action(
+    name: str, args: dict[str, Any], operation: Operation | None, rationale: str, before: Sequence[Action]
+) -> dict[str, Any]:
+    """A reason that was left out is the one before the calls, or the one that the same call had just `before`."""
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
     name = operation.name if operation else name
-    return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or name}
+    again = (action.reasoning for action in before if (action.operation, action.args) == (name, args))
+    return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or next(again, name)}
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:

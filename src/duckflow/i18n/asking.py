@@ -154,11 +154,13 @@ def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it ends with a question about the matter itself, which the work may answer. Whatever asks for leave, or
-    may offer a choice, is for the user to answer."""
+    """Whether it ends with a question about the matter itself, which the work may answer, or with a polite one that
+    leaves nothing open. Whatever asks for leave, or may offer a choice, is for the user to answer."""
     last = last_question(text)
-    wonders = ends_asking(text, language) and search("asking.wonders", last, language) is not None
-    return wonders and not search("asking.leave", last, language) and not search("asking.chooses", last, language)
+    if not ends_asking(text, language) or search("asking.leave", last, language):
+        return False
+    wonders = search("asking.wonders", last, language) and not search("asking.chooses", last, language)
+    return bool(wonders or search("asking.offers_more", last, language))
 
 
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
