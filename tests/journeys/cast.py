@@ -7,7 +7,7 @@ from typing import Any
 
 from duckflow.llm.provider import Chunk, Request
 from duckflow.llm.scripted import WINDOW, Line, Scripted
-from tests.journeys.story import Story, act
+from tests.journeys.story import Story, act, decide, respond
 
 NAMED = re.compile(r"(?:You are the agent|あなたはエージェント) ([\w-]+-\d+)")
 
@@ -81,3 +81,15 @@ def hand(task: str, kind: str = "explore", **args: Any) -> dict[str, Any]:
 
 def reading(path: str, first: int = 1, last: int = 0) -> dict[str, Any]:
     return act("file_ops.read_file", path=path, start_line=first, end_line=last)
+
+
+def two_askers() -> Cast:
+    """Two agents of the conversation want to write a file each, and both ask."""
+    main: list[Line] = [
+        calls(hand("Write the price", "work"), hand("Write the name", "work")),
+        decide(respond("Both are done."), step="PLANNING"),
+    ]
+    price = act("file_ops.write_file", path="price.py", content="PRICE = 1\n" * 60)
+    name = act("file_ops.write_file", path="name.py", content="NAME = 'duck'\n" * 60)
+    ends = decide(respond("It is there."))
+    return Cast(main, {"work-1": [calls(price), ends], "work-2": [calls(name), ends]})

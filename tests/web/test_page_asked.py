@@ -4,26 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.llm.scripted import Line
-from tests.journeys.cast import Cast, calls, hand
+from tests.journeys.cast import two_askers
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import READING_MS, Tab, browsing, needs_chromium, visit
 from tests.web.site import Site, Talk
 from tests.web.test_page_everywhere import violations
 
 pytestmark = [needs_chromium, pytest.mark.slow]
-
-
-def two_askers() -> Cast:
-    """Two agents of the conversation want to write a file each, and both ask."""
-    main: list[Line] = [
-        calls(hand("Write the price", "work"), hand("Write the name", "work")),
-        decide(respond("Both are done."), step="PLANNING"),
-    ]
-    price = act("file_ops.write_file", path="price.py", content="PRICE = 1\n" * 60)
-    name = act("file_ops.write_file", path="name.py", content="NAME = 'duck'\n" * 60)
-    ends = decide(respond("It is there."))
-    return Cast(main, {"work-1": [calls(price), ends], "work-2": [calls(name), ends]})
 
 
 async def both_ask(tab: Tab) -> None:
