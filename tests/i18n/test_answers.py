@@ -183,3 +183,19 @@ def test_what_a_scope_names_is_found_and_found_at_once(language: str, about: str
 )
 def test_a_question_without_its_sign_is_one(said: str, asks: bool) -> None:
     assert read_whole(said).asks is asks
+
+
+@pytest.mark.parametrize("named", ["eslint", "every pytest run", "the prettier runs", "mypy and ruff"])
+@pytest.mark.parametrize("stretch", ["today", "this session", "this week"])
+def test_a_name_before_a_stretch_of_time_is_never_dropped(named: str, stretch: str) -> None:
+    """Without the name the yes would go for whatever was asked about."""
+    read = read_whole(f"yes, and for {named} {stretch}")
+    assert read.verdict != "yes" or not read.scope or read.about
+
+
+@pytest.mark.parametrize(
+    "stretch", ["for the rest of the day", "until the end of this session", "while we are in this chat"]
+)
+def test_a_stretch_of_time_alone_is_a_scope(stretch: str) -> None:
+    read = read_whole(f"yes, {stretch}")
+    assert (read.verdict, read.scope, read.about) == ("yes", "session", "")
