@@ -308,6 +308,15 @@ async def test_a_yes_is_passed_on_only_whole_and_after_the_plan_was_shown(tmp_pa
         await approve.run(approve.args.model_validate({"words": "yes, go ahead"}))
 
 
+async def test_a_yes_passed_on_once_more_does_not_deny_the_plan(tmp_path: Path) -> None:
+    again = decide(respond("ok"), step="PLANNING")
+    story = Story(tmp_path, [*PLAN_SHOWN, passes_on("yes"), again])
+    await story.tell("make a snake game")
+    await story.tell("yes")
+    told = [event.result.for_user.key for event in story.all(ActionFinished) if not event.result.ok]
+    assert told == ["plan.no_draft"]
+
+
 @pytest.mark.parametrize("mode", ["full-auto", "auto-edit"])
 async def test_a_draft_waits_in_every_mode(tmp_path: Path, mode: str) -> None:
     replies = [*PLAN_SHOWN, decide(ONE, next_step="continue"), decide(respond("ok"), step="PLANNING")]

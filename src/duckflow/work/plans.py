@@ -84,7 +84,7 @@ class PlanApproval:
         state = self._session.state
         plan, newest = state.plan, self._newest()
         if plan is None or plan.status != "draft":
-            raise ToolError("there is no draft that waits for a yes", "plan.none")
+            raise ToolError("there is no draft that waits for a yes", "plan.no_draft")
         if newest is None or newest.message_id == self._heard_before:
             raise ToolError(note(state.language, "approve_too_early"), "plan.not_approved", name=plan.name)
         if not same_words(words, newest.text):
