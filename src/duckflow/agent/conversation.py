@@ -18,7 +18,7 @@ from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
 from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
-from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, TurnEnded
+from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, QuestionAsked, TurnEnded
 from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
@@ -307,7 +307,7 @@ class ChatLoop:
     def _count(self, event: Event) -> None:
         """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""
         self._number += event.journaled
-        if event.journaled:
+        if event.journaled or isinstance(event, QuestionAsked):
             self._tell_now()
         if isinstance(event, TurnEnded) and event.outcome == "exit":
             self.sessions.leave()

@@ -37,6 +37,8 @@ class Turns:
         self._before = before
         self._moved = moved
         self._waiting: list[WaitingMessage] = []
+        self._unadmitted = ""
+        """What the next turn begins with, while it is asked whether anything may be done here."""
         self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
         self._running: asyncio.Task[Outcome] | None = None
         self._waiters: list[asyncio.Future[Outcome]] = []
@@ -47,7 +49,8 @@ class Turns:
 
     @property
     def waiting(self) -> tuple[Unheard, ...]:
-        return tuple(Unheard(one.text, one.later) for one in self._waiting)
+        first = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
+        return (*first, *(Unheard(one.text, one.later) for one in self._waiting))
 
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
@@ -73,13 +76,14 @@ class Turns:
 
     def interrupt(self) -> str:
         """Stop the running turn at once. Gives back what was waiting."""
+        unheard = "\n".join(one.text for one in self.waiting)
         waiting, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []
         _settle([*(ended for _, ended in deeds), *(one.ended for one in waiting)], "interrupted")
         if self._running:
             self._running.cancel()
         self._moved()
-        return "\n".join(one.text for one in waiting)
+        return unheard
 
     async def rest(self, seconds: float) -> None:
         """Until the running turn has ended, but not for ever."""
@@ -89,13 +93,14 @@ class Turns:
     def _next(self) -> None:
         if self._deeds:
             deed, ended = self._deeds.pop(0)
-            self._start(self.turn.run("", (), self._said_meanwhile, deed), [ended])
+            self._start("", self.turn.run("", (), self._said_meanwhile, deed), [ended])
             return
         said, self._waiting = self._waiting, []
         text = "\n".join(one.text for one in said)
         attachments = [attachment for one in said for attachment in one.attachments]
         wish = "\n".join(one.wish for one in said)
-        self._start(self.turn.run(text, attachments, self._said_meanwhile, None, wish), [one.ended for one in said])
+        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish)
+        self._start(text, work, [one.ended for one in said])
 
     def _said_meanwhile(self) -> str:
         """What the running turn should hear now; whoever said it waits for its end."""
@@ -105,16 +110,20 @@ class Turns:
         self._moved()
         return "\n".join(one.text for one in said)
 
-    def _start(self, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
+    def _start(self, text: str, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
         self._before()
         self._waiters = waiters
-        self._running = asyncio.create_task(self._admitted(work))
+        self._running = asyncio.create_task(self._admitted(text, work))
         self._running.add_done_callback(self._ended)
 
-    async def _admitted(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    async def _admitted(self, text: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        self._unadmitted = text
         try:
-            return await work if await self.admit() else "interrupted"
+            admitted = await self.admit()
+            self._unadmitted = ""
+            return await work if admitted else "interrupted"
         finally:
+            self._unadmitted = ""
             work.close()
 
     def _ended(self, turn: asyncio.Task[Outcome]) -> None:
