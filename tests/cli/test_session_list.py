@@ -58,6 +58,10 @@ def test_everything_said_is_searched_with_the_place_to_resume_from(tmp_path: Pat
     head, excerpt, resume = here.splitlines()
     assert "[you]" in head and "flamingo invoice is overdue" in excerpt
     assert "ペリカン" in shell.run("sessions", "search", "ペリカン", "--lang", "ja").stdout
+    write = {"operation": "file_ops.write_file", "args": {"path": "heron.txt", "content": "x"}, "reasoning": "asked"}
+    shell.run("-p", "go", "--mode", "auto-edit", "-m", shell.script(decide(write, respond("done"))))
+    found = shell.run("sessions", "search", "heron.txt").stdout
+    assert "file_ops.write_file path: heron.txt, content: x" in found and "{" not in found
     shell.work = tmp_path / "elsewhere"
     shell.work.mkdir()
     assert "Nothing was found" in shell.run("sessions", "search", "flamingo").stdout

@@ -1,6 +1,5 @@
 """Messages: of the conversation, and of a request to a model."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -72,7 +71,7 @@ class Message(Value):
 
 
 def _call_line(action: Action) -> str:
-    return f"{action.operation} {json.dumps(action.args, ensure_ascii=False)}"
+    return f"{action.operation} {', '.join(f'{name}: {arg}' for name, arg in action.args.items())}"
 
 
 def last_request(messages: Sequence[Message]) -> str:
