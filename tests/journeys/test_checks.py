@@ -108,6 +108,40 @@ async def test_bad_news_counts_however_the_tests_were_run(tmp_path: Path, comman
     assert story.session.state.status is not Status.SUCCESS
 
 
+WAYS_TO_LEAVE_OUT = {
+    "deleted": "sed -i '/def test_one/,+1d' test_app.py",
+    "marked": "sed -i 's/^def test_one/import pytest\\n@pytest.mark.xfail\\ndef test_one/' test_app.py",
+    "skipped": "sed -i 's/^def test_one/import pytest\\n@pytest.mark.skip\\ndef test_one/' test_app.py",
+    "renamed": "sed -i 's/def test_one/def no_test_one/' test_app.py",
+}
+
+
+@pytest.mark.parametrize(("number", "way"), list(enumerate(WAYS_TO_LEAVE_OUT)))
+async def test_a_run_without_the_tests_that_failed_is_no_plain_pass(tmp_path: Path, number: int, way: str) -> None:
+    language = ("en", "ja")[number % 2]
+    leave_out = act("shell.run", command=WAYS_TO_LEAVE_OUT[way])
+    replies = [decide(action, next_step="continue") for action in (TESTS, leave_out, TESTS, TESTS)]
+    claims = [decide(respond("It passes."), step="REVIEW")] * 3
+    story = project(tmp_path, [*replies, *claims], BAD, native=number > 1, language=language)
+    await story.tell("make the tests pass" if language == "en" else "テストが通るようにして")
+    marks = {
+        "en": "checks: tests that failed before did not run",
+        "ja": "チェック: 失敗していたテストが実行されていません",
+    }
+    assert told_last(story, language).startswith(marks[language]), told_last(story, language)
+    assert "test_one" in told_last(story, language)
+    assert story.session.state.review is None or story.session.state.review.rating != "good"
+    assert not any(run.report.ok for run in story.session.state.check_runs)
+
+
+async def test_a_test_that_failed_and_was_mended_is_a_plain_pass(tmp_path: Path) -> None:
+    mend = act("shell.run", command="sed -i 's/False/True/' test_app.py")
+    replies = [decide(action, next_step="continue") for action in (TESTS, mend, TESTS)]
+    story = project(tmp_path, [*replies, decide(respond("It passes."), step="REVIEW")], BAD)
+    await story.tell("make the tests pass")
+    assert told_last(story).startswith("checks: passing ·"), told_last(story)
+
+
 async def test_a_hidden_run_that_passes_takes_no_bad_news_back(tmp_path: Path) -> None:
     commands = ("pytest", "sed -i 's/False/True/' test_app.py", "pytest || true")
     replies = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
@@ -161,8 +195,8 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
     told = json.loads(done.stdout)
     assert (done.returncode, told["checks"]) == (code, "failing"), told
     assert told["check_runs"][0] | {"failures": []} == {
-        "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "outdated": False,
-        "as_before": False,
+        "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "left_out": [],
+        "outdated": False, "as_before": False,
     }  # fmt: skip
     assert "generated xml" not in done.stdout + done.stderr
 

@@ -5,8 +5,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
@@ -286,28 +284,12 @@ class Dispatcher:
             check=outcome.check,
         )
         if result.check and result.check.ok:
-            result = await self._doubt(result)
+            from duckflow.tools.shell.runner_settings import doubted
+
+            result = await doubted(result, self._session.state)
         await self._finish(result, done, actor, None if revealed else action)
         if tool.asks(one.args, self._session.state.language):
             done.stop = "question"
-
-    async def _doubt(self, result: ActionResult) -> ActionResult:
-        """A run that passes shows nothing where files that decide how it ends were changed in the same turn."""
-        from duckflow.tools.shell.checkers import text_in
-        from duckflow.tools.shell.runner_settings import deciding_files
-
-        assert result.check
-        state = self._session.state
-        runs = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
-        changed = [path for path, turns in state.changed_in.items() if not turns or state.turn in turns]
-        text_of = partial(text_in, Path(state.folder))
-        paths = [*dict.fromkeys((*changed, *result.changed))]
-        deciding = await asyncio.to_thread(deciding_files, result.check, max(runs, default=0), paths, text_of)
-        if not deciding:
-            return result
-        why = self._note("check_doubted", files=", ".join(deciding), check=result.check.check)
-        check = result.check.model_copy(update={"ok": None})
-        return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
         """`unasked`: the action, where the user was not asked whether its secrets may be seen."""

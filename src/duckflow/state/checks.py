@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from pydantic import Field
+
 from duckflow.state.noun import Value
 
 CheckKind = Literal["tests", "types", "lint", "build"]
 CHECK_KINDS: tuple[CheckKind, ...] = ("tests", "types", "lint", "build")
-ChecksState = Literal["none", "outdated", "passing_before", "passing", "failing_before", "failing"]
+ChecksState = Literal["none", "outdated", "left_out", "passing_before", "passing", "failing_before", "failing"]
 SHOWN = 4
 COMMANDED = frozenset(
     ("ruff", "go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "tox", "nox", "mix", "gradle", "mvn",
@@ -32,6 +34,10 @@ class CheckReport(Value):
     failed: int = 0
     failures: tuple[str, ...] = ()
     """The names of the tests that failed, where the runner tells them."""
+    passed: tuple[str, ...] = Field(default=(), exclude=True)
+    """The names of the others, until the run is on the record."""
+    left_out: tuple[str, ...] = ()
+    """The tests that failed before and neither passed nor failed now: they were taken away, or are skipped."""
 
     def covers(self, other: "CheckReport") -> bool:
         """Says whether this run leaves out nothing that the other one ran: its places hold all of the other's, and its
@@ -46,6 +52,8 @@ class CheckReport(Value):
 
     def line(self) -> str:
         """Shows the run in few signs that every language has."""
+        if self.left_out:
+            return f"◌ {self.check} ({self.tests}; – {', '.join(name.rpartition('::')[2] for name in self.left_out)})"
         if self.ok:
             return f"✓ {self.check}" + (f" ({self.tests})" if self.tests else "")
         return f"✗ {self.check}" + (f" ({self.failed}/{self.tests})" if self.tests else "")
@@ -109,8 +117,17 @@ def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_cha
     """Adds a run to the record. A run that passes takes away the runs of which it leaves out nothing."""
     last = next((run for run in runs if run.report.check == report.check), None)
     before = last.before if last and last.turn == turn and last.after_change else last.report if last else None
-    others = [run for run in runs if run.report.check != report.check and not (report.ok and report.covers(run.report))]
+    better = report.ok or report.left_out
+    others = [run for run in runs if run.report.check != report.check and not (better and report.covers(run.report))]
     return [*others, CheckRun(report=report, turn=turn, after_change=after_change, before=before)]
+
+
+def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tuple[str, ...]:
+    """Names the tests of the record that failed, and that a run which passes has not run, though it seems to."""
+    replaced = [run for run in runs if report.covers(run.report)]
+    failed = [name for run in replaced for name in run.report.failures]
+    failed += [name for run in replaced if run.turn == turn for name in run.report.left_out]
+    return tuple(dict.fromkeys(name for name in failed if name not in set(report.passed)))
 
 
 def state_of(runs: Sequence[CheckRun]) -> ChecksState:
@@ -121,6 +138,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
     if not runs:
         return "none"
     newest = [run for run in runs if not run.outdated]
+    if any(run.report.left_out for run in newest):
+        return "left_out"
     return ("passing_before" if all(run.before_edit for run in newest) else "passing") if newest else "outdated"
 
 

@@ -168,10 +168,14 @@ class ReportFile:
 
 
 class RunResults(NamedTuple):
-    """The tests that ran, and the names of those that failed."""
+    """The names of the tests that passed, and of those that failed."""
 
-    ran: int
+    passed: list[str]
     failed: list[str]
+
+    @property
+    def ran(self) -> int:
+        return len(self.passed) + len(self.failed)
 
 
 def _from_junit(text: str) -> RunResults | None:
@@ -179,16 +183,19 @@ def _from_junit(text: str) -> RunResults | None:
         return None
     # Where a file of tests has none, Node reports the file itself as a test that passed.
     cases = [case for case in ElementTree.fromstring(text).iter("testcase") if not case.get("name", "").startswith("/")]
-    failed = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    ran = [case for case in cases if case.find("skipped") is None]
-    return RunResults(len(ran), [f"{case.get('classname', '')}::{case.get('name', '')}" for case in failed])
+    names = {case: f"{case.get('classname', '')}::{case.get('name', '')}" for case in cases}
+    failed = [case for case in names if case.find("failure") is not None or case.find("error") is not None]
+    passed = [case for case in names if not {child.tag for child in case} & {"failure", "error", "skipped"}]
+    return RunResults([names[case] for case in passed], [names[case] for case in failed])
 
 
 def _from_json(text: str) -> RunResults:
     files: list[dict[str, Any]] = json.loads(text)["testResults"]
     cases: list[dict[str, Any]] = [case for file in files for case in file["assertionResults"]]
-    failed = [str(case["fullName"]) for case in cases if case["status"] == "failed"]
-    return RunResults(len(failed) + sum(case["status"] == "passed" for case in cases), failed)
+    passed, failed = (
+        [str(case["fullName"]) for case in cases if case["status"] == status] for status in ("passed", "failed")
+    )
+    return RunResults(passed, failed)
 
 
 def text_in(folder: Path, name: str) -> str:
@@ -233,7 +240,8 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
         if results is None:
             return _result(check, False if code and check.alone else None)
         ok = False if code or results.failed else True if results.ran else None
-        return _result(check, ok, results.ran, len(results.failed), tuple(results.failed[:NAMES_KEPT]))
+        judged_run = _result(check, ok, results.ran, len(results.failed), tuple(results.failed[:NAMES_KEPT]))
+        return judged_run.model_copy(update={"passed": tuple(results.passed)})
     pattern = COUNTS.get(check.words[0]) if check.kind == "tests" else None
     counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
     if code:

@@ -1,13 +1,19 @@
 """The files that have a say in which tests run and how they end: by a change of one of them any run can pass."""
 
 import ast
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
-from duckflow.state.checks import CheckReport
-from duckflow.tools.shell.checkers import SHOWING, recognised
+from duckflow.i18n.template import note
+from duckflow.state.action import ActionResult
+from duckflow.state.agent import AgentState
+from duckflow.state.checks import CheckReport, left_out_of
+from duckflow.tools.shell.checkers import SHOWING, recognised, text_in
 
 TextOf = Callable[[str], str]
 
@@ -35,6 +41,23 @@ SETTINGS = (*INI, *TOML, CONFTEST, PACKAGE)
 PATH_CALLS = frozenset(("sys.path.insert", "sys.path.append"))
 NOT_CALM = re.compile(r"\b(?:pytest\b(?!\.(?:raises|fixture|param)\b)|_pytest\b|request\.node|outcome)")
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
+    """A run that passes shows nothing where files that decide how it ends were changed in the same turn, or where
+    tests that failed before are no longer run."""
+    assert result.check
+    runs = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
+    changed = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}
+    paths, text_of = sorted(changed.union(result.changed)), partial(text_in, Path(state.folder))
+    deciding = await asyncio.to_thread(deciding_files, result.check, max(runs, default=0), paths, text_of)
+    left_out = left_out_of(state.check_runs, result.check, state.turn) if state.changed_in_turn else ()
+    if not deciding and not left_out:
+        return result
+    key, names = ("check_doubted", deciding) if deciding else ("tests_left_out", left_out)
+    why = note(state.language, key, files=", ".join(names), check=result.check.check)
+    check = result.check.model_copy(update={"ok": None, "left_out": () if deciding else left_out})
+    return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
 
 
 def deciding_files(report: CheckReport, before: int, changed: Iterable[str], text_of: TextOf) -> list[str]:
