@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit
-from duckflow.fleet.processes import MARK
+from duckflow.fleet.host import MARK
 from duckflow.fleet.task import FleetTask
 from tests.fleet.yard import Repository, write
 from tests.journeys.story import act, decide, respond

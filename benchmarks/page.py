@@ -25,9 +25,8 @@ from benchmarks.servers import tell
 from duckflow.agent.session import Session, begin
 from duckflow.events import types as happened
 from duckflow.state.action import Action, ActionResult
-from duckflow.state.message import Message
+from duckflow.state.message import Message, Usage
 from duckflow.state.phrase import SAID, say
-from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals
 from duckflow.store.paths import Paths
 from tests.journeys.story import act, decide

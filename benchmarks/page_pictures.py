@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckflow.events.types import QuestionAsked
 from duckflow.llm.scripted import Line, ScriptedReply
-from duckflow.state.usage import Usage
+from duckflow.state.message import Usage
 from tests.journeys.plans import when
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, Tab, browsing, chromium, visit

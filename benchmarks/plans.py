@@ -12,8 +12,7 @@ from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged, TaskChanged
 from duckflow.i18n.words import Words
 from duckflow.state.action import Operation
-from duckflow.state.plan import Plan, Step, Task, TaskList, dependency_problems
-from duckflow.state.schedule import next_task, startable
+from duckflow.state.plan import Plan, Step, Task, TaskList, dependency_problems, next_task, startable
 
 WRITE = Operation(name="file_ops.write_file", parameters={}, effect="write", paths=("path",), makes=("path",))
 

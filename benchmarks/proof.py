@@ -33,7 +33,7 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.undo import FileVersions
-from duckflow.state.proof import Proof
+from duckflow.state.checks import Proof
 
 MOST_LINES = 400
 LOOKED_AT = 1500

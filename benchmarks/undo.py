@@ -20,7 +20,7 @@ from typing import NamedTuple
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
-from duckflow.state.undo_scope import WorkAuthor
+from duckflow.state.changes import WorkAuthor
 
 FILES = 5000
 ROUNDS = 21

@@ -28,7 +28,7 @@ TOP = Path(__file__).parents[1]
 LOCALE = "C.UTF-8"
 PACKET = 60_000
 LOADED = (
-    *(f"duckflow.cli.{name}" for name in ("acp", "build", "config", "hosting", "prompt", "run", "start", "talk")),
+    *(f"duckflow.cli.{name}" for name in ("acp", "build", "config", "detached", "prompt", "run", "start", "talk")),
     *("duckflow.llm.scripted", "duckflow.ui.console.chat", "duckflow.ui.console.plain_line", "duckflow.ui.headless"),
 )
 

@@ -11,9 +11,8 @@ from atif import Trajectory
 from duckflow.agent.session import replay
 from duckflow.bench.trajectory import Trajectories
 from duckflow.llm.scripted import ScriptedReply
-from duckflow.state.message import ToolCall
+from duckflow.state.message import ToolCall, Usage
 from duckflow.state.question import Answer
-from duckflow.state.usage import Usage
 from duckflow.store.journal import JournalReader
 from tests.cli.shell import Shell
 from tests.journeys.story import Story, act, decide, respond

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.code.sources import is_large
-from duckflow.code.store import CodeMap
+from duckflow.code.store import CodeMap, is_large
 from duckflow.safety.workspace import Workspace
 
 

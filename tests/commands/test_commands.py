@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.commands.recap import recap
 from duckflow.commands.sessions import SessionCommands
+from duckflow.commands.status import recap
 from duckflow.commands.table import Commands
 from duckflow.events.types import LanguageChosen, ModeChosen, ModelChosen
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.message import Usage
 from duckflow.state.mode import OFFERED, Mode
 from duckflow.state.question import Answer, Question
-from duckflow.state.usage import Usage
 from tests.journeys.story import Story, act, decide, respond
 
 

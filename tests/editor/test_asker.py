@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from duckflow.editor.asking import Asker
+from duckflow.editor.questions import Asker
 from duckflow.i18n.words import Words
 from tests.journeys.cast import two_askers
 from tests.journeys.plans import until

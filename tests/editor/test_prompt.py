@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from duckflow.editor.prompt import read_prompt
+from duckflow.editor.session import read_prompt
 from duckflow.events.views import Attachment
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.allowance import CallUsed, CallWanted
-from duckflow.fleet.processes import MARK
+from duckflow.fleet.host import MARK
 from duckflow.fleet.task import Asked, AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
 from duckflow.state.phrase import say
 from duckflow.state.question import Question

@@ -15,7 +15,7 @@ from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.state.proof import ProofVerdict
+from duckflow.state.checks import ProofVerdict
 from tests.fleet.yard import MemoryDesk, Yard, write
 from tests.journeys.story import act, decide, respond
 

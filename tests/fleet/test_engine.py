@@ -14,7 +14,7 @@ import pytest
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.errors import BudgetSpent, UsageError
 from duckflow.fleet.engine import FleetOrder, Limit
-from duckflow.fleet.processes import MARK
+from duckflow.fleet.host import MARK
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
 from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
 
@@ -204,7 +204,7 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
 
 
 def test_a_thread_that_fails_now_and_then_goes_on_and_one_that_keeps_failing_is_told() -> None:
-    from duckflow.fleet.heart import MOST_FAILURES, WorkerThread
+    from duckflow.fleet.worker import MOST_FAILURES, WorkerThread
 
     tries: list[int] = []
     told: list[Exception] = []

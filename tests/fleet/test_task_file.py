@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.fleet.clones import clone_place, is_address
 from duckflow.fleet.task_file import read_tasks, settle_bases
+from duckflow.fleet.worktree import clone_place, is_address
 from duckflow.i18n.language import languages
 from duckflow.i18n.words import Words
 from tests.fleet.yard import Repository

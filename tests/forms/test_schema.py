@@ -10,8 +10,7 @@ from pydantic import BaseModel
 
 from duckflow.forms.decision import PLAIN_FIELDS
 from duckflow.forms.json_form import read_decision
-from duckflow.forms.offer import without_body
-from duckflow.forms.schema import decision_schema
+from duckflow.forms.schema import decision_schema, without_body
 from duckflow.state.action import Operation
 
 ALLOWED = {"pattern", "type", "enum", "items", "anyOf", "properties", "required", "additionalProperties"}

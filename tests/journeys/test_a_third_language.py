@@ -7,8 +7,7 @@ import pytest
 
 from duckflow.events.types import ActionFinished
 from duckflow.i18n.answer_words import yes_or_no
-from duckflow.i18n.figures import grouped
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, grouped
 from duckflow.state.question import Answer, Question
 from duckflow.ui.console.status_bar import status_bar
 from tests.journeys.plans import until

@@ -14,10 +14,9 @@ from duckflow.events.types import ActionFinished, MessageAdded, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted, TaskChanged
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import ScriptedReply, called
-from duckflow.state.message import ToolCall
+from duckflow.state.message import ToolCall, Usage
 from duckflow.state.question import Answer, Question
-from duckflow.state.usage import Usage
-from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.status_bar import job_bars
 from tests.cli.shell import Shell
 from tests.journeys.cast import calls, hand, on_stage, reading

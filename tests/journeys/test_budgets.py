@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from duckflow.llm.provider import estimate_request
 from duckflow.llm.scripted import ScriptedReply, called
-from duckflow.llm.usage import estimate_request
-from duckflow.state.usage import Usage
+from duckflow.state.message import Usage
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")

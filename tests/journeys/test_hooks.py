@@ -11,8 +11,8 @@ import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted
+from duckflow.state.job import AgentReport, SubAgent
 from duckflow.state.question import Answer
-from duckflow.state.sub_agent import AgentReport, SubAgent
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes
 from tests.journeys.story import Story, act, decide, respond

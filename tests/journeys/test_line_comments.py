@@ -8,8 +8,8 @@ import pytest
 from duckflow.agent.questions import read_choice
 from duckflow.errors import DuckflowError
 from duckflow.safety.undo.hunks import hunks_of, with_hunk
+from duckflow.state.changes import UndoScope
 from duckflow.state.question import Answer
-from duckflow.state.undo_scope import UndoScope
 from tests.journeys.story import Story, act, decide, respond
 
 LINES = [f"line {number}\n" for number in range(1, 31)]

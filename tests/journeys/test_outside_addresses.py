@@ -13,7 +13,7 @@ import pytest
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer
-from duckflow.tools.outside.tokens import Logins, login_name
+from duckflow.tools.outside.login import Logins, login_name
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_outside_tools import calls, results, servers, settings, told, until
 from tests.tools.outside.http_server import HttpServer, serving

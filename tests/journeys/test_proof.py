@@ -18,8 +18,8 @@ from duckflow.i18n.words import Words
 from duckflow.programs.find import find_program
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer
+from duckflow.view.items import notice_line
 from duckflow.view.view import items_of
-from duckflow.view.wording import notice_line
 from tests.cli.shell import Shell
 from tests.journeys.story import Story, act, decide, respond
 

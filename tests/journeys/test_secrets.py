@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.cli.log import Log
+from duckflow.cli.run import Log
 from duckflow.events.types import Noticed
 from duckflow.state.question import Answer
 from duckflow.store.paths import Paths

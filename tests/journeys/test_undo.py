@@ -11,8 +11,8 @@ import pytest
 
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words
+from duckflow.state.changes import UndoScope
 from duckflow.state.question import Answer, Question
-from duckflow.state.undo_scope import UndoScope
 from tests.journeys.plans import PROPOSE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 

@@ -4,10 +4,9 @@ from typing import Any
 
 from fake_endpoint import FakeEndpoint
 
-from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
-from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Endpoint, Key
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.provider import Chunk, Delta, Finished, Provider, Request, Retrying
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.message import PromptMessage

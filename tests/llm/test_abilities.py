@@ -7,7 +7,7 @@ from fake_endpoint import FakeEndpoint, formats_sent, refuses, refuses_field, sa
 from talking import AS_JSON, HELLO, SCHEMA, collect, provider_for, retries, text_of
 
 from duckflow.errors import ProviderRefused
-from duckflow.llm.abilities import FORMATS, Abilities, AbilityBook
+from duckflow.llm.facts import FORMATS, Abilities, AbilityBook
 from duckflow.llm.provider import Request
 
 

@@ -11,8 +11,7 @@ from talking import AS_JSON, HASTY, HELLO, QUICK, SCHEMA, collect, finished, ret
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoint_model import EndpointModel
-from duckflow.llm.endpoints import KNOWN
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import KNOWN, Key
 from duckflow.llm.provider import CallDelta, Delta, Request, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.message import PromptMessage, ToolSpec

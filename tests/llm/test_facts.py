@@ -4,8 +4,8 @@ import pytest
 
 from duckflow.llm.endpoints import KNOWN
 from duckflow.llm.facts import DEFAULT_WINDOW, facts_of, models_of, price_of
+from duckflow.llm.provider import charge
 from duckflow.llm.settings import LlmSettings, Price
-from duckflow.llm.usage import charge
 
 LISTED = LlmSettings()
 

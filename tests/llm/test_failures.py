@@ -9,9 +9,8 @@ from talking import AS_JSON, QUICK, collect, provider_for
 
 from duckflow.errors import ContextTooLong, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoint_model import EndpointModel
-from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.endpoints import Endpoint, Key
 from duckflow.llm.failures import Failures
-from duckflow.llm.keys import Key
 from duckflow.llm.settings import WireName
 
 SECRET = "sk-very-secret-9f8e7d6c"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.keys import Key, find_key, key_in_environment
+from duckflow.llm.endpoints import Endpoint, Key, find_key, key_in_environment
 from duckflow.state.known_keys import without_keys
 
 ENDPOINT = Endpoint("duckland", "https://ducks.example/v1", ("DUCK_KEY", "OLD_DUCK_KEY"))
@@ -28,7 +27,7 @@ class Ring(KeyringBackend):
 """
 LOOK = """
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.keys import find_key
+from duckflow.llm.endpoints import find_key
 key = find_key(Endpoint("duckland", {url!r}, ("DUCK_KEY",)), {environ!r})
 print(key.secret + " from " + key.source if key else "none")
 """

@@ -11,7 +11,7 @@ from talking import HASTY, QUICK, collect, finished, provider_for, retries, text
 from duckflow.errors import ModelError, ProviderUnreachable
 from duckflow.llm.provider import Delta, Finished, Retrying
 from duckflow.llm.stream import EventReader
-from duckflow.state.usage import Usage
+from duckflow.state.message import Usage
 
 
 async def test_a_stream_that_ends_without_a_reason_is_broken() -> None:

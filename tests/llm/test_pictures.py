@@ -11,11 +11,10 @@ from test_anthropic import claude_at, tells
 from test_wires import responded, speaker
 
 from duckflow.errors import PicturesRefused
-from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.provider import Provider, Request
-from duckflow.llm.usage import estimate_request
+from duckflow.llm.facts import AbilityBook
+from duckflow.llm.provider import Provider, Request, estimate_request
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from duckflow.state.picture import Picture
 from tests.journeys.drawn import gif, png

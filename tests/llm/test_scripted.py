@@ -8,8 +8,7 @@ from talking import HELLO, finished, text_of
 from duckflow.errors import ContextTooLong, ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.provider import Chunk, Delta, Request
 from duckflow.llm.scripted import Scripted, ScriptedReply
-from duckflow.state.message import PromptMessage
-from duckflow.state.usage import Usage
+from duckflow.state.message import PromptMessage, Usage
 
 
 async def ask(model: Scripted, text: str = "go on") -> list[Chunk]:

@@ -10,7 +10,7 @@ from fake_endpoint import Answer, Exchange, FakeEndpoint, chunk, refuses, refuse
 from talking import QUICK, provider_for
 
 from duckflow.events.types import ReplyRejected, TextStreamed
-from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.settings import LlmSettings
 from tests.journeys.story import Story, act, decide, respond
 

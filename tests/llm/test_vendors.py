@@ -11,7 +11,7 @@ from talking import QUICK, collect, finished, retries, text_of
 from vendors import VENDORS, Said, Vendor
 
 from duckflow.errors import ProviderRefused
-from duckflow.llm.abilities import AbilityBook
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.provider import CallDelta, Chunk, Remark, Request, Retrying, Thought
 from duckflow.state.message import PromptMessage, ToolSpec
 from duckflow.state.picture import Picture

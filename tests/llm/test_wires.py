@@ -9,9 +9,9 @@ import pytest
 from fake_endpoint import Answer, FakeEndpoint, chunk, refuses, says, sends
 from talking import QUICK, collect, finished, text_of
 
-from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import KNOWN, Endpoint
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.provider import Request, Thought
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec
 from tests.journeys.story import Story, decide, respond

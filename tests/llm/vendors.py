@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from fake_endpoint import Answer, Exchange, FakeEndpoint, refuses
 
-from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.endpoint_model import EndpointModel
-from duckflow.llm.endpoints import KNOWN
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import KNOWN, Key
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.settings import LlmSettings
 
 Table = dict[str, Any]

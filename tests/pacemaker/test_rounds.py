@@ -1,6 +1,6 @@
 """Code that goes round."""
 
-from duckflow.pacemaker.repetition import RepeatedLines
+from duckflow.pacemaker.detectors import RepeatedLines
 
 
 def heard(text: str, piece: int = 7) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.pacemaker.repetition import RepeatedText
+from duckflow.pacemaker.detectors import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
 
 SENTENCE = "Let me check the configuration once more. "

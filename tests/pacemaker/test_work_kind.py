@@ -2,10 +2,9 @@
 
 import pytest
 
-from duckflow.pacemaker.limits import Load, compute_limit
+from duckflow.pacemaker.limits import Load, WorkKind, compute_limit
 from duckflow.pacemaker.settings import LimitSettings
 from duckflow.pacemaker.signatures import LoopStep
-from duckflow.pacemaker.work_kind import WorkKind
 from duckflow.state.action import TaskProfile
 from duckflow.state.vitals import Vitals
 from tests.pacemaker.story import grep, read, run

@@ -15,7 +15,7 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.undo import FileVersions
-from duckflow.state.proof import Proof
+from duckflow.state.checks import Proof
 
 NODE = "import test from 'node:test';\nimport assert from 'node:assert';\nimport * as app from './app.mjs';\n"
 NODE_TESTS = f"""{NODE}test('twice is two', () => {{ assert.equal(app.twice(1), 2); }});

@@ -15,7 +15,7 @@ from duckflow.safety.environment import environment
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.state.proof import Proof
+from duckflow.state.checks import Proof
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 UNITTEST = f"{sys.executable} -m unittest -v test_app"

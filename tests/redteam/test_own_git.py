@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from duckflow.cli.parser import Options
-from duckflow.cli.pull_request import run_pr
+from duckflow.cli.review import run_pr
 from duckflow.cli.reviewing import wanted_change
 from duckflow.errors import UsageError
-from duckflow.fleet.clones import bring_clone
 from duckflow.fleet.deliver import push_address
+from duckflow.fleet.worktree import bring_clone
 from duckflow.i18n.words import Words
 from duckflow.review.change import ReviewedChange
 from duckflow.safety.git import Git

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.programs.python_path import keep_modules_out, user_environment
+from duckflow.programs.find import keep_modules_out, user_environment
 from duckflow.tools.shell.causes import other_ways
 from tests.cli.shell import Shell
 from tests.journeys.story import act, decide, respond

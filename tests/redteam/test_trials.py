@@ -12,7 +12,7 @@ import pytest
 from duckflow.events.types import ProofTried
 from duckflow.programs.launch import Launch
 from duckflow.proof.settings import ProofSettings
-from duckflow.review.witness import WitnessRunner
+from duckflow.review.report import WitnessRunner
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings

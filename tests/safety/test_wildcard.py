@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.safety.ignored import wildcards
-from duckflow.safety.wildcard import Wildcard, escaped
+from duckflow.safety.ignore_rules import Wildcard, escaped, wildcards
 
 
 @pytest.mark.parametrize(

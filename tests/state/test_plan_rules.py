@@ -8,8 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
-from duckflow.state.plan import Plan, Step, Task, TaskList, circular, dependency_problems, moved, renamed, without
-from duckflow.state.schedule import clash, held, next_task, startable, touched
+from duckflow.state.plan import (
+    Plan,
+    Step,
+    Task,
+    TaskList,
+    circular,
+    clash,
+    dependency_problems,
+    held,
+    moved,
+    next_task,
+    renamed,
+    startable,
+    touched,
+    without,
+)
 from duckflow.tools.plan.criterion import named_in
 
 

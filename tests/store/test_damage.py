@@ -14,10 +14,9 @@ from duckflow.agent.session import Session, begin, reopen
 from duckflow.errors import JournalDamaged
 from duckflow.events.types import JournalSalvaged, MessageAdded, TurnBegan, TurnEnded
 from duckflow.state.message import Message
-from duckflow.store.headline import read_headline
 from duckflow.store.journal import Journal
 from duckflow.store.salvage import salvage
-from duckflow.store.sessions import Sessions
+from duckflow.store.sessions import Sessions, read_headline
 
 PAGE = 4096
 Rows = list[tuple[str, str]]

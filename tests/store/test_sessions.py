@@ -8,9 +8,8 @@ import pytest
 from duckflow.agent.session import begin, reopen
 from duckflow.errors import JournalInUse, UsageError
 from duckflow.events.types import MessageAdded, PlanChanged, TurnBegan, TurnEnded, UsageReported
-from duckflow.state.message import Message
+from duckflow.state.message import Message, Usage
 from duckflow.state.plan import Plan
-from duckflow.state.usage import Usage
 from duckflow.store.journal import Journal
 from duckflow.store.sessions import Sessions
 

@@ -13,9 +13,8 @@ from duckflow.llm.scripted import WINDOW, Line
 from duckflow.pacemaker.signatures import step_of
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.phrase import Phrase, tell
-from duckflow.state.plan import Step, Task, TaskList
+from duckflow.state.plan import Step, Task, TaskList, clash, touched
 from duckflow.state.question import Answer, FileImpact, Preview
-from duckflow.state.schedule import clash, touched
 from duckflow.tools.tool import Args, Done, Tool
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond

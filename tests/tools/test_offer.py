@@ -1,7 +1,7 @@
 """What is packaged of the tools is what they say about themselves."""
 
 import duckflow.state.action as names
-from duckflow.forms.offer import told
+from duckflow.forms.schema import told
 from duckflow.i18n.language import languages
 from duckflow.tools.toolbox import PACKAGED, packaged_operations
 from tests.tools.offer import offer

@@ -3,7 +3,7 @@
 import pytest
 
 from duckflow.i18n.words import Words
-from duckflow.view.wording import told_evidence
+from duckflow.view.items import told_evidence
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from duckflow.web.access import MOST_REQUESTS, ServedAt
-from duckflow.web.app import DOING
-from duckflow.web.serving import MOST_CONNECTIONS, SILENT_SECONDS
+from duckflow.web.serving import DOING, MOST_CONNECTIONS, SILENT_SECONDS
 from duckflow.web.visitors import TRIES, Visitors
 from tests.journeys.story import decide, respond
 from tests.web.site import ID, Browser, Site, Talk

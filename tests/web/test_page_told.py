@@ -8,8 +8,8 @@ import pytest
 from duckflow.events.types import ProofTried
 from duckflow.llm.scripted import Line
 from duckflow.programs.find import find_program
+from duckflow.state.checks import Proof
 from duckflow.state.phrase import say
-from duckflow.state.proof import Proof
 from tests.journeys.story import act, decide, respond
 from tests.journeys.test_proof import FIX, OLD, QUICK, REAL, RUN, work
 from tests.tools.web.test_fetch import pdf_of

@@ -1,6 +1,6 @@
 """A wire of one's own begins with the nearest packaged one and changes what differs."""
 
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Key
 from duckflow.llm.wires.chat import ChatWire
 
 

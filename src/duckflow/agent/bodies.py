@@ -12,7 +12,7 @@ from duckflow.errors import DuckflowError, ReplyUnusable, ToolError
 from duckflow.events.types import Noticed
 from duckflow.forms.bodies import EDITS, clean_body
 from duckflow.llm.provider import Reply, Request
-from duckflow.pacemaker.repetition import RepeatedLines
+from duckflow.pacemaker.detectors import RepeatedLines
 from duckflow.prompts.compact import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.action import Action

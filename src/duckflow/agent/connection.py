@@ -33,13 +33,13 @@ from duckflow.llm.provider import (
     Request,
     Retrying,
     Thought,
+    estimate_request,
 )
-from duckflow.llm.usage import estimate_request
 from duckflow.memory.settings import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
+from duckflow.state.message import Usage
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL, ModelProfile
-from duckflow.state.usage import Usage
 
 EMBEDDED = "local:"
 LONGEST_REPLY = 1_000_000

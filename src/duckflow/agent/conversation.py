@@ -5,7 +5,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from duckflow.agent.choices import Choices
+from duckflow.agent.duck_answer import Choices
+from duckflow.agent.extensions import UserCommands
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.line_review import LineReview
 from duckflow.agent.memory import ConversationMemory
@@ -14,7 +15,6 @@ from duckflow.agent.session import Session
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
-from duckflow.agent.user_commands import UserCommands
 from duckflow.errors import UsageError
 from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
@@ -25,11 +25,11 @@ from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
 from duckflow.outcome import Outcome
 from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import UndoScope
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import HIDDEN, Question
-from duckflow.state.undo_scope import UndoScope
 from duckflow.store.sessions import Sessions
 
 

@@ -15,7 +15,7 @@ from duckflow.code.settings import CodeSettings
 from duckflow.errors import DuckflowError
 from duckflow.proof.settings import ProofSettings
 from duckflow.safety.files import read_plain
-from duckflow.state.undo_scope import UndoScope
+from duckflow.state.changes import UndoScope
 
 if TYPE_CHECKING:
     from duckflow.code.background import MappedFolder

@@ -103,7 +103,7 @@ def _first(listing: Listing, numbers: Iterator[int], most: int) -> list[str]:
 
 def _files(folder: Path) -> Iterator[str]:
     from duckflow.errors import ToolError
-    from duckflow.safety.ignored import ignored_in
+    from duckflow.safety.ignore_rules import ignored_in
     from duckflow.safety.workspace import Workspace
 
     try:

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.brought_programs import HookConsent
 from duckflow.agent.gatekeeper import Clearance, Ready
-from duckflow.agent.hook_consent import HookConsent
 from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.errors import ToolError
@@ -25,8 +25,7 @@ from duckflow.tools.tool import AnyTool, Done
 
 if TYPE_CHECKING:
     from duckflow.extensions.hook_files import FoundHooks, Hook
-    from duckflow.extensions.hook_run import HookReply
-    from duckflow.extensions.transcript import HookTranscript
+    from duckflow.extensions.hook_run import HookReply, HookTranscript
     from duckflow.programs.launch import Launch
 
 
@@ -196,8 +195,7 @@ class Hooks:
 
     async def _launch(self, hook: "Hook") -> "Launch":
         from duckflow.extensions.hook_run import hook_environment, own_launch
-        from duckflow.programs.find import find_shell
-        from duckflow.programs.python_path import user_environment
+        from duckflow.programs.find import find_shell, user_environment
         from duckflow.safety.brought.launch import CannotRunError
 
         environment = hook_environment(user_environment(), self.settings.environment, self.folder)
@@ -218,7 +216,7 @@ class Hooks:
         return not free and git_runs_programs(self.folder)
 
     def _common(self, event: str) -> dict[str, Any]:
-        from duckflow.extensions.transcript import HookTranscript
+        from duckflow.extensions.hook_run import HookTranscript
 
         state = self._session.state
         if self._transcript is None:

@@ -98,8 +98,8 @@ def _glued(word: str) -> Iterator[str]:
 def _puts_files(command: str) -> bool:
     """Says whether git puts files of another commit in place. Where that has a file which is ignored here, git writes
     over it without a word."""
-    from duckflow.safety.commands.git import as_subcommand
     from duckflow.safety.commands.parse import parse
+    from duckflow.safety.commands.services import as_subcommand
 
     titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
     return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)

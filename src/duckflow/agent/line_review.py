@@ -5,13 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.events.reviewing import CommentsLeft, HunkMarked, LineCommented
+from duckflow.events.talking import CommentsLeft, HunkMarked, LineCommented
 from duckflow.events.views import Attachment
 from duckflow.i18n.template import note
 from duckflow.outcome import Outcome
-from duckflow.state.hunk import DiffSide, Hunk, LineComment
+from duckflow.state.changes import LATEST, DiffSide, Hunk, LineComment, UndoScope
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.undo_scope import LATEST, UndoScope
 
 QUOTED = "diff"
 """The commented lines go with the message under this name, as a quotation: they are not the user's words."""

@@ -20,8 +20,7 @@ from duckflow.events.types import (
 )
 from duckflow.events.work import JobEnded, StepChanged, TaskChanged
 from duckflow.i18n.language import facts_of
-from duckflow.llm.provider import Request
-from duckflow.llm.usage import estimate_request
+from duckflow.llm.provider import Request, estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle

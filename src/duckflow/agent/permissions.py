@@ -10,12 +10,12 @@ from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
+from duckflow.safety.ignore_rules import Wildcard, escaped
 from duckflow.safety.path_names import shown_line
-from duckflow.safety.wildcard import Wildcard, escaped
 from duckflow.state.action import RUN_COMMAND
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase, say

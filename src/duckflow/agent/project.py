@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from duckflow.errors import ToolError
 from duckflow.prompts.layers import NearRules
 from duckflow.safety.files import read_plain
-from duckflow.safety.ignored import ALWAYS_IGNORED
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.answers import read_whole
-from duckflow.i18n.patterns import begins, joined, may_find, search
+from duckflow.i18n.language import begins, joined, may_find, search
 
 CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
 

@@ -16,9 +16,9 @@ from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
-from duckflow.store.headline import Headline
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
+from duckflow.store.sessions import Headline
 
 if TYPE_CHECKING:
     from duckflow.store.salvage import Salvaged

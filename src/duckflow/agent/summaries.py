@@ -9,7 +9,7 @@ from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
-from duckflow.i18n.patterns import begins
+from duckflow.i18n.language import begins
 from duckflow.llm.provider import CallDelta, Delta, Finished, Remark, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import clip, estimate

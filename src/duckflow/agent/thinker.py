@@ -31,7 +31,7 @@ from duckflow.i18n.asking import QuestionStream, one_question
 from duckflow.i18n.template import note
 from duckflow.llm.provider import Reply, Request
 from duckflow.memory.settings import MemorySettings
-from duckflow.pacemaker.repetition import RepeatedText
+from duckflow.pacemaker.detectors import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer

@@ -10,12 +10,11 @@ from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, Rep
 from duckflow.events.work import StepChanged
 from duckflow.forms.form import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
-from duckflow.pacemaker.limits import guess_profile
+from duckflow.pacemaker.limits import WorkKind, guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
-from duckflow.pacemaker.work_kind import WorkKind
 from duckflow.state.action import Evidence, TaskProfile, evidence_of
 from duckflow.state.phrase import REFUSED, WISHED, Phrase, say
 

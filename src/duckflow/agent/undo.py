@@ -11,22 +11,22 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Ready
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ToolError
-from duckflow.events.reviewing import HunkMoved
+from duckflow.events.talking import HunkMoved
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
 from duckflow.events.views import PlannedUndo
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
+from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
-from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import FileVersions, Undo
-    from duckflow.state.hunk import Hunk
+    from duckflow.state.changes import Hunk
 
 
 NAMED = 40

@@ -9,15 +9,14 @@ from typing import NamedTuple
 from duckflow.bench.replay import RecordedDeed
 from duckflow.bench.trajectory import mapped
 from duckflow.events.types import ActionFinished, Event, LoopBegan, TurnBegan, TurnEnded, UsageReported
-from duckflow.i18n.figures import money
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, money
 from duckflow.safety.path_names import shown
 from duckflow.state.action import RUN_AGENT, Action, ActionResult, exit_code
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
+from duckflow.state.message import Usage
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import LEFT_OUT, REFUSED, WISHED, Phrase, say
-from duckflow.state.usage import Usage
 
 DONE_AGAIN = ("read", "write", "run")
 TIMES = re.compile(r"\b\d+(?:[.,]\d+)?(?: ?(?:ms|s|sec|seconds?)\b)|\b\d\d:\d\d:\d\d\b|0x[0-9a-f]{6,}")

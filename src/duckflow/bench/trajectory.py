@@ -25,9 +25,8 @@ from duckflow.events.types import (
 )
 from duckflow.events.work import AgentEnded, AgentStarted, JobEnded, JobStarted
 from duckflow.safety.secrets import redacted
-from duckflow.state.message import Message
+from duckflow.state.message import Message, Usage
 from duckflow.state.phrase import Phrase
-from duckflow.state.usage import Usage
 
 SCHEMA = "ATIF-v1.8"
 NOTES = "The totals hold what sub-agents and background jobs used as well, as /cost counts it."

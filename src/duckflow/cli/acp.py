@@ -96,7 +96,7 @@ class EditorConversations:
 
     def _hold(self, chosen: "ChosenSession", setting: Setting) -> "HeldConversation":
         from duckflow.cli.build import build_conversation
-        from duckflow.cli.init.interview import models_at_hand
+        from duckflow.cli.init.set_up import models_at_hand
         from duckflow.editor.session import HeldConversation
 
         session, setup = chosen.session, chosen.setup

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies, ProcedureCalls
-from duckflow.agent.brought_programs import BroughtPrograms
-from duckflow.agent.choices import Choices
+from duckflow.agent.brought_programs import BroughtPrograms, HookConsent, TrustedHooks
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.duck_answer import DuckCallAnswers
-from duckflow.agent.extensions import AllowedTools, Extensions, GatedShell
+from duckflow.agent.duck_answer import Choices, DuckCallAnswers
+from duckflow.agent.extensions import AllowedTools, Extensions, GatedShell, UserCommands
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.gatekeeper import Gatekeeper
-from duckflow.agent.hook_consent import HookConsent, TrustedHooks
 from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory, PruningHooks
 from duckflow.agent.phases import Phases
@@ -38,7 +36,6 @@ from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
-from duckflow.agent.user_commands import UserCommands
 from duckflow.allowance import ADDRESS
 from duckflow.cli.connect import find_model, find_named_model
 from duckflow.cli.ground import Ground, make_ground
@@ -59,7 +56,7 @@ from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
-from duckflow.tools.web.settings import FETCH, SEARCH
+from duckflow.tools.web.web_tool import FETCH, SEARCH
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
 from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks
@@ -69,7 +66,7 @@ if TYPE_CHECKING:
     from duckflow.commands.extensions import ExtensionCommands
     from duckflow.commands.sessions import Pick
     from duckflow.commands.table import Commands
-    from duckflow.pacemaker.allowance import LoopAllowance
+    from duckflow.pacemaker.limits import LoopAllowance
     from duckflow.safety.undo.undo import Undo
     from duckflow.work.agents import Agents
     from duckflow.work.sub_agents import SubAgents

@@ -83,7 +83,7 @@ class CodeSense:
     async def overview(self, wanted: str) -> Phrase | str:
         """`/map`: the folder, or a folder or file in it, at a glance."""
         from duckflow.code.outline import file_outline, files_outline, folders_outline
-        from duckflow.code.sources import source_text
+        from duckflow.code.store import source_text
         from duckflow.code.syntax import available, language_of, symbols_in
 
         if not available():

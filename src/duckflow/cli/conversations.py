@@ -17,8 +17,7 @@ from duckflow.events.views import NextSession
 from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
-from duckflow.store.headline import read_headline
-from duckflow.store.sessions import SessionEntry, Sessions, new_session_id
+from duckflow.store.sessions import SessionEntry, Sessions, new_session_id, read_headline
 from duckflow.ui.streams import print_out
 
 LISTED = 20
@@ -126,7 +125,7 @@ def forked_session(source: Path, setup: Setup, language: str = "") -> ChosenSess
 
 
 def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
-    from duckflow.commands.recap import recap
+    from duckflow.commands.status import recap
 
     state, words, saved = opened.session.state, setup.words, opened.salvaged
     if not state.session_id:

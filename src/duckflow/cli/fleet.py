@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from duckflow.cli.fleet_clean import FleetClean
-from duckflow.cli.fleet_deliver import deliver_fleet, tell_checks
-from duckflow.cli.fleet_engine import clones_of, folder_of, open_engine
-from duckflow.cli.fleet_inbox import answer, go_through, show_inbox
-from duckflow.cli.fleet_merge import merge_fleet
+from duckflow.cli.fleet_merge import deliver_fleet, merge_fleet, tell_checks
 from duckflow.cli.fleet_show import (
+    answer,
     as_json,
     export,
+    go_through,
     require_few,
     show,
+    show_inbox,
     show_workers,
     wanted_fleet,
     wanted_task,
     write_report,
 )
 from duckflow.cli.fleet_table import FleetWatch, tell
-from duckflow.cli.fleet_workshop import make_workshop, require_harmless
+from duckflow.cli.fleet_workshop import clones_of, folder_of, make_workshop, open_engine, require_harmless
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
@@ -116,7 +116,7 @@ def _read(options: Options) -> ListedTasks:
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)
         raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
     if options.source:
-        from duckflow.fleet.swebench import read_instances
+        from duckflow.fleet.task_file import read_instances
 
         clones = Path.cwd() / Path(given.pop("repository", ".")).expanduser()
         return read_instances(text, file, given, clones)

@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from duckflow.cli.fleet_engine import folder_of
 from duckflow.cli.fleet_table import tell
+from duckflow.cli.fleet_workshop import folder_of
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop

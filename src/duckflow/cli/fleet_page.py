@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from duckflow.cli.fleet_engine import DATABASE, FILE, PART, open_engine
+from duckflow.cli.fleet_workshop import DATABASE, FILE, PART, open_engine
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths

@@ -7,10 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskFigures, TaskState
-from duckflow.i18n.figures import money
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, padded
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, money
 from duckflow.ui.console.live_table import EnterKey, LiveLines
 from duckflow.ui.streams import print_out
 

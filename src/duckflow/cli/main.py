@@ -55,7 +55,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _leave_folder() -> None:
-    from duckflow.programs.python_path import keep_modules_out
+    from duckflow.programs.find import keep_modules_out
 
     try:
         keep_modules_out(".")

@@ -36,7 +36,7 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
             return asyncio.run(_test(options, settings, words, paths))
         case "login":
             from duckflow.cli.mcp_login import login
-            from duckflow.tools.outside.tokens import Logins
+            from duckflow.tools.outside.login import Logins
 
             name = _required(options.name)
             return asyncio.run(login(name, _entry(name, settings), words, Logins(paths.logins), options.scope))

@@ -13,10 +13,9 @@ from duckflow.i18n.words import Words
 from duckflow.rpc import RpcError
 from duckflow.tools.outside.client import Client
 from duckflow.tools.outside.http import LOGIN_NEEDED, SCOPE
-from duckflow.tools.outside.login import Landing, LoginWish, log_in
+from duckflow.tools.outside.login import Landing, Logins, LoginWish, log_in
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import filled_in
-from duckflow.tools.outside.tokens import Logins
 from duckflow.ui.streams import print_out
 
 

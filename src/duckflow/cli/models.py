@@ -7,9 +7,8 @@ from pathlib import Path
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
-from duckflow.llm.endpoints import catalogue
+from duckflow.llm.endpoints import catalogue, key_in_environment
 from duckflow.llm.facts import Facts, facts_of, models_of
-from duckflow.llm.keys import key_in_environment
 from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed, recommended, this_machine, why_not
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.llm.settings import DEFAULT_MODEL

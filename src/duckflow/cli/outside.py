@@ -178,8 +178,8 @@ def make_servers(
     notice: Callable[[Phrase], None],
     take: "TakePicture | None" = None,
 ) -> "OutsideServers":
+    from duckflow.tools.outside.login import Logins
     from duckflow.tools.outside.servers import OutsideContext, OutsideServers
-    from duckflow.tools.outside.tokens import Logins
 
     around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, Logins(paths.logins).token_for, take)
     return OutsideServers(settings, around)

@@ -12,9 +12,18 @@ from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
 from duckflow.llm.discover import ModelChoice, discover, fetch_models, list_models
-from duckflow.llm.endpoints import KEYED, SERVERS, Endpoint, catalogue
+from duckflow.llm.endpoints import (
+    KEYED,
+    SERVERS,
+    TYPED,
+    Endpoint,
+    Key,
+    catalogue,
+    find_key,
+    key_in_environment,
+    usable_key,
+)
 from duckflow.llm.facts import facts_of, models_of
-from duckflow.llm.keys import TYPED, Key, find_key, key_in_environment, usable_key
 from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 

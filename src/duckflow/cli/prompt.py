@@ -14,7 +14,7 @@ from duckflow.cli.build import build_conversation
 from duckflow.cli.connect import find_model
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup, facts_of
-from duckflow.commands.lines import layer_lines
+from duckflow.commands.command import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved

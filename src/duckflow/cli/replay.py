@@ -26,12 +26,12 @@ from duckflow.i18n.words import Words
 from duckflow.safety.sandbox.choose import choose
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import UndoScope
 from duckflow.state.mode import Mode
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import NOBODY, Answer, Question
-from duckflow.state.undo_scope import UndoScope
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions, copy_events, new_session_id

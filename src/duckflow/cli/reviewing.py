@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.proof.settings import ProofSettings
 from duckflow.review.change import ReviewedChange, between, checked_out, lies_there, patched, uncommitted
 from duckflow.review.desk import ReviewDesk
-from duckflow.review.witness import WitnessRunner
+from duckflow.review.report import WitnessRunner
 from duckflow.safety.git import Git
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths

@@ -51,7 +51,7 @@ def _list(kept: Sessions, options: Options, words: Words) -> int:
 
 def _search(kept: Sessions, options: Options, words: Words, paths: Paths) -> int:
     """In this folder, or with `--all` on the whole machine."""
-    from duckflow.commands.session_search import search_sessions
+    from duckflow.commands.sessions import search_sessions
 
     question = " ".join((options.session, *options.rest)).strip()
     if not question:

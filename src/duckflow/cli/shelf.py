@@ -127,7 +127,7 @@ class SessionShelf:
             return rendered(Transcript().hear_all(journal.events()), words, Format(form))
 
     def search(self, question: str, words: Words) -> list[dict[str, Any]]:
-        from duckflow.commands.session_search import places_where_said
+        from duckflow.commands.sessions import places_where_said
 
         shown = self.all()
         places = places_where_said(question, self._paths.archives(None), shown, words)

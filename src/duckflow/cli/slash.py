@@ -55,8 +55,7 @@ def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[st
         return await report(model, context.words, paths, folder)
 
     async def init(context: CommandContext, _: str) -> str:
-        from duckflow.cli.init.interview import InterviewLeft
-        from duckflow.cli.init.set_up import set_up
+        from duckflow.cli.init.set_up import InterviewLeft, set_up
 
         require_current_folder()
         words, before = context.words, context.words.language

@@ -27,7 +27,7 @@ from duckflow.i18n.language import language_of
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
-from duckflow.programs.python_path import keep_modules_out
+from duckflow.programs.find import keep_modules_out
 from duckflow.store.paths import Paths
 from duckflow.ui.headless import ON_DUCK_CALL, Headless
 from duckflow.ui.headless_options import OutputFormat

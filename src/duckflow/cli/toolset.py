@@ -51,9 +51,8 @@ def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
     from duckflow.tools.files.delete_file import DeleteFile
     from duckflow.tools.files.edit_file import EditFile
     from duckflow.tools.files.file_tool import SeenFiles
-    from duckflow.tools.files.find_files import FindFiles
     from duckflow.tools.files.grep import Grep
-    from duckflow.tools.files.list_files import ListFiles
+    from duckflow.tools.files.list_files import FindFiles, ListFiles
     from duckflow.tools.files.make_folder import MakeFolder
     from duckflow.tools.files.move_file import MoveFile
     from duckflow.tools.files.read_file import ReadFile
@@ -108,8 +107,7 @@ def _agents(parts: ToolParts) -> list[AnyTool]:
 
 def _remembering(parts: ToolParts) -> list[AnyTool]:
     from duckflow.memory.castle import FILE, with_lesson
-    from duckflow.tools.memory.recall import Recall
-    from duckflow.tools.memory.remember import Remember
+    from duckflow.tools.memory.remember import Recall, Remember
 
     heading = parts.setup.words("lessons.heading")
     files = parts.setup.settings.files

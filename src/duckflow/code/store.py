@@ -10,14 +10,69 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.code.sources import Walked, is_source, source_text, walk
-from duckflow.code.syntax import Symbol, symbols_in
+from duckflow.code.syntax import LARGEST, Symbol, language_of, symbols_in
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry, digest
-from duckflow.safety.ignore_rules import RULES_FILE
-from duckflow.safety.ignored import ignored_in
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED, RULES_FILE, ignored_in
+from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.store.paths import private_folder
+
+MOST_ENTRIES = 20_000
+"""So many entries are looked at to find out whether a folder is large."""
+
+
+class Walked(NamedTuple):
+    """The source files of a folder, and the folders and ignore files whose change makes it necessary to look again."""
+
+    files: dict[str, FolderEntry]
+    folders: dict[str, float]
+
+
+def is_large(folder: Path, files: int) -> bool:
+    """Says whether there are about so many source files. It stands before the first request, so it asks no ignore
+    rules, and looks no further than it must."""
+    waiting, seen, sources = [str(folder)], 0, 0
+    while waiting and seen < MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.name.startswith(".") or entry.name in ALWAYS_IGNORED:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif language_of(entry.name):
+                    sources += 1
+                    if sources >= files:
+                        return True
+    return False
+
+
+def walk(workspace: Workspace, top: str = HERE) -> Walked:
+    ignored = ignored_in(workspace)
+    walked = Walked({}, {top: workspace.stat(top).modified})
+    for entry in workspace.walk(top, lambda entry: not ignored(entry)):
+        if (entry.kind == "file" and entry.name == RULES_FILE) or (entry.kind == "folder" and not ignored(entry)):
+            walked.folders[entry.path] = entry.modified
+        elif entry.kind == "file" and is_source(entry) and not ignored(entry):
+            walked.files[entry.path] = entry
+    return walked
+
+
+def is_source(entry: FolderEntry) -> bool:
+    """Minified code is nobody's to read, and takes the parser long."""
+    if language_of(entry.path) is None or entry.size > LARGEST or ".min." in entry.name:
+        return False
+    return not secret_name(entry.path)
+
+
+def source_text(workspace: Workspace, path: str) -> str:
+    """Nothing for a file that is gone, too large, or not ours to read."""
+    try:
+        return workspace.read_bytes(f"./{path}", LARGEST).decode("utf-8", "replace")
+    except (OSError, ToolError):
+        return ""
+
 
 VERSION = 3
 AT_ONCE = 200

@@ -4,11 +4,11 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.undo import warnings
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import Words
+from duckflow.state.changes import UndoScope
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
-from duckflow.state.undo_scope import UndoScope
 
 OFFERED = 9
 LABEL = 60

@@ -5,8 +5,62 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from duckflow.events.ports import Ask, InnerConversation
-from duckflow.i18n.words import Words
+from duckflow.events.views import ContextPart
+from duckflow.i18n.words import Words, grouped
+from duckflow.llm.endpoints import SERVERS
+from duckflow.state.agent import AgentState
+from duckflow.state.message import Usage
 from duckflow.state.phrase import Phrase, say
+
+FREE_OF_CHARGE = frozenset({"local", "scripted", *SERVERS})
+
+
+def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
+    if not state.usage.calls:
+        lines = [words("cost.none")]
+    else:
+        lines = [
+            words("cost.turn", figures=_figures(state.turn_usage, words)),
+            words("cost.session", figures=_figures(state.usage, words)),
+            *(f"  {model}: {model_cost(model, usage, words)}" for model, usage in state.usage_by_model.items()),
+            *(f"  ⚙ {agent.agent_id}: {_figures(agent.usage, words)}" for agent in state.agents.values()),
+        ]
+    if budget_usd:
+        left = max(0.0, budget_usd - state.usage.cost_usd)
+        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{left:.2f}"))
+    return lines
+
+
+def model_cost(model: str, usage: Usage, words: Words) -> str:
+    """The figures of one model. Where nothing was charged it is free, or its price is not known: that is said."""
+    figures = _figures(usage, words)
+    if usage.cost_usd > 0:
+        return figures
+    free = model.partition(":")[0] in FREE_OF_CHARGE
+    return f"{figures} · {words('cost.free' if free else 'cost.unknown')}"
+
+
+def _figures(usage: Usage, words: Words) -> str:
+    figures = words(
+        "cost.line",
+        calls=grouped(usage.calls, words),
+        sent=grouped(usage.prompt_tokens, words),
+        cached=grouped(usage.cached_tokens, words),
+        fresh=grouped(usage.prompt_tokens - usage.cached_tokens, words),
+        received=grouped(usage.completion_tokens, words),
+    )
+    return f"{figures} · ${usage.cost_usd:.4f}" if usage.cost_usd > 0 else figures
+
+
+def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
+    """One line a layer, with its tokens and its budget, and their sum."""
+    shown: list[str] = []
+    total = 0
+    for layer in layers:
+        total += layer.tokens
+        key = "context.budget" if layer.budget else "context.layer"
+        shown.append(words(key, name=words(f"context.{layer.name}"), tokens=layer.tokens, budget=layer.budget))
+    return [*shown, words("context.sum", tokens=total)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
     wanted = line.removeprefix(ALL).strip()
     if not wanted or not line.startswith(ALL):
         return recall(context, wanted)
-    from duckflow.commands.session_search import search_sessions
+    from duckflow.commands.sessions import search_sessions
 
     found = search_sessions(wanted, paths.archives(None), context.conversation.sessions.all(), context.words)
     return "\n".join(found) or context.words("memory.nothing", query=wanted)

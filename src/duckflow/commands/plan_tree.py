@@ -2,13 +2,13 @@
 
 import re
 
-from duckflow.i18n.patterns import joined
+from duckflow.i18n.language import joined
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
 from duckflow.state.job import ENDED, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
-from duckflow.view.wording import told_evidence
+from duckflow.view.items import told_evidence
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
 UNVERIFIED = "?"

@@ -10,13 +10,12 @@ from duckflow.errors import DuckflowError
 from duckflow.outcome import ended_well
 from duckflow.review.report import as_text, cost_line
 from duckflow.safety.path_names import shown, shown_line
+from duckflow.state.changes import LATEST, DiffSide, Hunk, UndoScope
 from duckflow.state.finding import ReviewFinding
-from duckflow.state.hunk import DiffSide, Hunk
+from duckflow.state.job import AgentReport
+from duckflow.state.message import Usage
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.question import Answer, Choice, Question
-from duckflow.state.sub_agent import AgentReport
-from duckflow.state.undo_scope import LATEST, UndoScope
-from duckflow.state.usage import Usage
 from duckflow.tools.undo_turn import about_work
 
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duckflow.events.views import SessionSummary
-from duckflow.i18n.figures import age, money, turns
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted, padded
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, age, money, turns
 
 TITLE_WIDTH = 20
 

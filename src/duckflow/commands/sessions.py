@@ -2,14 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.export.document import Format, chosen_format, rendered, save, target
 from duckflow.commands.export.transcript import Transcript
-from duckflow.commands.session_rows import SessionRow, session_lines, session_rows
+from duckflow.commands.session_rows import SessionRow, session_lines, session_rows, short_folder
+from duckflow.events.views import SessionSummary
+from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.memory.archive_hit import ITSELF, ArchiveHit
+from duckflow.memory.gravel import Gravel
+from duckflow.memory.terms import terms
+from duckflow.store.older import older_words
 
 Pick = Callable[[Sequence[SessionRow], Words], Awaitable[SessionRow | None]]
 LISTED = 20
@@ -73,3 +81,76 @@ async def export(context: CommandContext, line: str) -> str:
 
 
 EXPORT = (Command("export", export, tuple(Format)),)
+
+
+MOST = 10
+OF_A_SESSION = 2
+EXCERPT = 160
+
+
+class SaidSomewhere(NamedTuple):
+    """A place in a session where what is looked for was said. Nothing is known of a session that was deleted."""
+
+    session_id: str
+    session: SessionSummary | None
+    at: float
+    who: str
+    excerpt: str
+
+
+def search_sessions(
+    question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
+) -> list[str]:
+    """Three lines a hit: when and where it was said, the words around what was looked for, and how to go on there."""
+    lines = list[str]()
+    for place in places_where_said(question, archives, summaries, words):
+        session = place.session
+        title = plain(session.title or session.asked) if session else place.session_id
+        folder = plain(short_folder(session.folder)) if session else "?"
+        when = time.strftime("%Y-%m-%d", time.localtime(place.at))
+        lines.append(words("search.hit", when=when, title=title, folder=folder, who=place.who))
+        lines.append(f"  {place.excerpt}")
+        lines += [f"  duckflow --resume {place.session_id}"] if session else []
+    return lines
+
+
+def places_where_said(
+    question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
+) -> list[SaidSomewhere]:
+    known = {one.session_id: one for one in summaries}
+    return [
+        SaidSomewhere(
+            hit.session,
+            known.get(hit.session),
+            hit.at,
+            hit.operation or words(f"search.by_{hit.role}"),
+            _excerpt(question, older_words(hit.role, hit.text)),
+        )
+        for hit in _best(question, archives)
+    ]
+
+
+def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
+    """The best of all, a few of each session at most."""
+    found = list[ArchiveHit]()
+    for path in archives:
+        with closing(Gravel(path)) as gravel:
+            found += gravel.search(question, MOST, reach=ITSELF)
+    found.sort(key=lambda hit: (-hit.share, -hit.at))
+    chosen, count = list[ArchiveHit](), dict[str, int]()
+    for hit in found:
+        count[hit.session] = count.get(hit.session, 0) + 1
+        if count[hit.session] <= OF_A_SESSION and len(chosen) < MOST:
+            chosen.append(hit)
+    return chosen
+
+
+def _excerpt(question: str, text: str) -> str:
+    """A line around the first word of the question that the text has."""
+    line = " ".join(text.split())
+    low = line.casefold()
+    wanted = [question.casefold(), *sorted(terms(question), key=len, reverse=True)]
+    at = next((place for word in wanted if (place := low.find(word)) >= 0), 0)
+    start = max(0, at - EXCERPT // 3)
+    cut = line[start : start + EXCERPT]
+    return plain(("…" if start else "") + cut + ("…" if start + EXCERPT < len(line) else ""))

@@ -7,10 +7,9 @@ from duckflow.commands.command import Command, CommandContext
 from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
-from duckflow.state.hunk import Hunk
+from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, FileImpact, Question
-from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 from duckflow.tools.undo_turn import about_work, latest, undo_question
 
 OFFERED = 6

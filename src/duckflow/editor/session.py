@@ -4,22 +4,133 @@ import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+from urllib.parse import unquote, urlsplit
 
-from duckflow.editor.asking import Asker
-from duckflow.editor.options import choose, config_options, mode_state
-from duckflow.editor.prompt import read_prompt
+from duckflow.editor.questions import Asker
 from duckflow.editor.tool_calls import Update, fenced
 from duckflow.editor.updates import Updates
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.events.views import Attachment
+from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
+from duckflow.state.mode import OFFERED, Mode
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
+
+AUTO = "auto"
+"""No model is connected yet: it will be found out."""
+
+
+def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
+    """For editors that know modes and no options yet."""
+    modes = [{"id": value, "name": value, "description": about} for value, about in _modes(conversation, words)]
+    return {"currentModeId": str(conversation.choices.mode), "availableModes": modes}
+
+
+def config_options(conversation: Conversation, models: Sequence[str], words: Words) -> list[dict[str, Any]]:
+    now = conversation.state.model or AUTO
+    named = list(dict.fromkeys([now, *models]))
+    about = {AUTO: words("init.choice.model.auto")}
+    return [
+        _select("mode", words("editor.mode"), str(conversation.choices.mode), _modes(conversation, words)),
+        _select("model", words("editor.model"), now, [(name, about.get(name, "")) for name in named]),
+        _select("language", words("editor.language"), words.language, _languages()),
+    ]
+
+
+async def choose(conversation: Conversation, option: str, value: str) -> bool:
+    """Whether there is such an option."""
+    match option:
+        case "mode":
+            conversation.choices.change_mode(value)
+        case "model":
+            if value not in (AUTO, conversation.state.model):
+                await conversation.choices.change_model(value)
+        case "language":
+            conversation.choices.change_language(value)
+        case _:
+            return False
+    return True
+
+
+def _modes(conversation: Conversation, words: Words) -> list[tuple[str, str]]:
+    """The one that it was started in is among them, even if it cannot be chosen elsewhere."""
+    offered = dict.fromkeys((*OFFERED, Mode(conversation.choices.mode)))
+    return [(str(mode), words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
+
+
+def _languages() -> list[tuple[str, str]]:
+    return [(language, facts_of(language).name) for language in languages()]
+
+
+def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    offered = [{"value": value, "name": value} | ({"description": about} if about else {}) for value, about in values]
+    # Others than these two have no category that every editor knows.
+    category = {"category": option} if option in ("mode", "model") else {}
+    return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered}
+
+
+class Prompt(NamedTuple):
+    """The user's words; the texts and pictures that came with them; what could not be taken, by its kind."""
+
+    text: str
+    attachments: tuple[Attachment, ...]
+    refused: tuple[str, ...]
+
+
+def read_prompt(blocks: Any, root: Path) -> Prompt:
+    """A link to a file of the work folder becomes a mention of it, so that it is read as every file is."""
+    if not isinstance(blocks, list):
+        raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
+    words, attachments, refused = list[str](), list[Attachment](), list[str]()
+    for block in cast("list[Any]", blocks):
+        if not isinstance(block, dict):
+            raise RpcError(BAD_PARAMS, "a content block is an object")
+        given = cast("dict[str, Any]", block)
+        kind = str(given.get("type", ""))
+        if kind == "text":
+            words.append(str(given.get("text", "")))
+        elif kind == "resource_link":
+            words.append(f" {_mention(str(given.get('uri', '')), root)} ")
+        elif kind == "resource" and isinstance(resource := given.get("resource"), dict):
+            held = cast("dict[str, Any]", resource)
+            name = _name(str(held.get("uri", "")), root)
+            if isinstance(text := held.get("text"), str):
+                words.append(f" {name} ")
+                attachments.append(Attachment(name, text))
+            else:
+                refused.append(name)
+        elif kind == "image" and isinstance(data := given.get("data"), str) and data:
+            name = _name(str(given.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
+            attachments.append(Attachment(name, data=data))
+        else:
+            refused.append(kind or "?")
+    return Prompt("".join(words).strip(), tuple(attachments), tuple(refused))
+
+
+def _mention(uri: str, root: Path) -> str:
+    name = _name(uri, root)
+    if "://" in name:
+        return name
+    return f'@"{name}"' if " " in name else f"@{name}"
+
+
+def _name(uri: str, root: Path) -> str:
+    """A file of the work folder by its path in it; everything else by its address."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return uri
+    path = Path(unquote(parts.path))
+    for top in (root, root.resolve()):
+        if path.is_relative_to(top):
+            return str(path.relative_to(top))
+    return str(path)
+
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: an editor has its own ways."""

@@ -25,9 +25,9 @@ from duckflow.view.items import (
     RequestItem,
     TextItem,
     TurnItem,
+    notice_line,
 )
 from duckflow.view.view import View
-from duckflow.view.wording import notice_line
 
 TOLD: frozenset[About] = frozenset(("noticed", "retry", "rejected", "again", "model"))
 PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed", "failed": "pending"}

@@ -13,7 +13,7 @@ from duckflow.events.apply_work import (
     note_evidence,
     open_question,
 )
-from duckflow.events.reviewing import (
+from duckflow.events.talking import (
     CommentsLeft,
     FindingMade,
     FindingWithdrawn,
@@ -36,10 +36,10 @@ from duckflow.state.agent import (
 )
 from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.five import FiveItems
+from duckflow.state.message import Usage
 from duckflow.state.noun import holds, shorten
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.plan import Plan
-from duckflow.state.usage import Usage
 
 
 def is_past(state: AgentState, now: float) -> bool:

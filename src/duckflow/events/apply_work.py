@@ -18,11 +18,10 @@ from duckflow.events.work import (
 from duckflow.state.action import evidence_of, is_checked
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import with_run
-from duckflow.state.job import ENDED
+from duckflow.state.job import AGENTS_KEPT, ENDED
 from duckflow.state.message import Message
 from duckflow.state.plan import Step
 from duckflow.state.question import Question
-from duckflow.state.sub_agent import AGENTS_KEPT
 
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24

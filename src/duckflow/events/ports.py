@@ -22,7 +22,7 @@ from duckflow.events.views import (
 )
 from duckflow.outcome import Outcome
 from duckflow.state.agent import AgentState
-from duckflow.state.hunk import DiffSide, Hunk, LineComment
+from duckflow.state.changes import DiffSide, Hunk, LineComment
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question

@@ -21,7 +21,7 @@ from duckflow.events.event import (
     SessionOpened,
     SessionTitled,
 )
-from duckflow.events.reviewing import (
+from duckflow.events.talking import (
     CommentsLeft,
     FindingMade,
     FindingWithdrawn,
@@ -42,15 +42,14 @@ from duckflow.events.work import (
 )
 from duckflow.outcome import Outcome
 from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKind
+from duckflow.state.checks import Proof
 from duckflow.state.context import PastSummary, Receipt
 from duckflow.state.five import StateDelta
-from duckflow.state.message import Message
+from duckflow.state.message import Message, Usage
 from duckflow.state.phase import Phase, Review, Status
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
-from duckflow.state.proof import Proof
 from duckflow.state.question import Answer, Question
-from duckflow.state.usage import Usage
 from duckflow.state.vitals import Severity, Vitals, VitalsChange
 
 

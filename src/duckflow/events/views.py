@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import FileImpact
-from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 Meaning = Literal["nothing", "answer", "unclear", "edit", "closed", "command", "own_command", "aside", "message"]
 JobWish = Literal["pause", "resume", "cancel"]

@@ -8,9 +8,8 @@ An agent is AgentStarted … AgentEnded, and what carries its id as `job` is its
 """
 
 from duckflow.events.event import Event
-from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.job import AgentReport, Job, JobReport, JobStatus, SubAgent, SubAgentStatus
 from duckflow.state.plan import StepStatus, Task, TaskStatus
-from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus
 
 
 class WorkEvent(Event):

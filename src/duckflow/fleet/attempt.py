@@ -9,13 +9,11 @@ from typing import NamedTuple
 
 from duckflow.clock import PausableTimeout
 from duckflow.errors import DuckflowError
-from duckflow.fleet.clones import bring_clone
-from duckflow.fleet.host import Host, HostCall, granting
-from duckflow.fleet.processes import MARK
-from duckflow.fleet.review import AttemptReview
+from duckflow.fleet.host import MARK, Host, HostCall, granting
+from duckflow.fleet.ranking import AttemptReview
 from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
-from duckflow.fleet.worktree import Worktree, conflicts_in, open_worktree
+from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
 from duckflow.safety.environment import SECRETS
 from duckflow.safety.files import read_plain

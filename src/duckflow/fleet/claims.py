@@ -7,8 +7,9 @@ when its lease has run out; from then on nothing that the dead one still says is
 import os
 import platform
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, cycle
+from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
 
@@ -16,13 +17,84 @@ from duckflow.errors import LeaseLost
 from duckflow.fleet.allowance import end_calls
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE
-from duckflow.fleet.processes import born_at
+from duckflow.fleet.host import born_at
 from duckflow.fleet.questions import close_questions
-from duckflow.fleet.schedule import attempts_to_take, move_forsaken, next_attempt
-from duckflow.fleet.store import write_notes
-from duckflow.fleet.tables import ATTEMPTS, CALLS, TASKS, WORKERS
+from duckflow.fleet.store import ENDED_TASKS, read_limits, write_notes
+from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask, Note
 from duckflow.state.phrase import say
+
+PAGE = 50
+PATIENCE_WITH_PLACES = 2
+"""Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
+
+OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
+HELD = (ATTEMPTS.c.state == "running") & ~WORKERS.c.dead
+"""A worker that lives carries the attempt out."""
+
+
+def attempts_to_take(place: str) -> sa.Select[Any]:
+    """Attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
+    free = (ATTEMPTS.c.state == "queued") | ((ATTEMPTS.c.state == "running") & WORKERS.c.dead)
+    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
+    chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
+    chosen = chosen.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker)
+    return chosen.where(TASKS.c.place == place, free).order_by(
+        TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
+    )
+
+
+def next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
+    """The caller is the only one who takes an attempt at this moment."""
+    held = _held_by_model(connection)
+    full = [
+        limit
+        for limit in read_limits(connection)
+        if limit.at_once and sum(count for model, count in held.items() if limit.covers(model)) >= limit.at_once
+    ]
+    for page in count():
+        rows = connection.execute(attempts_to_take(place).limit(PAGE).offset(page * PAGE)).all()
+        for row in rows:
+            if not any(limit.covers(row.model) for limit in full) and not _waits(connection, row):
+                return row
+        if len(rows) < PAGE:
+            break
+    return None
+
+
+def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
+    """Says whether a task that must be done before is not."""
+    if not attempt.after:
+        return False
+    others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
+    return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
+
+
+def _held_by_model(connection: sa.Connection) -> dict[str, int]:
+    counted = sa.select(TASKS.c.model, sa.func.count().label("attempts")).join(ATTEMPTS, OF_TASK)
+    counted = counted.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(HELD).group_by(TASKS.c.model)
+    return {row.model: row.attempts for row in connection.execute(counted)}
+
+
+def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
+    """Gives the tasks of machines that have no worker to other machines of their fleet."""
+    last_seen: dict[str, float] = {}
+    living: set[str] = set()
+    for row in connection.execute(sa.select(WORKERS.c.place, WORKERS.c.until, WORKERS.c.dead)):
+        last_seen[row.place] = max(last_seen.get(row.place, 0.0), row.until)
+        living |= set() if row.dead else {row.place}
+    open_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.place, FLEETS.c.places, FLEETS.c.started)
+    open_tasks = open_tasks.join(FLEETS, FLEETS.c.fleet == TASKS.c.fleet)
+    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living))
+    targets: dict[str, Iterator[str]] = {}
+    for row in connection.execute(open_tasks).all():
+        others = [place for place in cast("list[str]", row.places) if place in living]
+        gone_for = now - last_seen.get(row.place, float(row.started))
+        if others and gone_for > lease * PATIENCE_WITH_PLACES:
+            target = next(targets.setdefault(row.fleet, cycle(others)))
+            this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
+            connection.execute(sa.update(TASKS).where(this).values(place=target))
+
 
 TAKING = 2026_2205
 """The lock of the database under which attempts are taken: limits count what others have taken."""

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE, AttemptState, Choose, Happening, Notify, TaskState
-from duckflow.fleet.processes import born_at, kill_processes
+from duckflow.fleet.host import born_at, kill_processes
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
 from duckflow.fleet.tables import ATTEMPTS, TASKS, WORKERS

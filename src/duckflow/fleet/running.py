@@ -10,7 +10,7 @@ from duckflow.errors import BudgetSpent
 from duckflow.fleet.allowance import CallLedger
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.engine import Happening
-from duckflow.fleet.processes import end_processes
+from duckflow.fleet.host import end_processes
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptOutcome, AttemptReport, CarryOut, Note
 from duckflow.state.phrase import SAID, Phrase, say

@@ -7,10 +7,10 @@ from typing import Literal, NamedTuple, Protocol
 from pydantic import Field
 
 from duckflow.allowance import CallUsed, CallWanted
+from duckflow.state.checks import ProofVerdict
 from duckflow.state.mode import Mode
 from duckflow.state.noun import Value, new_id
 from duckflow.state.phrase import Phrase
-from duckflow.state.proof import ProofVerdict
 from duckflow.state.question import Question
 
 MOST_ATTEMPTS = 4

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
 from duckflow.forms.form import own_words_renamed, renamed, spoken_by_others
-from duckflow.forms.offer import listed, told
+from duckflow.forms.schema import listed, told
 from duckflow.i18n.template import note, one_line, render, tool_text
 from duckflow.state.action import (
     CALL,

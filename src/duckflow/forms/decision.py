@@ -2,14 +2,14 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
-from duckflow.forms.checks import read_check
-from duckflow.i18n.patterns import fullmatch
+from duckflow.i18n.language import fullmatch, joined, search
 from duckflow.state.action import (
     ALIASES,
     Decision,
@@ -21,6 +21,43 @@ from duckflow.state.action import (
 )
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
+
+WELL, WRONG = "[○✓]", "[×✗]"
+
+
+def read_check(text: str) -> str:
+    """`yes`, `no`, `no: reason`, or nothing when it says neither."""
+    plain = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
+    yes, no = joined("checks.yes", plain), joined("checks.no", plain)
+    if said := re.match(rf"(?i)(?:{yes}|{WELL})(?![a-z])", plain):
+        return "" if search("checks.but", plain[said.end() :]) else "yes"
+    if said := re.match(rf"(?i)(?:{no}|{WRONG})(?![a-z/])\s*(?:[:,.;、。—–-]\s*|$)", plain):
+        reason = plain[said.end() :].strip()
+        if fullmatch("checks.no_objection", reason):
+            return "yes"
+        return f"no: {reason}" if reason else "no"
+    match _leaning(plain.casefold()):
+        case 1:
+            return "yes"
+        case -1:
+            return f"no: {plain}"
+        case _:
+            # "no it deletes the file": the sign after the no was left out.
+            reason = re.sub(rf"(?i)^(?:{no}|{WRONG})(?![a-z/])\s+", "", plain)
+            return f"no: {reason}" if reason != plain else ""
+
+
+def _leaning(text: str) -> int:
+    """1 for what says that all is well, -1 for what says that something is wrong. A word that is denied says the
+    opposite."""
+    good, bad = joined("checks.good", text), joined("checks.bad", text)
+    not_before = rf"{joined('checks.not_before', text)}(?:\W+[\w'’]+){{0,4}}?\W+\w*"
+    not_after = rf"[^、。]{{0,8}}?{joined('checks.not_after', text)}"
+    spared = re.sub(rf"{not_before}{bad}\w*|{bad}{not_after}", " ", text)
+    if re.search(bad, spared) or re.search(rf"{not_before}{good}|{good}{not_after}", spared):
+        return -1
+    return 1 if spared != text or re.search(good, spared) else 0
+
 
 DEPTH = 40
 MOST_CALLS = 100

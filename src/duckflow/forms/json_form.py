@@ -19,14 +19,13 @@ from duckflow.forms.decision import (
 )
 from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
 from duckflow.forms.live import LiveText
-from duckflow.forms.offer import few, listed, timely, without_body
-from duckflow.forms.schema import STEPS, decision_schema
+from duckflow.forms.schema import STEPS, decision_schema, few, listed, timely, without_body
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
-from duckflow.state.json_fields import as_table, tables, text_of
 from duckflow.state.message import Message, PromptMessage
+from duckflow.state.noun import as_table, tables, text_of
 from duckflow.state.phase import Phase
 
 CUT_OFF = (

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.language import facts_of, languages_in
-from duckflow.i18n.patterns import entries, search
+from duckflow.i18n.language import entries, facts_of, languages_in, search
 
 DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
 REASONS = {*DEEDS, "reason"}

@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.answer_words import REASONS, agrees_somewhere, kinds_in, scope_words, yes_or_no
 from duckflow.i18n.asking import asks, ends_asking
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import begins, entries, fitting, fullmatch, search
+from duckflow.i18n.language import begins, entries, fitting, fullmatch, languages_in, search
 from duckflow.state.question import GATE_KEYS, Answer
 
 Verdict = Literal["yes", "no", "other"]

@@ -6,8 +6,7 @@ import unicodedata
 from collections import deque
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import begins, fitting, search
+from duckflow.i18n.language import begins, fitting, languages_in, search
 
 HIDDEN = (
     r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"

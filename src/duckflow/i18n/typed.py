@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
 from duckflow.i18n.answers import begins_as_answer, means_always, read_answer
-from duckflow.i18n.patterns import fullmatch
+from duckflow.i18n.language import fullmatch
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
 from duckflow.state.question import Question

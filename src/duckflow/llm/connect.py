@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.llm.abilities import AbilityBook
 from duckflow.llm.discover import ModelChoice
 from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.facts import AbilityBook
 from duckflow.llm.failures import key_refused
 from duckflow.llm.provider import Provider
 from duckflow.llm.settings import LlmSettings, LocalSettings

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from duckflow.llm.endpoint_model import EndpointModel
-from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Endpoint, Key
 from duckflow.llm.provider import Chunk, Finished, Request
 from duckflow.llm.settings import LlmSettings
 

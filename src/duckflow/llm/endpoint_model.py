@@ -21,15 +21,12 @@ from duckflow.http import (
     ProxyUnknown,
     proxy_for,
 )
-from duckflow.llm.abilities import Abilities, AbilityBook
-from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.facts import facts_of, has_price, price_of
+from duckflow.llm.endpoints import Endpoint, Key
+from duckflow.llm.facts import Abilities, AbilityBook, facts_of, has_price, price_of
 from duckflow.llm.failures import BLIND, Failures, Setback, persist
-from duckflow.llm.keys import Key
-from duckflow.llm.provider import Chunk, Finished, Remark, Request
+from duckflow.llm.provider import Chunk, Finished, Remark, Request, measure
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
-from duckflow.llm.usage import measure
 from duckflow.llm.wires.wire import Refusal, WireRequest, smaller, wire_named
 from duckflow.state.phrase import say
 

@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from duckflow.errors import ContextTooLong, ModelError, PicturesRefused, ProviderRefused, ProviderUnreachable
-from duckflow.llm.endpoints import Endpoint
+from duckflow.llm.endpoints import TYPED, Endpoint, Key, may_be_stored
 from duckflow.llm.facts import nearest_names
-from duckflow.llm.keys import TYPED, Key, may_be_stored
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.state.json_fields import as_table, first_table, read_json
 from duckflow.state.known_keys import without_keys
-from duckflow.state.noun import shorten
+from duckflow.state.noun import as_table, first_table, read_json, shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.system_keyring import KEYRING_SERVICE
 

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
-from duckflow.llm.provider import CallDelta, Chunk, Delta, Finish, Finished, Request, Thought
+from duckflow.llm.provider import CallDelta, Chunk, Delta, Finish, Finished, Request, Thought, measure
 from duckflow.llm.settings import Price
-from duckflow.llm.usage import measure
 from duckflow.state.action import DECIDE, RESPOND, wire_name
-from duckflow.state.message import ToolCall
-from duckflow.state.usage import Usage
+from duckflow.state.message import ToolCall, Usage
 
 ERRORS: dict[str, type[ModelError]] = {
     "unreachable": ProviderUnreachable,

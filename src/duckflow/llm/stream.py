@@ -14,8 +14,8 @@ from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
-from duckflow.state.json_fields import as_table, as_text, first_table, read_json, tables
 from duckflow.state.message import ToolCall
+from duckflow.state.noun import as_table, as_text, first_table, read_json, tables
 
 LARGEST = 16 * 1024 * 1024
 MOST_LINES = 64

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from duckflow.i18n.patterns import joined
+from duckflow.i18n.language import joined
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.action import Action
 from duckflow.state.message import PAST, Message

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from duckflow.i18n.patterns import contains, search
+from duckflow.i18n.language import contains, search
 from duckflow.memory.terms import terms
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.message import Message, Role

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import clip, estimate

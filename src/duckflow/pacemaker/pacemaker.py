@@ -3,8 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from duckflow.i18n.patterns import search
-from duckflow.pacemaker.allowance import LoopAllowance
+from duckflow.i18n.language import search
 from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
     DuckCall,
@@ -18,7 +17,7 @@ from duckflow.pacemaker.interventions import (
     resolve,
 )
 from duckflow.pacemaker.ledger import Ledger
-from duckflow.pacemaker.limits import Load, LoopLimit, compute_limit
+from duckflow.pacemaker.limits import Load, LoopAllowance, LoopLimit, compute_limit
 from duckflow.pacemaker.progress import Gained
 from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings

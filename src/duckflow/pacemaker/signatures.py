@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.patterns import contains, joined
+from duckflow.i18n.language import contains, joined
 from duckflow.state.action import Action, ActionResult, StepKind, succeeded
 
 HEAD, TAIL = 1500, 500

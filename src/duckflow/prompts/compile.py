@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from duckflow.forms.form import Form, renamed
-from duckflow.forms.offer import timely
+from duckflow.forms.schema import timely
 from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
 from duckflow.prompts.layers import Count, Layer, Layers, alternate, plan_line, without_pictures

@@ -13,10 +13,10 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from duckflow.i18n.patterns import words_of
+from duckflow.i18n.language import words_of
 from duckflow.proof.python_tests import TEST_AFFIX
 from duckflow.safety.undo.undo import FileVersions
-from duckflow.state.hunk import Hunk
+from duckflow.state.changes import Hunk
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")

@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from duckflow.code.syntax import Language, available, language_of, tree_of
 from duckflow.errors import ToolError
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import fitting
+from duckflow.i18n.language import fitting, languages_in
 from duckflow.proof.settings import RULES
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace

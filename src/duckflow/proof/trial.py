@@ -17,8 +17,8 @@ from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in, notices
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.undo.undo import FileVersions
+from duckflow.state.checks import Proof
 from duckflow.state.phrase import Phrase, said, say
-from duckflow.state.proof import Proof
 
 PATIENCE, FEW_SECONDS = 2.0, 2.0
 UNCHANGED: Versions = {}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from duckflow.code.sources import source_text
+from duckflow.code.store import source_text
 from duckflow.errors import DuckflowError, PathRefused
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, OverrunError, collect, ignore, run

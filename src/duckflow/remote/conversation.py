@@ -16,7 +16,7 @@ from duckflow.outcome import Outcome
 from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
 from duckflow.remote.protocol import HEAR, LEAVE
-from duckflow.state.hunk import DiffSide, Hunk, LineComment
+from duckflow.state.changes import DiffSide, Hunk, LineComment
 from duckflow.state.phrase import Phrase, say
 
 ANSWER_SECONDS = 10.0

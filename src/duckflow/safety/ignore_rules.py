@@ -1,16 +1,77 @@
-"""What git ignores, by the rules of .gitignore files: read as text, without running git."""
+"""What git ignores and what listings leave out, read from .gitignore files without running git; patterns over paths."""
 
 import contextlib
+import fnmatch
 import os
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.files import read_plain
+from duckflow.errors import ToolError
+from duckflow.safety.files import FolderEntry, read_plain
 from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_settings
-from duckflow.safety.wildcard import Wildcard
+from duckflow.safety.workspace import Workspace
+
+ANY_FOLDERS = "**"
+PARTS = r"(?s)\[([!^]?)(\]?[^\]]*)\]|\\(.)"
+"""A class of characters, which may begin with `!` or `^`, or a character that is meant as it stands."""
+
+
+class Wildcard:
+    """One pattern for the whole of a path whose names are parted by `/`."""
+
+    def __init__(self, pattern: str) -> None:
+        names = pattern.split("/")
+        # Several `**` in a row say no more than one.
+        self._names = [_name(one) for before, one in pairwise(["", *names]) if not one == before == ANY_FOLDERS]
+        self.readable = not any(name and "(?!)" in name.pattern for name in self._names)
+        """Not with a range in it that runs backwards, such as `[z-a]`: that fits nothing."""
+
+    def matches(self, path: str) -> bool:
+        return _match(self._names, path.split("/"))
+
+
+def escaped(path: str) -> str:
+    """The pattern that fits this path and nothing else."""
+    return re.sub(r"([*?\[\\{])", r"\\\1", path)
+
+
+def _name(pattern: str) -> re.Pattern[str] | None:
+    """For one name; nothing stands for any folders."""
+    if pattern == ANY_FOLDERS:
+        return None
+    return re.compile(fnmatch.translate(re.sub(PARTS, _as_library_says, pattern)))
+
+
+def _as_library_says(found: re.Match[str]) -> str:
+    if found[3] is None:
+        return f"[{'!' if found[1] else ''}{found[2]}]"
+    return found[3] if found[3] == "!" else f"[{found[3]}]"
+
+
+def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
+    """Folder by folder; after a `**` the rest is tried further down until it fits."""
+    at = place = 0
+    back: tuple[int, int] | None = None
+    while place < len(path):
+        name = names[at] if at < len(names) else None
+        if at < len(names) and name is None:
+            if at + 1 == len(names):
+                return True
+            back, at = (at + 1, place), at + 1
+        elif name and name.match(path[place]):
+            at, place = at + 1, place + 1
+        elif back:
+            at, place = back[0], back[1] + 1
+            back = (at, place)
+        else:
+            return False
+    return at == len(names)
+
 
 RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
@@ -208,3 +269,74 @@ def _unquoted(value: str) -> str:
     parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
     said = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
     return "".join(said).strip()
+
+
+GIT = ".git"
+MOST_BRACES = 64
+ALWAYS_IGNORED = HEAVY | {GIT, ".idea"}
+
+Ignored = Callable[[FolderEntry], bool]
+
+
+def ignored_in(workspace: Workspace) -> Ignored:
+    """For what lies in the work folder. No git runs: a repository's settings could make it start a program."""
+    paths = IgnoredPaths(workspace.root)
+    known: dict[str, RulesFile] = {}
+
+    def rules_in(folder: str) -> RulesFile:
+        if folder not in known:
+            above = rules_in(folder.rpartition("/")[0]) if folder else paths.top
+            text = _rules_text(workspace, folder)
+            known[folder] = paths.below(above, folder, text) if text else above
+        return known[folder]
+
+    def ignored(found: FolderEntry) -> bool:
+        is_folder = found.kind == "folder"
+        if is_folder and found.name == GIT:
+            return True
+        return paths.ignores(rules_in(found.path.rpartition("/")[0]), found.path, is_folder)
+
+    return ignored
+
+
+def _rules_text(workspace: Workspace, folder: str) -> str:
+    try:
+        return workspace.read_bytes(f"./{folder}/{RULES_FILE}", LONGEST_RULES).decode("utf-8", "surrogateescape")
+    except (OSError, ToolError):
+        return ""
+
+
+def glob_matcher(pattern: str) -> Callable[[str], bool]:
+    """For paths relative to where a search starts; a pattern without `/` fits the last name at any depth."""
+    pattern = pattern.removeprefix("./")
+    try:
+        ways = wildcards(pattern.lstrip("/") if "/" in pattern else f"**/{pattern}")
+    except ValueError:
+        ways = ()
+    if not ways or not all(one.readable for one in ways):
+        told = f"The glob {pattern!r} cannot be read. Use something like *.py or src/**/*.ts."
+        raise ToolError(told, "file.bad_glob", glob=pattern)
+    return lambda path: any(one.matches(path) for one in ways)
+
+
+@lru_cache(maxsize=256)
+def wildcards(pattern: str) -> tuple[Wildcard, ...]:
+    """One for each way to read the braces; a ValueError when these are too many."""
+    return tuple(Wildcard(one) for one in _unbraced(pattern))
+
+
+def _unbraced(pattern: str) -> list[str]:
+    """`a{b,c}` is `ab` and `ac`; braces that do not close are ordinary characters."""
+    waiting, found = [pattern], list[str]()
+    while waiting:
+        one = waiting.pop()
+        opened = one.find("{")
+        closed = one.find("}", opened)
+        inner = one.rfind("{", 0, closed)
+        if opened < 0 or closed < 0 or inner < 0:
+            found.append(one)
+            continue
+        waiting += [one[:inner] + choice + one[closed + 1 :] for choice in one[inner + 1 : closed].split(",")]
+        if len(waiting) + len(found) > MOST_BRACES:
+            raise ValueError(pattern)
+    return found

@@ -4,21 +4,18 @@ from pydantic import Field
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.state.action import Evidence, is_checked
-from duckflow.state.checks import CheckRun
+from duckflow.state.changes import Hunk, LineComment
+from duckflow.state.checks import CheckRun, Proof
 from duckflow.state.context import Context
 from duckflow.state.finding import ReviewFinding
 from duckflow.state.five import FiveItems
-from duckflow.state.hunk import Hunk, LineComment
-from duckflow.state.job import Job
-from duckflow.state.message import Message
+from duckflow.state.job import Job, SubAgent
+from duckflow.state.message import Message, Usage
 from duckflow.state.noun import Line100, Line200, Noun
 from duckflow.state.phase import Phase, Review, Status, Transition
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
-from duckflow.state.proof import Proof
 from duckflow.state.question import Question
-from duckflow.state.sub_agent import SubAgent
-from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals, VitalsChange
 
 HISTORY_LIMIT = 50

@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import Field
 
 from duckflow.outcome import Outcome
+from duckflow.state.message import Usage
 from duckflow.state.noun import Value
-from duckflow.state.usage import Usage
 from duckflow.state.vitals import Vitals
 
 

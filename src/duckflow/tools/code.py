@@ -8,8 +8,7 @@ from duckflow.code.background import MappedFolder
 from duckflow.code.outline import file_outline, files_outline, folders_outline
 from duckflow.code.servers import LanguageServers
 from duckflow.code.settings import CALLERS, FIND, OUTLINE, CodeSettings
-from duckflow.code.sources import source_text
-from duckflow.code.store import CodeMap
+from duckflow.code.store import CodeMap, source_text
 from duckflow.code.syntax import Symbol, language_of, languages, symbols_in
 from duckflow.code.uses import Use, Uses
 from duckflow.errors import ToolError

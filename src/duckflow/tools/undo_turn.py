@@ -8,9 +8,9 @@ from duckflow.events.ports import Ask, UndoPort
 from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import GateRequest, Question, gate_choice
-from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 from duckflow.tools.tool import Args, Done, Tool
 
 

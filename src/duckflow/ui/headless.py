@@ -21,9 +21,8 @@ from duckflow.state.question import NOBODY, Question
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 from duckflow.ui.streams import print_err, print_out
 from duckflow.ui.turn_report import TurnReport
-from duckflow.view.items import ActionItem, Item, NoticeItem, NowItem, QuestionItem, TurnItem
+from duckflow.view.items import PASSING, ActionItem, Item, NoticeItem, NowItem, QuestionItem, TurnItem, notice_line
 from duckflow.view.view import View
-from duckflow.view.wording import PASSING, notice_line
 
 if TYPE_CHECKING:
     from duckflow.ui.answer_shape import AnswerShape

@@ -13,9 +13,19 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.question import Question
 from duckflow.state.turn_summary import CalledDuck, DoneAction, TurnSummary
-from duckflow.view.items import ActionItem, Item, NoticeItem, PlanItem, QuestionItem, ReportItem, TextItem, TurnItem
+from duckflow.view.items import (
+    PASSING,
+    ActionItem,
+    Item,
+    NoticeItem,
+    PlanItem,
+    QuestionItem,
+    ReportItem,
+    TextItem,
+    TurnItem,
+    notice_line,
+)
 from duckflow.view.view import View
-from duckflow.view.wording import PASSING, notice_line
 
 UNVERIFIED = "review.unverified"
 

@@ -11,11 +11,87 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import Noticed
 from duckflow.events.views import Attachment, JobWish, Taken
 from duckflow.i18n.words import Words
+from duckflow.state.changes import Hunk
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import said
-from duckflow.web.desk import PageDesk, read_body
+from duckflow.web.desk import PageDesk, number_of, read_body
+from duckflow.web.ports import Models
 from duckflow.web.telling import worded
 from duckflow.web.watched import WatchedSession
+
+LONGEST_KEY, LONGEST_NAME = 4096, 400
+
+
+async def models(desk: PageDesk, request: Request) -> Any:
+    """The models that can be chosen, with windows and prices; none where no session can be begun."""
+    return worded(await desk.models.models() if desk.models else [], desk.words)
+
+
+async def endpoints(desk: PageDesk, request: Request) -> Any:
+    return {"endpoints": worded(await _models(desk).endpoints(), desk.words), "keys_here": desk.keys_here}
+
+
+async def add(desk: PageDesk, request: Request) -> Any:
+    """Only on the machine itself: what is typed elsewhere travels there unencrypted."""
+    given, known = await read_body(request), _models(desk)
+    if not desk.keys_here:
+        raise UsageError("serve.no_keys")
+    name, address, model = (given.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
+    secret = given.text("key")
+    if len(secret) > LONGEST_KEY:
+        raise UsageError("serve.bad", what=name)
+    return worded(await known.add(name, address, secret, model, given.flag("default")), desk.words)
+
+
+async def check(desk: PageDesk, request: Request) -> Any:
+    given, known = await read_body(request), _models(desk)
+    return worded(await known.check(given.text("model").strip()[:LONGEST_NAME]), desk.words)
+
+
+def _models(desk: PageDesk) -> Models:
+    if desk.models is None:
+        raise UsageError("serve.alone")
+    return desk.models
+
+
+LONGEST_COMMENT = 20_000
+
+
+async def hunks(desk: PageDesk, request: Request) -> Any:
+    """The changes of a turn or a job that stand, with the numbers of their lines."""
+    watched = await desk.watched(request)
+    turn, job = number_of(request, "turn"), request.query_params.get("job", "")
+    return worded([_shown(hunk) for hunk in await watched.conversation.review.hunks(turn, job)], watched.words)
+
+
+def _shown(hunk: Hunk) -> dict[str, Any]:
+    fields = hunk.model_dump(mode="json", exclude={"lines"})
+    return fields | {"header": hunk.header, "lines": [line._asdict() for line in hunk.numbered()]}
+
+
+async def review(desk: PageDesk, request: Request) -> Any:
+    """What has come of it is told to all pages with the state."""
+    given, watched = await read_body(request), await desk.watched(request)
+    port, told = watched.conversation.review, None
+    turn, job, path = given.count("turn"), given.text("job"), given.text("path")
+    match given.text("what"):
+        case "comment":
+            side = "old" if given.text("side") == "old" else "new"
+            await port.comment(turn, path, given.count("line"), given.text("text")[:LONGEST_COMMENT], side, job)
+        case "drop":
+            port.drop(given.text("comment"))
+        case "mark":
+            port.mark(given.text("hunk"), given.flag("reviewed"))
+        case "take_back":
+            told = await port.take_back(turn, path, given.text("hunk"), job)
+        case "put_back":
+            told = await port.put_back(given.text("hunk"))
+        case "send":
+            go_on(watched, port.send(given.text("text")))
+        case what:
+            raise UsageError("serve.bad", what=what)
+    return {"told": worded(told.model_dump(), watched.words) if told else ""}
+
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: the page has its own ways."""

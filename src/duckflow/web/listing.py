@@ -2,15 +2,129 @@
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
 from duckflow.state.phrase import say
-from duckflow.web.desk import PageDesk
-from duckflow.web.telling import worded
+from duckflow.web.desk import Handler, PageDesk, read_body
+from duckflow.web.stream import QUIET_SECONDS, changed_facts
+from duckflow.web.telling import sent, worded
+from duckflow.web.watched import AGAIN, QUIET
+
+LOOK_SECONDS = 1.0
+SHARE = 10
+"""A look that takes long is followed by a pause that is so many times longer."""
+ANYWAY_SECONDS = 15.0
+"""A list is read again after this time even if its mark is the same: not everything that it shows is kept in files."""
+STREAM = "text/event-stream"
+Mark = Callable[[PageDesk], object]
+
+
+def followed(handler: Handler, mark: Mark) -> Handler:
+    """The handler's facts: once as JSON, or as a stream for a page that accepts one. Equal marks say that nothing has
+    changed in between."""
+
+    async def handle(desk: PageDesk, request: Request) -> Any:
+        facts = await handler(desk, request)
+        if STREAM not in request.headers.get("accept", ""):
+            return facts
+        desk.watching.require_room()
+        return StreamingResponse(_follow(facts, handler, mark, desk, request), media_type=STREAM)
+
+    return handle
+
+
+async def _follow(
+    facts: dict[str, Any], handler: Handler, mark: Mark, desk: PageDesk, request: Request
+) -> AsyncGenerator[bytes]:
+    """It ends with the server. The first message has all facts, the next ones those that are others by then."""
+    with desk.watching.one_more_list():
+        yield AGAIN + _told(facts)
+        seen, pause = await asyncio.to_thread(mark, desk), LOOK_SECONDS
+        read_at = told_at = time.monotonic()
+        while not await desk.watching.closes_within(pause):
+            began, latest = time.monotonic(), await asyncio.to_thread(mark, desk)
+            message = b""
+            if latest != seen or began - read_at > ANYWAY_SECONDS:
+                seen, read_at, before = latest, began, facts
+                with suppress(DuckflowError):
+                    facts = await handler(desk, request)
+                message = _told(changed_facts(before, facts))
+            if message or began - told_at > QUIET_SECONDS:
+                told_at = began
+                yield message or QUIET
+            pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began))
+
+
+def _told(facts: dict[str, Any]) -> bytes:
+    """With the server's time, against which ages are counted."""
+    return sent({"number": 0, "facts": facts, "now": time.time()}) if facts else b""
+
+
+FORMATS = {"html": "text/html", "md": "text/markdown"}
+LONGEST_TITLE, LONGEST_QUESTION = 100, 400
+
+
+async def rename(desk: PageDesk, request: Request) -> Any:
+    title = (await read_body(request)).text("title").strip()[:LONGEST_TITLE]
+    if not title:
+        raise UsageError("serve.bad", what=title)
+    await asyncio.to_thread(desk.shelf.rename, _session(request), title)
+    return {"title": title}
+
+
+async def fork(desk: PageDesk, request: Request) -> Any:
+    """Branches a session and goes on with the branch."""
+    await read_body(request)
+    session_id = await asyncio.to_thread(desk.shelf.fork, _session(request))
+    await desk.shelf.go_on(session_id)
+    return {"id": session_id}
+
+
+async def archive(desk: PageDesk, request: Request) -> Any:
+    away = (await read_body(request)).flag("away")
+    await asyncio.to_thread(desk.shelf.archive, _session(request), away)
+    return {}
+
+
+async def remove(desk: PageDesk, request: Request) -> Any:
+    await read_body(request)
+    await asyncio.to_thread(desk.shelf.remove, _session(request))
+    return {}
+
+
+async def export(desk: PageDesk, request: Request) -> Response:
+    """The session as a file to save. It is sent as a download: nothing in it may run as part of the page."""
+    form, session_id = request.query_params.get("format", "html"), _session(request)
+    if form not in FORMATS:
+        raise UsageError("serve.bad", what=form)
+    text = await asyncio.to_thread(desk.shelf.export, session_id, form, desk.words)
+    headers = {"content-disposition": f'attachment; filename="duckflow-{session_id}.{form}"'}
+    return Response(text, media_type=FORMATS[form], headers=headers)
+
+
+async def search(desk: PageDesk, request: Request) -> Any:
+    """Where in all sessions something was said."""
+    question = request.query_params.get("q", "").strip()[:LONGEST_QUESTION]
+    return worded(await asyncio.to_thread(desk.shelf.search, question, desk.words) if question else [], desk.words)
+
+
+async def folders(desk: PageDesk, request: Request) -> Any:
+    """The folders below one that is the user's home or lies in it, and those that were worked in last."""
+    wanted = request.query_params.get("at", "")
+    return worded(await asyncio.to_thread(desk.shelf.folders, wanted), desk.words)
+
+
+def _session(request: Request) -> str:
+    return str(request.path_params["session"])
+
 
 MOST, LONGEST_ABOUT = 200, 120
 ORDER = {"waiting": 0, "running": 1, "idle": 2, "old": 3}

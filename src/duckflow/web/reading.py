@@ -13,9 +13,17 @@ from duckflow.errors import UsageError
 from duckflow.i18n.language import is_language
 from duckflow.i18n.words import catalogue
 from duckflow.state.picture import read_header
-from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, RequestItem, TurnItem, VitalsItem
+from duckflow.view.items import (
+    ActionItem,
+    Item,
+    NoticeItem,
+    QuestionItem,
+    RequestItem,
+    TurnItem,
+    VitalsItem,
+    notice_line,
+)
 from duckflow.view.view import View
-from duckflow.view.wording import notice_line
 from duckflow.web.desk import Handler, PageDesk, number_of
 from duckflow.web.telling import worded
 from duckflow.web.watched import SidePanel

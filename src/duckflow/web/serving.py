@@ -5,17 +5,94 @@ import contextlib
 import ipaddress
 import socket
 from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from duckflow.i18n.words import Words
+from duckflow.web import doing, fleet, listing, reading
 from duckflow.web.access import Access, ServedAt
-from duckflow.web.app import make_app
-from duckflow.web.desk import PageDesk
+from duckflow.web.desk import Handler, PageDesk, handled
+from duckflow.web.listing import followed
 from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.visitors import Visitors
 from duckflow.web.watched import Watching
+
+PAGE = Path(__file__).parent / "page"
+LEAST_PACKED = 2000
+ONE = "/api/sessions/{session}"
+READING: dict[str, Handler] = {
+    "/api/me": reading.me,
+    "/api/sessions": followed(listing.sessions, listing.mark),
+    "/api/search": listing.search,
+    "/api/folders": listing.folders,
+    "/api/models": doing.models,
+    "/api/endpoints": doing.endpoints,
+    "/api/fleet": followed(fleet.fleets, fleet.mark),
+    "/api/fleet/diff": fleet.diff,
+    ONE: reading.snapshot,
+    f"{ONE}/events": reading.events,
+    f"{ONE}/record": reading.record,
+    f"{ONE}/files": reading.files,
+    f"{ONE}/changes": reading.changes,
+    f"{ONE}/hunks": doing.hunks,
+    f"{ONE}/audit": reading.audit,
+    f"{ONE}/context": reading.context,
+    f"{ONE}/chart": reading.chart,
+    f"{ONE}/export": listing.export,
+    f"{ONE}/pictures/{{digest}}": reading.picture,
+}
+DOING: dict[str, Handler] = {
+    "/api/sessions": doing.begin,
+    "/api/endpoints": doing.add,
+    "/api/models/check": doing.check,
+    "/api/fleet/start": fleet.start,
+    "/api/fleet/answer": fleet.answer,
+    "/api/fleet/change": fleet.change,
+    f"{ONE}/rename": listing.rename,
+    f"{ONE}/fork": listing.fork,
+    f"{ONE}/archive": listing.archive,
+    f"{ONE}/remove": listing.remove,
+    f"{ONE}/say": doing.say,
+    f"{ONE}/answer": doing.answer,
+    f"{ONE}/interrupt": doing.interrupt,
+    f"{ONE}/control": doing.control,
+    f"{ONE}/agent": doing.agent,
+    f"{ONE}/review": doing.review,
+    f"{ONE}/plan": doing.plan,
+    f"{ONE}/mode": doing.mode,
+    f"{ONE}/undo": doing.undo,
+}
+
+
+def make_app(desk: PageDesk) -> Starlette:
+    async def index(request: Request) -> Response:
+        return FileResponse(PAGE / "index.html")
+
+    async def nothing(request: Request, problem: Exception) -> Response:
+        return JSONResponse({"error": desk.words("serve.nothing")}, 404)
+
+    async def not_so(request: Request, problem: Exception) -> Response:
+        return JSONResponse({"error": desk.words("serve.not_so")}, 405)
+
+    routes: list[Any] = [Route("/", index)]
+    routes += [Route(path, handled(handler, desk)) for path, handler in READING.items()]
+    routes += [Route(path, handled(handler, desk), methods=["POST"]) for path, handler in DOING.items()]
+    # Streams are left as they are.
+    packed = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
+    app = Starlette(routes=routes, middleware=[packed], exception_handlers={404: nothing, 405: not_so})
+    app.mount("/page", StaticFiles(directory=PAGE))
+    return app
+
 
 BACKLOG = 128
 LAST_SECONDS, SILENT_SECONDS = 1, 10.0

@@ -26,8 +26,8 @@ from duckflow.view.items import (
     ReportItem,
     TextItem,
     TurnItem,
+    notice_line,
 )
-from duckflow.view.wording import notice_line
 
 PHRASE = frozenset(Phrase.model_fields)
 NOTICES: frozenset[About] = frozenset(

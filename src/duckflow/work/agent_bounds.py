@@ -11,12 +11,12 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
 from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
-from duckflow.pacemaker.allowance import LoopAllowance
+from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.job import SubAgent
 from duckflow.state.message import ERROR, Message
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.sub_agent import SubAgent
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agents import usable_by_agents
 from duckflow.work.file_locks import FileLocks

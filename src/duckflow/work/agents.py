@@ -36,19 +36,19 @@ from duckflow.events.types import (
 from duckflow.llm.provider import Provider
 from duckflow.memory.settings import MemorySettings
 from duckflow.outcome import Outcome
-from duckflow.pacemaker.allowance import LoopAllowance
+from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler
 from duckflow.state.action import EXIT, RESPOND, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.five import FiveItems
+from duckflow.state.job import AgentReport
 from duckflow.state.message import Message
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, TransitionTable
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
-from duckflow.state.sub_agent import AgentReport
 
 THOUGHT, THOUGHTS = 200, 6
 FOR_SESSION = (

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from duckflow.agent.session import Session
 from duckflow.clock import PausableTimeout
 from duckflow.events.types import Noticed
-from duckflow.safety.wildcard import Wildcard
+from duckflow.safety.ignore_rules import Wildcard
 from duckflow.state.phrase import say
-from duckflow.state.plan import Step
-from duckflow.state.schedule import ANYTHING, clash, held, lies_in, touched
+from duckflow.state.plan import ANYTHING, Step, clash, held, lies_in, touched
 
 WILD = r"[*?\[]"
 

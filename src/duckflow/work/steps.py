@@ -20,12 +20,10 @@ from duckflow.forms.form import Reading
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.action import RESPOND, Action, succeeded
-from duckflow.state.job import Job
+from duckflow.state.job import AgentReport, Job
 from duckflow.state.message import Message
 from duckflow.state.phrase import said, say
-from duckflow.state.plan import Plan, Step, StepStatus, Task
-from duckflow.state.schedule import has_none_left, next_task, startable
-from duckflow.state.sub_agent import AgentReport
+from duckflow.state.plan import Plan, Step, StepStatus, Task, has_none_left, next_task, startable
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.shell.causes import telling_part

@@ -20,17 +20,16 @@ from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.outcome import OUTCOMES, Outcome
-from duckflow.pacemaker.allowance import LoopAllowance
+from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.review.change import ReviewedChange
 from duckflow.review.desk import ReviewDesk
 from duckflow.review.report import as_text
 from duckflow.state.action import Operation, evidence_of
 from duckflow.state.finding import ReviewFinding, by_weight
-from duckflow.state.message import Message
+from duckflow.state.job import AgentReport, SubAgent, SubAgentStatus, next_agent_id
+from duckflow.state.message import Message, Usage
 from duckflow.state.noun import holds
 from duckflow.state.phrase import said, say
-from duckflow.state.sub_agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
-from duckflow.state.usage import Usage
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agent_bounds import AgentBounds, TurnLimits

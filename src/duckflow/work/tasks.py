@@ -22,10 +22,9 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
-from duckflow.state.plan import Plan, Step, Task, TaskList, TaskStatus
+from duckflow.state.plan import Plan, Step, Task, TaskList, TaskStatus, next_task
 from duckflow.state.progress import only_asked
 from duckflow.state.question import Choice, Question
-from duckflow.state.schedule import next_task
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
 from duckflow.tools.plan.steering import tell_step

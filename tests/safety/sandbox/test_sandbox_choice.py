@@ -9,7 +9,7 @@ import pytest
 
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.landlock import version
-from duckflow.safety.sandbox.scratch import Scratch, sweep_scratch
+from duckflow.safety.sandbox.paths import Scratch, sweep_scratch
 from duckflow.safety.sandbox.settings import SandboxSettings
 
 CHOOSE = """
@@ -83,7 +83,7 @@ def test_it_can_be_switched_off(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal
-from duckflow.safety.sandbox.scratch import Scratch
+from duckflow.safety.sandbox.paths import Scratch
 scratch = Scratch()
 (scratch.folder / "left").write_text("behind")
 print(scratch.top, flush=True)

@@ -6,8 +6,7 @@ import struct
 
 import pytest
 
-from duckflow.safety.sandbox.seccomp import ALLOW, ERRNO, KILL, bytecode
-from duckflow.safety.sandbox.syscalls import MACHINES, Machine
+from duckflow.safety.sandbox.seccomp import ALLOW, ERRNO, KILL, MACHINES, Machine, bytecode
 
 LOAD, AND, RETURN = 0x20, 0x54, 0x06
 EQUAL, AT_LEAST, ANY_BIT = 0x15, 0x35, 0x45

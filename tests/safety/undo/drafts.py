@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from duckflow.state.undo_scope import WorkAuthor
+from duckflow.state.changes import WorkAuthor
 
 Gone = Collection[WorkAuthor | None]
 

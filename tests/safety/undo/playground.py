@@ -13,8 +13,8 @@ from duckflow.cli.toolset import file_tools
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import WorkAuthor
 from duckflow.state.phrase import Phrase
-from duckflow.state.undo_scope import WorkAuthor
 from duckflow.tools.files.settings import FileSettings
 
 Picture = dict[str, tuple[str, int, bytes]]

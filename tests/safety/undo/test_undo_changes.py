@@ -4,7 +4,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError, ToolError
-from duckflow.state.undo_scope import UndoScope
+from duckflow.state.changes import UndoScope
 
 
 async def test_every_kind_of_own_change_is_undone_and_redone(ground: Playground) -> None:

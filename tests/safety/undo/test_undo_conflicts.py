@@ -4,7 +4,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
-from duckflow.state.undo_scope import UndoScope
+from duckflow.state.changes import UndoScope
 
 
 async def changed_by_both(ground: Playground) -> None:

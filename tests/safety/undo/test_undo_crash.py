@@ -10,7 +10,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
-from duckflow.state.undo_scope import UndoScope
+from duckflow.state.changes import UndoScope
 
 DIES = """
     import asyncio, os, subprocess, sys
@@ -18,7 +18,7 @@ DIES = """
     from duckflow.safety.undo.settings import UndoSettings
     from duckflow.safety.undo.undo import Undo
     from duckflow.safety.workspace import Workspace
-    from duckflow.state.undo_scope import WorkAuthor
+    from duckflow.state.changes import WorkAuthor
 
     work, data = map(Path, sys.argv[1:])
 
@@ -128,7 +128,7 @@ DIES_UNDOING = """
     from duckflow.safety.undo.settings import UndoSettings
     from duckflow.safety.undo.undo import Undo
     from duckflow.safety.workspace import Workspace
-    from duckflow.state.undo_scope import WorkAuthor
+    from duckflow.state.changes import WorkAuthor
 
     work, data = map(Path, sys.argv[1:])
 

@@ -9,8 +9,8 @@ from playground import Playground
 from duckflow.errors import DuckflowError
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import UndoScope
 from duckflow.state.phrase import Phrase
-from duckflow.state.undo_scope import UndoScope
 
 MB = 1024 * 1024
 

@@ -16,7 +16,7 @@ from drafts import Draft
 from playground import Playground
 
 from duckflow.errors import DuckflowError
-from duckflow.state.undo_scope import UndoScope, WorkAuthor
+from duckflow.state.changes import UndoScope, WorkAuthor
 
 log = logging.getLogger(__name__)
 STORIES = 60

@@ -6,7 +6,7 @@ import pytest
 from playground import Playground
 
 from duckflow.errors import DuckflowError
-from duckflow.state.undo_scope import UndoScope, WorkAuthor
+from duckflow.state.changes import UndoScope, WorkAuthor
 
 
 async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: Playground) -> None:

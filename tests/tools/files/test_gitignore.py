@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from duckflow.safety.ignored import Ignored, ignored_in
+from duckflow.safety.ignore_rules import Ignored, ignored_in
 from duckflow.safety.workspace import Workspace
 
 FILES = """

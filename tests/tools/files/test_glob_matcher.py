@@ -5,7 +5,7 @@ import time
 import pytest
 
 from duckflow.errors import ToolError
-from duckflow.safety.ignored import glob_matcher
+from duckflow.safety.ignore_rules import glob_matcher
 
 
 @pytest.mark.parametrize(

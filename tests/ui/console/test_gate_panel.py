@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from duckflow.i18n.folded import folded
+from duckflow.i18n.plain import folded
 from duckflow.i18n.words import Words
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question

@@ -7,7 +7,7 @@ import pexpect
 
 LOOK = """
 import termios
-from duckflow.ui.console.keyboard import cooked, keyboard
+from duckflow.ui.console.keys import cooked, keyboard
 
 def told(where):
     flags = termios.tcgetattr(0)

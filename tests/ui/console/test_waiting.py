@@ -1,7 +1,7 @@
 """The line that says what is being waited for, and how long."""
 
 from duckflow.i18n.words import Words
-from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.waiting import Wait
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import has, in_language, joined, search
+from duckflow.i18n.language import has, in_language, joined, languages_in, search
 
 PATH = (
     r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*"

@@ -13,7 +13,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.agent.thinker import Narrow
 from duckflow.events.types import Noticed
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import (
     READ_FILE,

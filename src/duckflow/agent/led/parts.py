@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.agent.led.errand import PATH, errand, is_file
-from duckflow.i18n.language import languages_in
-from duckflow.i18n.patterns import has, in_language
+from duckflow.i18n.language import has, in_language, languages_in
 
 LONGEST = 500
 """A longer request tells of many things that nobody orders."""

@@ -16,7 +16,7 @@ from duckflow.agent.led.tryout import Trial, TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
 from duckflow.forms.form import Reading
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import PROPOSE_PLAN, READ_FILE, RESPOND, Action, Decision, Operation, TaskProfile

@@ -9,7 +9,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.i18n.patterns import contains
+from duckflow.i18n.language import contains
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.safety.secrets import mask, secret_name
@@ -20,7 +20,7 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, describe_picture, looks_like_picture, read_header
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
-from duckflow.tools.web.settings import FETCH
+from duckflow.tools.web.web_tool import FETCH
 
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention
@@ -105,7 +105,7 @@ class BringMaterial(Policy):
         path, colon, name = mentioned.rpartition(":")
         if not colon or not name or not self._exists(path) or secret_name(path) or secret_name(self._real(path)):
             return None
-        from duckflow.code.sources import source_text
+        from duckflow.code.store import source_text
         from duckflow.code.syntax import available, symbols_in
 
         found = symbols_in(source_text(self._workspace, path), path) if available() else []

@@ -14,9 +14,9 @@ from duckflow.outcome import ended_well
 from duckflow.proof.settings import ProofSettings
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import UndoScope
+from duckflow.state.checks import Proof, UnaskedChange
 from duckflow.state.phrase import say
-from duckflow.state.proof import Proof, UnaskedChange
-from duckflow.state.undo_scope import UndoScope
 
 if TYPE_CHECKING:
     from duckflow.proof.trial import TestsInQuestion

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Ending, Policy, TurnSoFar
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.outcome import ended_well
 from duckflow.prompts.layers import record_line
 

@@ -16,10 +16,10 @@ from duckflow.events.types import MessageAdded, Noticed
 from duckflow.outcome import ended_well
 from duckflow.proof.settings import RULES
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import UndoScope
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
-from duckflow.state.undo_scope import UndoScope
 
 if TYPE_CHECKING:
     from duckflow.proof.rules import KeptRule, KeptRules
@@ -150,7 +150,7 @@ class KeepRules(Policy):
         """A correction follows a change: what is wished for in a first message is no correction."""
         if not turn.state.changed_before:
             return
-        from duckflow.i18n.patterns import may_find
+        from duckflow.i18n.language import may_find
 
         words, language, kinds = (
             turn.wish or turn.request,

@@ -11,7 +11,7 @@ from duckflow.i18n.words import Words
 from duckflow.llm.facts import DEFAULT_WINDOW
 from duckflow.llm.provider import Chunk, Delta, Finished, Request, WithoutTools
 from duckflow.state.agent import AgentState
-from duckflow.state.usage import Usage
+from duckflow.state.message import Usage
 
 Decision = dict[str, Any]
 SAME_AGAIN = 8

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from duckflow import __version__
-from duckflow.cli.doctor.finding import DoctorFinding
 from duckflow.cli.doctor.machine import check_machine, check_settings, check_terminal
-from duckflow.cli.doctor.model import check_model
+from duckflow.cli.doctor.model import DoctorFinding, check_model
 from duckflow.cli.parser import Options
 from duckflow.i18n.words import Words
 from duckflow.installation import this_installation

@@ -13,7 +13,7 @@ from pathlib import Path
 from duckflow import __version__
 from duckflow.agent.trust import FolderTrust
 from duckflow.cli.config import describe_origin
-from duckflow.cli.doctor.finding import DoctorFinding, broken, good, judged
+from duckflow.cli.doctor.model import DoctorFinding, broken, good, judged
 from duckflow.config.load import FROM_ENVIRONMENT, PROJECT_FILE, Loaded, load
 from duckflow.config.settings import Settings
 from duckflow.config.value import list_settings, show_value
@@ -199,7 +199,7 @@ def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFin
     files = (*(home / name for name in HOME_HOOKS), *(folder / name for name in PROJECT_HOOKS))
     if not settings.hooks.groups() and not any(path.is_file() for path in files):
         return
-    from duckflow.agent.hook_consent import TrustedHooks
+    from duckflow.agent.brought_programs import TrustedHooks
     from duckflow.extensions.hook_files import find_hooks
     from duckflow.safety.brought.agreements import agreements_of
 

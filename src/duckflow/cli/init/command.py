@@ -6,9 +6,8 @@ from getpass import getpass
 from pathlib import Path
 
 from duckflow.agent.questions import FREE, read_choice, read_words
-from duckflow.cli.init.interview import InterviewLeft
 from duckflow.cli.init.own_model import LEAVE
-from duckflow.cli.init.set_up import CHANGE, set_up
+from duckflow.cli.init.set_up import CHANGE, InterviewLeft, set_up
 from duckflow.cli.parser import Options
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words

@@ -11,9 +11,8 @@ from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
-from duckflow.llm.endpoints import KEYED, Endpoint, catalogue, checked_address
+from duckflow.llm.endpoints import KEYED, TYPED, Endpoint, Key, catalogue, checked_address, may_be_stored, usable_key
 from duckflow.llm.facts import facts_of
-from duckflow.llm.keys import TYPED, Key, may_be_stored, usable_key
 from duckflow.state.phrase import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from duckflow.errors import ToolError
-from duckflow.safety.ignored import ignored_in
+from duckflow.safety.ignore_rules import ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.state.noun import shorten
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests

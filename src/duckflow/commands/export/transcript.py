@@ -5,18 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from duckflow.commands.lines import cost_lines
+from duckflow.commands.command import cost_lines
 from duckflow.commands.session_rows import short_folder
 from duckflow.events.apply import apply
 from duckflow.events.types import Event
-from duckflow.i18n.figures import turns
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, turns
 from duckflow.safety.secrets import redacted
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Question
 from duckflow.state.vitals import Vitals
-from duckflow.store.headline import Headline
+from duckflow.store.sessions import Headline
 from duckflow.view.items import (
     ActionItem,
     ChosenItem,

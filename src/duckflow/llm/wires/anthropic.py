@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, cast
 
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Key
 from duckflow.llm.thoughts import DETAILS
 from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
-from duckflow.state.json_fields import as_count, as_table, read_json
 from duckflow.state.message import PromptMessage
+from duckflow.state.noun import as_count, as_table, read_json
 
 VERSION = "2026-10-21"
 """In this version of the API there is no temperature."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, reasons
-from duckflow.state.json_fields import first_table
 from duckflow.state.message import PromptMessage, ToolSpec
+from duckflow.state.noun import first_table
 
 SCHEMA_NAME = "reply"
 REASONS = reasons(

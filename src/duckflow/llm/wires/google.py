@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Key
 from duckflow.llm.wires.anthropic import arguments
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, ended, reasons
-from duckflow.state.json_fields import as_count, as_table, first_table, tables
 from duckflow.state.message import PromptMessage
+from duckflow.state.noun import as_count, as_table, first_table, tables
 
 SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"

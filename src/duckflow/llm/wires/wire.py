@@ -8,10 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from duckflow import plugins
 from duckflow.errors import UsageError
-from duckflow.llm.abilities import FORMATS, Abilities
-from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.facts import Facts
-from duckflow.llm.keys import Key
+from duckflow.llm.endpoints import Endpoint, Key
+from duckflow.llm.facts import FORMATS, Abilities, Facts
 from duckflow.llm.provider import Finish, Request
 from duckflow.llm.settings import EFFORTS, WIRES, LlmSettings
 from duckflow.state.message import PromptMessage

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.paths import Scene
 from duckflow.safety.commands.verdict import CommandFinding, TooMuch, ask, danger
-from duckflow.safety.commands.words import Call, Word, joined, names
-from duckflow.safety.commands.wrappers import WRAPPERS
+from duckflow.safety.commands.words import WRAPPERS, Call, Word, joined, names
 
 SHELLS = names("sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash elvish eval source . trap at batch")
 AWKS = names("awk gawk mawk nawk")

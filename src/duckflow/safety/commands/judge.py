@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from duckflow.safety.commands import deleting, git, services
+from duckflow.safety.commands import dangers, services
 from duckflow.safety.commands.dangers import DANGERS, judge_by_table
 from duckflow.safety.commands.handed_over import (
     DOWNLOADERS,
@@ -29,12 +29,11 @@ from duckflow.safety.commands.paths import (
     names_outside,
     target_of,
 )
-from duckflow.safety.commands.project_runs import project_run, undressed
+from duckflow.safety.commands.project_tools import project_run, undressed
 from duckflow.safety.commands.readers import READERS
 from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
 from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
-from duckflow.safety.commands.words import Call, Word, names, read_options
-from duckflow.safety.commands.wrappers import WRAPPERS, Behind, look_behind
+from duckflow.safety.commands.words import WRAPPERS, Behind, Call, Word, look_behind, names, read_options
 
 DASH_AS_OPTION = re.compile(r"(?<=\s)[‐‑‒–—―−﹘﹣－]{1,2}(?=[A-Za-z])")
 SPACE_AT_ASCII = re.compile(r"(?<=[!-~])[^\S \t\n\r\f\v]|[^\S \t\n\r\f\v](?=[!-~])")
@@ -85,15 +84,15 @@ Opinion = CommandFinding | Call | CodeText | str
 """A finding, a call that is made besides, a text in code, or a text that is handed to a shell."""
 Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
 RULES: dict[str, tuple[Rule, ...]] = {
-    **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (deleting.judge_rm,)),
-    **dict.fromkeys(("mv", "cp", "ln", "install"), (deleting.judge_move,)),
-    "rsync": (deleting.judge_move, services.judge_sending),
-    **dict.fromkeys(("tee", "touch", "sponge", "dd", "tar"), (deleting.judge_writer,)),
-    **dict.fromkeys(("kill", "killall", "pkill"), (deleting.judge_kill,)),
-    **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), (deleting.judge_rights,)),
+    **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (dangers.judge_rm,)),
+    **dict.fromkeys(("mv", "cp", "ln", "install"), (dangers.judge_move,)),
+    "rsync": (dangers.judge_move, services.judge_sending),
+    **dict.fromkeys(("tee", "touch", "sponge", "dd", "tar"), (dangers.judge_writer,)),
+    **dict.fromkeys(("kill", "killall", "pkill"), (dangers.judge_kill,)),
+    **dict.fromkeys(("chmod", "chown", "chgrp", "setfacl"), (dangers.judge_rights,)),
     **dict.fromkeys(("scp", "sftp", "ftp", "nc", "ncat", "netcat"), (services.judge_sending,)),
     **dict.fromkeys(("curl", "wget", "http", "https", "xh", "gh"), (services.judge_request,)),
-    **dict.fromkeys(("git checkout", "git push", "git"), (git.throws_away,)),
+    **dict.fromkeys(("git checkout", "git push", "git"), (services.throws_away,)),
 }
 """What a table cannot say of these programs."""
 EVERY_PROGRAM: tuple[Rule, ...] = (judge_by_table, services.judge_database, services.judge_sockets)
@@ -185,7 +184,7 @@ class _Judge:
         yield from doubt_redirects(call, self.scene)
         for redirect in call.redirects:
             if redirect.writes:
-                yield from deleting.judge_written(redirect.target, self.scene)
+                yield from dangers.judge_written(redirect.target, self.scene)
         if run := project_run(call, self.scene):
             yield run
             return
@@ -206,9 +205,9 @@ class _Judge:
     def _program(self, call: Call) -> Iterator[Opinion]:
         """A program of its own: what it runs besides, what it destroys, and whether it only reads."""
         if call.program == "git":
-            call, own = git.as_subcommand(call)
-            yield from git.runs_by_git(call, own)
-            yield from git.doubt_git(call, own, self.scene)
+            call, own = services.as_subcommand(call)
+            yield from services.runs_by_git(call, own)
+            yield from services.doubt_git(call, own, self.scene)
         yield from handed_over(call, self.scene)
         if "/" in call.words[0].text and call.words[0].text.rpartition("/")[2] in self.scene.downloaded:
             yield danger("runs_download")

@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from duckflow.safety.commands.git import REVISION
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
 from duckflow.safety.commands.readers import GIT_READERS, READERS, SWITCHED_OFF, VERSIONS, Reader
+from duckflow.safety.commands.services import REVISION
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
 

@@ -18,8 +18,7 @@ from duckflow.safety.sandbox.packs import Packs
 from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.sandbox.seccomp import bytecode
-from duckflow.safety.sandbox.syscalls import Machine
+from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
 from duckflow.state.phrase import say
 

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
-from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths
+from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths, sweep_scratch
 from duckflow.safety.sandbox.sandbox import Contained, Sandbox, Unconfined
-from duckflow.safety.sandbox.scratch import sweep_scratch
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
-from duckflow.safety.sandbox.seccomp import machine
+from duckflow.safety.sandbox.seccomp import Machine, machine
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.sandbox.syscalls import Machine
 from duckflow.state.phrase import Phrase, say
 
 TRY_SECONDS = 10.0

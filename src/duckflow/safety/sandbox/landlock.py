@@ -13,8 +13,7 @@ from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.sandbox.seccomp import bytecode
-from duckflow.safety.sandbox.syscalls import Machine
+from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.state.phrase import Phrase
 
 CREATE_RULESET = 444

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from duckflow.state.hunk import NO_NEWLINE, Hunk
+from duckflow.state.changes import NO_NEWLINE, Hunk
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.undo import FileVersions

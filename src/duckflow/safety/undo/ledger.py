@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from duckflow.safety.files import Kind
-from duckflow.state.undo_scope import WorkAuthor
+from duckflow.state.changes import WorkAuthor
 
 UNKEPT = "~"
 TICK = 2_000_000_000

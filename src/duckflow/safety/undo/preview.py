@@ -9,16 +9,15 @@ from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
 from duckflow.safety.undo.git_files import git_folder
-from duckflow.safety.undo.history import MOST_LINES
 from duckflow.safety.undo.ledger import Change, Fact
+from duckflow.safety.undo.plan import MOST_LINES
 from duckflow.safety.undo.settings import MB, UndoSettings
+from duckflow.state.changes import NO_NEWLINE, WorkAuthor
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
-from duckflow.state.undo_scope import WorkAuthor
 
 ENCODINGS = ("utf-8-sig", "cp932", "euc_jp")
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-NO_NEWLINE = "\\ No newline at end of file"
 
 
 class TextDiff(NamedTuple):

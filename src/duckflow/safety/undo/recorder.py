@@ -25,7 +25,7 @@ from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import FolderWalk, Survey, TooManyFiles, Tree, upwards
 from duckflow.safety.workspace import Workspace
-from duckflow.state.undo_scope import WorkAuthor
+from duckflow.state.changes import WorkAuthor
 
 SLACK = 5
 """Turns are forgotten when this share of the allowed number has come on top of it."""

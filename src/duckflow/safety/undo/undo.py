@@ -19,15 +19,14 @@ from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
-from duckflow.safety.undo.history import Version, history_of
 from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, moves
-from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, carry_out, make_plan, moved
+from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, Version, carry_out, history_of, make_plan, moved
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.undo_scope import LATEST, UndoScope, WorkAuthor
 
 
 class FileVersions(NamedTuple):

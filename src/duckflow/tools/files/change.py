@@ -10,6 +10,7 @@ from duckflow.safety.files import ABSENT
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import BLOT, mask, secret_name
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import NO_NEWLINE
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.document import Document, TextForm, encode, to_lf
@@ -28,7 +29,6 @@ NOW_RUN = 2
 """What the model wrote itself it knows: of a long run of new lines so many are shown from each end."""
 NOW_LENGTH = 200
 HUNK = r"@@ -\S+ \+(\d+)"
-NO_NEWLINE = "\\ No newline at end of file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Kind
-from duckflow.safety.ignored import ALWAYS_IGNORED
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import Deed
 from duckflow.safety.workspace import Workspace

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program
-from duckflow.safety.ignored import ALWAYS_IGNORED
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secret_index import secret_index
 from duckflow.safety.secrets import secret_name

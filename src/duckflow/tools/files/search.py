@@ -14,7 +14,7 @@ from duckflow.errors import ToolError
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.safety.files import FolderEntry
-from duckflow.safety.ignored import glob_matcher, ignored_in
+from duckflow.safety.ignore_rules import glob_matcher, ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
 

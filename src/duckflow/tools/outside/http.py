@@ -11,7 +11,7 @@ from typing import Any, cast
 import httpx
 
 from duckflow.rpc import GONE, INTERNAL, Message, RpcError
-from duckflow.state.json_fields import as_table
+from duckflow.state.noun import as_table
 
 log = logging.getLogger(__name__)
 LONGEST_EVENT = 16 * 1024 * 1024

@@ -11,7 +11,7 @@ from duckflow.llm.endpoints import KNOWN as ENDPOINTS
 from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.safety.brought.launch import FOLDER_NAMES
 from duckflow.safety.files import read_plain
-from duckflow.state.json_fields import as_table
+from duckflow.state.noun import as_table
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import VARIABLE
 

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from duckflow.state.json_fields import as_table, tables
+from duckflow.state.noun import as_table, tables
 
 Table = dict[str, Any]
 KEPT = ("type", "description", "enum", "const", "items", "default", "format", "minimum", "maximum", "pattern")

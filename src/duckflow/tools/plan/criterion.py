@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from duckflow.i18n.patterns import begins, search
+from duckflow.i18n.language import begins, search
 from duckflow.state.plan import Plan
 from duckflow.tools.shell.calls import called
 

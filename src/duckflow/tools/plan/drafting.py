@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
-from duckflow.forms.offer import listed
-from duckflow.forms.schema import strict_schema, tasks_schema
+from duckflow.forms.schema import listed, strict_schema, tasks_schema
 from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
@@ -17,7 +16,7 @@ from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think
 
 if TYPE_CHECKING:
-    from duckflow.tools.plan.step_files import FilePiece
+    from duckflow.tools.plan.step_context import FilePiece
 
 T = TypeVar("T")
 MAKES_FOLDER = r"\bmkdir\s+(?!-)"
@@ -185,13 +184,13 @@ class Drafter:
 
     def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
         """The files that are quoted to the step, as they are now."""
-        from duckflow.tools.plan.step_files import pieces
+        from duckflow.tools.plan.step_context import pieces
 
         return pieces(self.state, plan, step, self.folder, self._room)
 
     def _quoted(self, plan: Plan, step: Step, files: "Sequence[FilePiece]") -> list[str]:
         """The files, and in the room that they leave what the conversation has searched and run."""
-        from duckflow.tools.plan.step_results import results
+        from duckflow.tools.plan.step_context import results
 
         room = self._room - sum(len(piece.text) for piece in files)
         seen = results(self.state, plan, step, self.folder, room)

@@ -3,7 +3,7 @@
 import json
 
 from duckflow.errors import ToolError
-from duckflow.safety.ignored import ignored_in
+from duckflow.safety.ignore_rules import ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
 from duckflow.tools.plan.ports import Folder

@@ -9,8 +9,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import OPEN, Job
 from duckflow.state.noun import same_words
 from duckflow.state.phrase import say
-from duckflow.state.plan import Plan, Step
-from duckflow.state.schedule import startable
+from duckflow.state.plan import Plan, Step, startable
 
 
 def words_of_user(state: AgentState, text: str) -> str:

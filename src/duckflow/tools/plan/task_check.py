@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from duckflow.i18n.patterns import search
+from duckflow.i18n.language import search
 from duckflow.i18n.template import render
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList

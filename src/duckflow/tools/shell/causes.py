@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from duckflow.i18n.patterns import words_of
+from duckflow.i18n.language import words_of
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run

@@ -11,8 +11,7 @@ from urllib.parse import urljoin
 from duckflow.errors import ToolError
 from duckflow.http import HttpAnswer, HttpClient, HttpError
 from duckflow.tools.web.address import Network, WebAddress, pinned, read_address
-from duckflow.tools.web.settings import WebSettings
-from duckflow.tools.web.web_tool import CHARSET
+from duckflow.tools.web.web_tool import CHARSET, WebSettings
 
 MOST_REDIRECTS = 5
 CONNECT_SECONDS = 15.0

@@ -8,13 +8,12 @@ from urllib.parse import quote_plus
 from pydantic import Field
 
 from duckflow.errors import ToolError
-from duckflow.state.json_fields import as_table, tables
+from duckflow.state.noun import as_table, tables
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
-from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
-from duckflow.tools.web.web_tool import MATERIAL, WebTool
+from duckflow.tools.web.web_tool import MATERIAL, SEARCH, SearchEngine, WebSettings, WebTool
 
 LONGEST_RESULT = 400
 

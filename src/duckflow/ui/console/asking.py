@@ -8,10 +8,10 @@ from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer, read_whole
-from duckflow.i18n.patterns import fullmatch
+from duckflow.i18n.language import fullmatch
 from duckflow.i18n.words import Words
 from duckflow.state.question import HIDDEN, Question
-from duckflow.ui.console.keyboard import edit_text
+from duckflow.ui.console.keys import edit_text
 from duckflow.ui.console.line import Line
 from duckflow.ui.console.screen import Screen
 from duckflow.view.items import QuestionItem

@@ -1,8 +1,9 @@
 """The chat: shows a conversation above the input line, and actions it what is typed."""
 
 import asyncio
+import os
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -16,7 +17,6 @@ from duckflow.i18n.words import Words
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import Phrase, say
 from duckflow.ui.console.asking import Asking
-from duckflow.ui.console.attention import Attention
 from duckflow.ui.console.completion import LineCompletions
 from duckflow.ui.console.line import Fragments, Line
 from duckflow.ui.console.printer import Printer
@@ -32,6 +32,7 @@ from duckflow.view.items import (
     NowItem,
     OutputItem,
     QuestionItem,
+    ReportItem,
     TextItem,
     TurnItem,
 )
@@ -40,6 +41,50 @@ from duckflow.view.view import View
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completion
     from prompt_toolkit.document import Document
+
+
+BELL = "\a"
+
+
+class Attention:
+    """Watches the conversation. A person who has waited for a few seconds only is not called."""
+
+    def __init__(self, settings: UiSettings, words: Words, write: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._words = words
+        self._write = write
+        self._since = time.monotonic()
+
+    def draw(self, item: Item) -> None:
+        match item:
+            case TurnItem(outcome=None):
+                self._since = time.monotonic()
+            case QuestionItem(closed=False, question=question) if question:
+                self._call("notify.asks", always=bool(question.job))
+            case TurnItem(outcome=outcome) if outcome != "interrupted":
+                self._call("notify.done")
+            case ReportItem():
+                self._call("notify.job", always=True)
+            case _:
+                pass
+
+    def typed(self) -> None:
+        """The user is there."""
+        self._since = time.monotonic()
+
+    def _call(self, key: str, always: bool = False) -> None:
+        waited = time.monotonic() - self._since
+        if self._settings.notify == "off" or (waited < self._settings.notify_seconds and not always):
+            return
+        self._since = time.monotonic()
+        self._write(BELL if self._settings.notify == "bell" else _desktop(self._words(key)))
+
+
+def _desktop(text: str) -> str:
+    """A sequence that terminals show as a note of the desktop, handed on by tmux; others pass over it."""
+    told = f"\x1b]9;Duckflow: {plain(text)}\x1b\\"
+    return "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\" if os.environ.get("TMUX") else told
+
 
 REFRESH = 0.06
 

@@ -16,16 +16,119 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Always, Condition
 from prompt_toolkit.formatted_text import FormattedText
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.patch_stdout import StdoutProxy
 from prompt_toolkit.styles import Style
 
 from duckflow.i18n.words import Words
-from duckflow.ui.console.history import input_history
-from duckflow.ui.console.keyboard import keyboard
-from duckflow.ui.console.keys import key_bindings
+from duckflow.ui.console.keys import key_bindings, keyboard
 from duckflow.ui.console.line import HandlerKey, LineHandler
-from duckflow.ui.console.live_stdout import LiveStdout
 from duckflow.ui.console.pastes import Pastes
 from duckflow.ui.console.reflow import ReflowedOutput, output_for
+from duckflow.whole_file import write_whole
+
+KEPT_BYTES = 1_000_000
+LONGEST_ENTRY = 10_000
+
+
+class InputHistory(FileHistory):
+    """A file only its owner can read; the oldest entries go when it gets too long."""
+
+    def __init__(self, path: Path, worth: Callable[[str], bool], expand: Callable[[str], str]) -> None:
+        self._worth = worth
+        self._expand = expand
+        self._cut(path)
+        super().__init__(str(path))
+
+    def append_string(self, string: str) -> None:
+        if self._worth(string) and string != next(iter(self._loaded_strings), None):
+            super().append_string(string)
+
+    def store_string(self, string: str) -> None:
+        """In the file a paste stands in full, unless it is very long: its mark means nothing to another session."""
+        full = self._expand(string)
+        try:
+            super().store_string(full if len(full) <= LONGEST_ENTRY else string)
+        except (OSError, UnicodeError):
+            # A history that cannot be kept is no reason to stop.
+            return
+
+    def load_history_strings(self) -> Iterable[str]:
+        try:
+            return list(super().load_history_strings())
+        except OSError:
+            return []
+
+    @staticmethod
+    def _cut(path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.chmod(0o600)
+            if path.stat().st_size > KEPT_BYTES:
+                kept = path.read_bytes()[-KEPT_BYTES // 2 :]
+                start = kept.find(b"\n# ") + 1
+                write_whole(path, kept[start:])
+        except OSError:
+            return
+
+
+def input_history(
+    path: Path | None, worth: Callable[[str], bool], expand: Callable[[str], str]
+) -> InputHistory | InMemoryHistory:
+    return InputHistory(path, worth, expand) if path else InMemoryHistory()
+
+
+EVERY_SECONDS = 0.02
+
+
+class LiveStdout(StdoutProxy):
+    """Stands in for stdout.
+
+    The usual way actions the terminal back for every line that is printed. A key that falls into that moment is echoed
+    by the terminal itself, and Enter becomes a new line: with a reply streaming in, one Enter in fifty. Nothing needs
+    the terminal while text is written, so it is kept."""
+
+    def __init__(self) -> None:
+        super().__init__(sleep_between_writes=EVERY_SECONDS, raw=True)
+        self._waiting: list[str] = []
+        self._held = False
+        self._printing: asyncio.Task[None] | None = None
+
+    def hold(self) -> None:
+        """Somebody else (an editor) has the screen: what is printed waits."""
+        self._held = True
+
+    def release(self) -> None:
+        self._held = False
+        self._take("")
+
+    def _write_and_flush(self, loop: asyncio.AbstractEventLoop | None, text: str) -> None:
+        if loop is None:
+            super()._write_and_flush(loop, text)
+        else:
+            loop.call_soon_threadsafe(self._take, text)
+
+    def _take(self, text: str) -> None:
+        self._waiting.append(text)
+        if not self._held and (self._printing is None or self._printing.done()):
+            self._printing = asyncio.get_running_loop().create_task(self._print())
+
+    async def _print(self) -> None:
+        app = self.app_session.app
+        if app is not None and app.is_running:
+            # Where the cursor was asked for: an answer that comes after something was printed would be wrong.
+            await app.renderer.wait_for_cpr_responses()
+        text, self._waiting = "".join(self._waiting), []
+        if app is None or not app.is_running:
+            super()._write_and_flush(None, text)
+            return
+        app.renderer.erase()
+        super()._write_and_flush(None, text)
+        app.renderer.reset()
+        app.renderer.request_absolute_cursor_position()
+        app.invalidate()
+
 
 ESCAPE_SECONDS = 0.04
 MENU_LINES = 8

@@ -1,10 +1,69 @@
 """What is pasted: long texts and pictures stand as a mark in the line, and whole in the message."""
 
 import asyncio
+import base64
+import binascii
+import os
 import re
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+
+from duckflow.programs.find import find_program
+
+SECONDS = 5.0
+MAC_DATA = re.compile(rb"data PNGf([0-9A-F]+)")
+POWERSHELL = (
+    "Add-Type -AssemblyName System.Windows.Forms, System.Drawing;"
+    "$picture = [System.Windows.Forms.Clipboard]::GetImage();"
+    "if ($picture) { $bytes = New-Object System.IO.MemoryStream;"
+    "$picture.Save($bytes, [System.Drawing.Imaging.ImageFormat]::Png);"
+    "[Convert]::ToBase64String($bytes.ToArray()) }"
+)
+
+Reader = tuple[list[str], Callable[[bytes], bytes]]
+"""A command, and how its output is read."""
+
+
+def read_picture() -> bytes | None:
+    """The picture in the clipboard, empty when there is none in it; None where no program is there to ask."""
+    asked = False
+    for command, decode in _readers():
+        program = find_program(command[0])
+        if program is None:
+            continue
+        asked = True
+        try:
+            done = subprocess.run(
+                [program, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+            )
+            data = decode(done.stdout) if done.returncode == 0 else b""
+        except (OSError, subprocess.TimeoutExpired, binascii.Error, ValueError):
+            continue
+        if data:
+            return data
+    return b"" if asked else None
+
+
+def _readers() -> Iterator[Reader]:
+    """Those that fit where we run, the likeliest first."""
+    if sys.platform == "darwin":
+        yield ["osascript", "-e", "get the clipboard as «class PNGf»"], _from_mac
+        return
+    for kind in ("image/png", "image/jpeg"):
+        if os.environ.get("WAYLAND_DISPLAY"):
+            yield ["wl-paste", "--no-newline", "--type", kind], bytes
+        if os.environ.get("DISPLAY"):
+            yield ["xclip", "-selection", "clipboard", "-target", kind, "-out"], bytes
+    yield ["powershell.exe", "-NoProfile", "-STA", "-Command", POWERSHELL], base64.b64decode
+
+
+def _from_mac(output: bytes) -> bytes:
+    found = MAC_DATA.search(output)
+    return bytes.fromhex(found[1].decode()) if found else b""
+
 
 LINES, CHARACTERS = 8, 1200
 HINT_SECONDS = 4.0
@@ -36,8 +95,6 @@ class Pastes:
 
     async def paste_picture(self, insert: Callable[[str], None], hint: Callable[[str, float], None]) -> None:
         """From the clipboard, as soon as it is there."""
-        from duckflow.ui.console.clipboard import read_picture
-
         found = await asyncio.to_thread(read_picture)
         if mark := self._take_picture(found or b""):
             insert(f"{mark} ")

@@ -1,12 +1,66 @@
 """What the conversation is printed on: knows its width, wraps Japanese as well as English, prints a line once."""
 
+from dataclasses import dataclass
+
 from rich.console import Console
 from rich.text import Text
 
-from duckflow.i18n.folded import TAB
-from duckflow.i18n.plain import plain
+from duckflow.i18n.plain import TAB, plain
 from duckflow.i18n.width import cells, line_ends
-from duckflow.ui.console.glyphs import Glyphs
+
+PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("╭╮╰╯├┤┼└┌┐┘", "+"),
+        **dict.fromkeys("─━", "-"),
+        **dict.fromkeys("│┃", "|"),
+        **dict.fromkeys("·•●", "*"),
+        **dict.fromkeys("›▶→", ">"),
+        **dict.fromkeys("○☐", "o"),
+        **dict.fromkeys("█▓", "#"),
+        **dict.fromkeys("░▒", "."),
+        **dict.fromkeys("▁▂▃", "_"),
+        **dict.fromkeys("▄▅▆▇", "="),
+        "✓": "v",
+        "✗": "x",
+        "⚠": "!",
+        "⚙": "&",
+        "⏸": "=",
+        "…": "...",
+        "−": "-",
+        "×": "x",
+        "≤": "<=",
+        "≥": ">=",
+        "“": '"',
+        "”": '"',
+        "–": "-",
+    }
+)
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+NEEDED = "╭╮╰╯─│├┤•…·⠋○✓✗⚙"
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """Which signs are used."""
+
+    plain: bool = False
+
+    @classmethod
+    def of(cls, encoding: str, wanted_plain: bool) -> "Glyphs":
+        """Plain ones when they are wanted, or when the terminal's encoding lacks the others."""
+        try:
+            NEEDED.encode(encoding)
+        except (UnicodeEncodeError, LookupError):
+            return cls(plain=True)
+        return cls(wanted_plain)
+
+    def fit(self, text: str) -> str:
+        return text.translate(PLAIN) if self.plain else text
+
+    def spinner(self, step: int) -> str:
+        signs = "|/-\\" if self.plain else SPINNER
+        return signs[step % len(signs)]
+
 
 NARROWEST = 20
 SHORTEST_PAGE, ROWS_BELOW = 8, 7

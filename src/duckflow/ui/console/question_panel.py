@@ -3,8 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from duckflow.i18n.folded import TAB, folded, one_line
-from duckflow.i18n.plain import plain
+from duckflow.i18n.plain import TAB, folded, one_line, plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.question import FileImpact, GateRequest, Question

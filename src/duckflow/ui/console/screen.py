@@ -18,6 +18,8 @@ from duckflow.ui.console.printer import Printer, rows
 from duckflow.ui.console.question_panel import QuestionPages, duck_rows
 from duckflow.ui.console.waiting import ThinkingLine, Wait
 from duckflow.view.items import (
+    LOUD,
+    PASSING,
     ActionItem,
     Item,
     NoticeItem,
@@ -27,8 +29,8 @@ from duckflow.view.items import (
     ReportItem,
     TextItem,
     TurnItem,
+    notice_line,
 )
-from duckflow.view.wording import LOUD, PASSING, notice_line
 
 LONGEST_LINE = 400
 

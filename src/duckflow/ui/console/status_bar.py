@@ -11,7 +11,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
 from duckflow.state.phrase import Phrase
 from duckflow.state.progress import Progress, duration, progress
-from duckflow.ui.console.glyphs import Glyphs
+from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.waiting import money, thousands
 
 LONGEST_BAR = 12

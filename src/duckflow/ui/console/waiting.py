@@ -8,11 +8,10 @@ from rich.text import Text
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
+from duckflow.state.message import Usage
 from duckflow.state.phrase import Phrase
 from duckflow.state.progress import duration
-from duckflow.state.usage import Usage
-from duckflow.ui.console.glyphs import Glyphs
-from duckflow.ui.console.printer import rows
+from duckflow.ui.console.printer import Glyphs, rows
 
 SPINS_A_SECOND = 8
 CHARACTERS_A_TOKEN = 3
