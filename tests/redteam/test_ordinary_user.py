@@ -4,7 +4,12 @@ import pytest
 
 from tests.ordinary_user import only_for_root, run_tests_as_nobody
 
-TRIED = ("tests/redteam/test_commands.py", "tests/redteam/test_files.py", "tests/tools/shell/test_limits.py")
+TRIED = (
+    "tests/redteam/test_commands.py",
+    "tests/redteam/test_files.py",
+    "tests/redteam/test_first_process.py",
+    "tests/tools/shell/test_limits.py",
+)
 
 
 @pytest.mark.slow

@@ -123,12 +123,13 @@ class Mounts:
 
     def lay(self, shared_memory: int) -> None:
         """The file system of every command. `shared_memory`: the size of /dev/shm, 0 where it cannot be limited."""
-        scratch = str(self._paths.scratch.folder)
+        scratch, nothing = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
         folder = self._paths.folder
         self._at = {
             Path("/"): ("--ro-bind", "/", "/"),
             # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
-            Path("/proc"): ("--proc", "/proc", "--remount-ro", "/proc"),
+            # The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
+            Path("/proc"): ("--proc", "/proc", "--ro-bind", str(nothing), "/proc/1", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
         }

@@ -3,7 +3,8 @@
 Sockets are refused by family. With bubblewrap the command has a network of its own, so its own 127.0.0.1 may work;
 what such a network does not stop are local sockets (the docker daemon's) and kinds of sockets that know no borders.
 io_uring could open sockets behind the filter's back, so it is not there. Names for new user namespaces are refused:
-they would hand out powers over mounts that the sandbox has taken away."""
+they would hand out powers over mounts that the sandbox has taken away. Bubblewrap's own first process is nobody's to
+trace, read or take open files from: it must end with Duckflow. A command may trace its own processes."""
 
 import errno
 import os
@@ -14,29 +15,33 @@ from dataclasses import dataclass
 
 NEW = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
-    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "mount_setattr": 442,
-    "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "open_tree_attr": 467, "file_setattr": 469,
+    "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "pidfd_getfd": 438,
+    "mount_setattr": 442, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "open_tree_attr": 467,
+    "file_setattr": 469,
 }  # fmt: skip
 
 X86_64 = NEW | {
     "ioctl": 16, "shmget": 29, "shmat": 30, "shmctl": 31, "socket": 41, "socketpair": 53, "clone": 56, "semget": 64,
     "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "chmod": 90, "fchmod": 91,
-    "chown": 92, "fchown": 93, "lchown": 94, "utime": 132, "setpriority": 141, "sched_setparam": 142,
+    "chown": 92, "fchown": 93, "lchown": 94, "ptrace": 101, "utime": 132, "setpriority": 141, "sched_setparam": 142,
     "sched_setscheduler": 144, "pivot_root": 155, "mount": 165, "umount2": 166, "setxattr": 188, "lsetxattr": 189,
     "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "sched_setaffinity": 203,
     "semtimedop": 220, "utimes": 235, "mq_open": 240, "mq_unlink": 241, "add_key": 248, "request_key": 249,
     "keyctl": 250, "ioprio_set": 251, "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272,
-    "utimensat": 280, "perf_event_open": 298, "prlimit64": 302, "setns": 308, "sched_setattr": 314, "bpf": 321,
+    "utimensat": 280, "perf_event_open": 298, "prlimit64": 302, "setns": 308, "process_vm_readv": 310,
+    "process_vm_writev": 311, "sched_setattr": 314, "bpf": 321,
 }  # fmt: skip
 
 AARCH64 = NEW | {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
     "ioctl": 29, "ioprio_set": 30, "umount2": 39, "mount": 40, "pivot_root": 41, "fchmod": 52, "fchmodat": 53,
-    "fchownat": 54, "fchown": 55, "utimensat": 88, "unshare": 97, "sched_setparam": 118, "sched_setscheduler": 119,
-    "sched_setaffinity": 122, "setpriority": 140, "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187,
+    "fchownat": 54, "fchown": 55, "utimensat": 88, "unshare": 97, "ptrace": 117, "sched_setparam": 118,
+    "sched_setscheduler": 119, "sched_setaffinity": 122, "setpriority": 140, "mq_open": 180, "mq_unlink": 181,
+    "msgget": 186, "msgctl": 187,
     "msgrcv": 188, "msgsnd": 189, "semget": 190, "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194,
     "shmctl": 195, "shmat": 196, "socket": 198, "socketpair": 199, "add_key": 217, "request_key": 218, "keyctl": 219,
-    "clone": 220, "perf_event_open": 241, "prlimit64": 261, "setns": 268, "sched_setattr": 274, "bpf": 280,
+    "clone": 220, "perf_event_open": 241, "prlimit64": 261, "setns": 268, "process_vm_readv": 270,
+    "process_vm_writev": 271, "sched_setattr": 274, "bpf": 280,
 }  # fmt: skip
 
 
@@ -73,6 +78,7 @@ FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
 REFUSED = (
     "mount", "umount2", "pivot_root", "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount",
     "fspick", "mount_setattr", "setns", "keyctl", "add_key", "request_key", "bpf", "perf_event_open",
+    "pidfd_getfd",
 )  # fmt: skip
 # Programs take these for an old kernel and go another way.
 MISSING = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
@@ -86,6 +92,9 @@ REFUSED_WITHOUT_NAMESPACES = (
 CHANGES_OF_FILES = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat")
 # The first argument names a process; 0 is the caller itself.
 ONLY_OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity")
+# Which argument names the process that is looked into.
+INTO_A_PROCESS = {"ptrace": 1, "process_vm_readv": 0, "process_vm_writev": 0}
+FIRST_PROCESS = 1
 # Whose priority: the first argument is the kind (one process, a group, a user), the second its number.
 PRIORITIES = {"setpriority": 0, "ioprio_set": 1}
 
@@ -115,7 +124,10 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
     program += _when(numbers["ioctl"], [_argument(1), *_none_of(requests)])
     for name in ("clone", "unshare"):
         program += _when(numbers[name], [_argument(0), (ANY_BIT, 0, 1, CLONE_NEWUSER), _refuse(errno.EPERM), _allow()])
-    if not namespaces:
+    if namespaces:
+        for name, argument in INTO_A_PROCESS.items():
+            program += _when(numbers[name], [_argument(argument), *_none_of([FIRST_PROCESS])])
+    else:
         for name in ONLY_OF_ITSELF:
             program += _when(numbers[name], [_argument(0), *_only([0])])
         for name, one_process in PRIORITIES.items():
