@@ -203,6 +203,8 @@ class HttpClient:
         """Where it goes, by which proxy, and its head."""
         try:
             parts = urlsplit(self._address + path)
+            if parts.scheme not in PORTS or not parts.hostname:
+                raise ValueError(f"{self._address} is no address of a server")
             proxy = proxy_for(parts) if self._by_proxy else None
             fields = {"host": _host_and_port(parts), **self._headers, **headers}
             if content or method != "GET":

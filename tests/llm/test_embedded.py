@@ -58,15 +58,6 @@ async def test_it_lives_as_long_as_the_conversation() -> None:
     assert not server.alive()
 
 
-async def test_it_can_be_ready_before_it_is_needed() -> None:
-    server = HouseServer()
-    model = Embedded(server, "duck", 4096, QUICK)
-    await asyncio.gather(model.warm(), model.warm())
-    assert server.starts == 1
-    assert await ask(model) == "from server 1"
-    await model.aclose()
-
-
 async def test_a_dead_server_is_started_again() -> None:
     server = HouseServer()
     model = Embedded(server, "duck", 4096, QUICK)

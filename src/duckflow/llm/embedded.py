@@ -11,8 +11,9 @@ from typing import Protocol
 
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint, Key
-from duckflow.llm.provider import Chunk, Finished, Request
+from duckflow.llm.provider import Chunk, Finished, Remark, Request
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.phrase import say
 
 NAME = "local"
 SLOT = "/slots/0?action="
@@ -23,14 +24,16 @@ class ModelServer(Protocol):
     """A server that is started and ended with the conversation; `duckflow.llm.local.server.LocalServer` is one."""
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """Empty until it answers."""
+        ...
 
     @property
     def key(self) -> str: ...
 
-    def alive(self) -> bool: ...
-
-    async def start(self) -> None: ...
+    async def start(self) -> None:
+        """Return when it answers, however many wait for the same start."""
+        ...
 
     async def aclose(self) -> None: ...
 
@@ -94,7 +97,7 @@ class Prefixes:
 
 
 class Embedded(EndpointModel):
-    """Starts the server with the first request, or before it with `warm`; starts it again if it has died. What the
+    """Starts the server with the first request, and again if it has died. What the
     first request of a start has it read is kept for the next one."""
 
     def __init__(
@@ -116,18 +119,17 @@ class Embedded(EndpointModel):
         return False
 
     async def warm(self) -> None:
-        """Have the server ready before it is needed; one that has died is started again."""
-        if not self._server.alive():
-            await self._server.start()
-            self._fresh = True
+        """Return when the server answers: one that has died is started again, one that is starting is waited for."""
+        await self._server.start()
         called = self._server.url, self._server.key
-        # Somebody else may have waited for the same start.
         if called != self._called:
             await super().aclose()
-            self._called = called
+            self._called, self._fresh = called, True
             self.call(Endpoint(NAME, self._server.url, key_needed=False), Key(self._server.key, NAME))
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        if not self._server.url:
+            yield Remark(say("local.starting", name=self._model))
         await self.warm()
         known = True
         if self._prefixes and self._fresh:

@@ -15,8 +15,11 @@ import httpx
 import pytest
 
 from duckflow.errors import ProviderUnreachable
+from duckflow.llm.embedded import Embedded
 from duckflow.llm.local.server import LocalServer
-from duckflow.llm.settings import LocalSettings
+from duckflow.llm.provider import Chunk, Finished, Remark, Request
+from duckflow.llm.settings import LlmSettings, LocalSettings
+from duckflow.state.message import PromptMessage
 
 SETTINGS = LocalSettings(model="smollm2-135m", context=1024, threads=1)
 STORY = [{"role": "user", "content": "Tell me a very long story about a duck."}]
@@ -172,8 +175,11 @@ async def test_closing_while_it_starts_leaves_nothing_either(smollm2: Path) -> N
 PARENT = """
 import asyncio, sys
 from pathlib import Path
+from duckflow.llm.embedded import Embedded
 from duckflow.llm.local.server import LocalServer
-from duckflow.llm.settings import LocalSettings
+from duckflow.llm.provider import Chunk, Finished, Remark, Request
+from duckflow.llm.settings import LlmSettings, LocalSettings
+from duckflow.state.message import PromptMessage
 
 async def main():
     server = LocalServer(Path(sys.argv[1]), LocalSettings(context=512))
@@ -223,3 +229,24 @@ async def test_a_start_that_takes_too_long_is_given_up(smollm2: Path) -> None:
         await server.start()
     assert caught.value.key == "local.slow"
     assert not server.alive()
+
+
+async def spoken(model: Embedded) -> list[Chunk]:
+    request = Request((PromptMessage("user", "Say hello."),), max_tokens=8)
+    return [chunk async for chunk in model.stream(request)]
+
+
+async def test_a_message_waits_for_a_server_that_is_starting_and_says_so(smollm2: Path) -> None:
+    server = LocalServer(smollm2, SETTINGS)
+    model = Embedded(server, "duck", 1024, LlmSettings())
+    first = asyncio.create_task(spoken(model))
+    for _ in range(1000):
+        if server.alive():
+            break
+        await asyncio.sleep(0.01)
+    assert server.alive() and not server.url
+    second = await spoken(model)
+    assert isinstance(second[0], Remark) and second[0].what.key == "local.starting"
+    assert isinstance(second[-1], Finished) and isinstance((await first)[-1], Finished)
+    assert not [chunk for chunk in await spoken(model) if isinstance(chunk, Remark)]
+    await model.aclose()
