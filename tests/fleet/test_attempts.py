@@ -14,6 +14,7 @@ from duckflow.errors import UsageError
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
+from duckflow.fleet.worktree import place_of
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.state.checks import ProofVerdict
 from tests.fleet.yard import MemoryDesk, Yard, write
@@ -38,6 +39,18 @@ async def test_an_attempt_ends_with_checks_a_commit_and_a_report(yard: Yard) -> 
     assert not (yard.repository.folder / "tax.py").exists()
     assert yard.repository.worktrees() == 0
     assert desk.tokens > 0 and report.session_id
+
+
+async def test_the_folder_of_an_attempt_is_not_where_a_command_has_gone(yard: Yard) -> None:
+    """An answer for all that ask the same must not reach a command that does something else."""
+    same: list[str] = []
+    for name, folder in ("a", "."), ("b", ""), ("c", ""):
+        folder = folder or str(place_of(yard.paths.worktrees, yard.repository.folder, f"f1.{name}.1"))
+        command = decide(act("shell.run", command=f"cd / && git clean -fdx {folder}/build"), next_step="continue")
+        desk = MemoryDesk(Answered(asked_id="", choice="no"))
+        await yard.carry_out(yard.task([command, decide(respond("No."))], name=name, mode="ask"), desk)
+        same.append(desk.asked[0].same)
+    assert same[0] != same[1] == same[2]
 
 
 async def test_what_is_ignored_comes_along_only_where_it_is_named(yard: Yard) -> None:

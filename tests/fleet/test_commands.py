@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -138,15 +139,24 @@ def test_names_from_elsewhere_do_not_steer_the_terminal(shell: FleetShell) -> No
     """Such as another machine has put into the database."""
     from tests.fleet.stand_in import hold_a_lock, open_engine
 
-    database, name = str(shell.work / "fleet.db"), "tax\x1b[2J\x9b2J\u202e\r\nsecond"
+    database, strange = str(shell.work / "fleet.db"), "\x1b[2J\x9b2J\u202e\r\nsecond"
     engine = open_engine(database, "\x1b[1mhere", 1, 30.0, hold_a_lock(shell.work / "ledger", 0.0))
-    engine.start(FleetOrder([FleetTask(name=name, repository=str(shell.repository.folder), prompt="\x1b[31m")]))
+    engine.start(FleetOrder([FleetTask(name="tax", repository=f"/{strange}", prompt=strange)]))
     engine.close()
-    for words in (("list",), ("show",), ("show", name), ("cancel", name), ("cancel", "\x1b[3m"), ("run", "\x1b[3m")):
+    looks = ("list",), ("show",), ("report",), ("show", "tax"), ("cancel", "tax"), ("cancel", "\x1b"), ("run", "\x1b")
+
+    def told(*words: str) -> str:
         done = shell.run("fleet", *words, "--database", database)
-        told = done.stdout + done.stderr
-        assert told and not set("\x1b\x9b\u202e\r") & set(told), told
-    assert "tax\\x1b[2J" in shell.fleet("show", "--database", database)
+        printed = done.stdout + done.stderr
+        assert printed and not set("\x1b\x9b\u202e\r") & set(printed), printed
+        return printed
+
+    for words in looks:
+        told(*words)
+    with sqlite3.connect(database) as rows:
+        (text,) = rows.execute("select task from fleet_tasks").fetchone()
+        rows.execute("update fleet_tasks set task = ?", (json.dumps(json.loads(text) | {"name": strange}),))
+    assert "name is “\\x1b[2J" in told("show")
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def test_commands_get_the_secrets_that_a_task_names_and_no_record_holds_them(she
     look = decide(act("shell.run", command="sh show.sh"), next_step="continue")
     wrote = write("tax.py", "TAX = 2\n")
     shell.add("tax", look, wrote, look, wrote, secrets=["SHOP_TOKEN"], checks=["sh show.sh"])
-    shell.fleet("run", "tasks.toml", ends=1)
+    shell.fleet("run", "tasks.toml", "--yes", ends=1)
     # A check that fails is told with what it printed.
     assert "<•••> <>" in shell.fleet("show", "tax")
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
@@ -58,7 +58,7 @@ def test_commands_get_the_secrets_that_a_task_names_and_no_record_holds_them(she
 
 def test_an_attempt_whose_secret_is_not_there_says_so(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"), secrets="SHOP_TOKEN")
-    shell.fleet("run", "tasks.toml", ends=1)
+    shell.fleet("run", "tasks.toml", "--yes", ends=1)
     assert "no variable SHOP_TOKEN" in shell.fleet("show", "tax")
 
 
@@ -68,8 +68,9 @@ def test_an_attempt_runs_in_a_container_where_it_names_an_image(shell: FleetShel
     add_program(shell, "duckflow", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m duckflow "$@"\n')
     shell.environment["SHOP_TOKEN"] = SECRET
     fields = {"container": "image:1", "secrets": ["SHOP_TOKEN"], "checks": ["test -f tax.py"]}
+    shell.environment["OPENAI_API_KEY"] = "sk-of-the-user-4711"
     shell.add("tax", write("tax.py", "TAX = 2\n"), **fields)
-    shell.fleet("run", "tasks.toml")
+    shell.fleet("run", "tasks.toml", "--yes")
     (attempt,) = shell.told("show")["attempts"]
     assert attempt["state"] == "done" and attempt["report"]["checks"][0]["code"] == 0
     called = log.read_text().splitlines()
@@ -78,6 +79,8 @@ def test_an_attempt_runs_in_a_container_where_it_names_an_image(shell: FleetShel
     assert checked.endswith("image:1 sh -c test -f tax.py")
     for line in (hosted, checked):
         assert "--env SHOP_TOKEN " in line and SECRET not in line and "/.git:ro " in line
+    # Only what calls the model gets the key of the model.
+    assert "--env OPENAI_API_KEY " in hosted and "OPENAI_API_KEY" not in checked
     # Before it is begun and when it has ended whatever is left under its name is removed.
     name = hosted.partition("--name ")[2].split()[0]
     assert called.count(f"rm --force {name}") >= 2

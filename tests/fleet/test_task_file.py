@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import UsageError
-from duckflow.fleet.task_file import read_tasks, settle_bases
+from duckflow.fleet.task_file import read_lines, read_tasks, settle_bases
 from duckflow.fleet.worktree import clone_place, is_address
 from duckflow.i18n.language import languages
 from duckflow.i18n.words import Words
@@ -40,7 +40,7 @@ def test_a_file_says_for_all_and_for_each() -> None:
 
 def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
     lines = "# soon\n- [ ] Fix the login\n\n2. ログインを直す\nFix the login\n"
-    tasks = read_tasks(lines, "stdin", {"attempts": 2}, Path("/code")).tasks
+    tasks = read_lines(lines, "stdin", {"attempts": 2}, Path("/code")).tasks
     assert [task.prompt for task in tasks] == ["Fix the login", "ログインを直す", "Fix the login"]
     assert [task.name for task in tasks] == ["fix-the-login", "ログインを直す", "fix-the-login.2"]
 
@@ -74,7 +74,7 @@ async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "shop")
     head = repository.git("rev-parse", "HEAD")
     repository.git("branch", "duckflow/fix-1")
-    listed = read_tasks("fix\nfix.2", "stdin", {"repository": "shop"}, tmp_path).tasks
+    listed = read_lines("fix\nfix.2", "stdin", {"repository": "shop"}, tmp_path).tasks
     settled = await settle_bases(listed)
     assert [(task.base, task.onto, task.name) for task in settled] == [(head, "main", "fix.2"), (head, "main", "fix-2")]
     (task,) = (await settle_bases(listed))[:1]
@@ -100,7 +100,6 @@ version = ["3.12", "3.13"]
 [[task]]
 name = "bump-{repository}-{version}"
 prompt = "Bump {repository} to {version}, keep {other}."
-checks = ["grep {version} setup.cfg"]
 
 [[task]]
 name = "docs-{repository}-{version}"
@@ -115,7 +114,7 @@ def test_a_matrix_makes_a_task_for_each_combination(tmp_path: Path) -> None:
     tasks = {task.name: task for task in read_tasks(MATRIX, "t.toml", {}, tmp_path).tasks}
     assert len(tasks) == 8
     bump, docs = tasks["bump-b-3.13"], tasks["docs-a-3.12"]
-    assert (bump.prompt, bump.checks) == ("Bump b to 3.13, keep {other}.", ("grep 3.13 setup.cfg",))
+    assert bump.prompt == "Bump b to 3.13, keep {other}."
     assert (bump.remote, tasks["bump-a-3.12"].remote) == ("git@example.com:team/b.git", "")
     assert (docs.after, docs.priority, docs.deliver) == (("bump-a-3.12",), 3, "pull-request")
 

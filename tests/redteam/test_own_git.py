@@ -1,5 +1,6 @@
 """Git as Duckflow itself calls it, outside the sandbox: a folder's settings make it start no program."""
 
+import ast
 import hashlib
 import subprocess
 from pathlib import Path
@@ -185,3 +186,51 @@ def git(folder: Path, *words: str) -> str:
 def commit(work: Path) -> None:
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=d", "-c", "user.email=d@p", "commit", "-qm", "s"]):
         subprocess.run(["git", *words], cwd=work, check=True, capture_output=True)
+
+
+FLEET_ROOMS = sorted([*Path("src/duckflow/fleet").glob("*.py"), *Path("src/duckflow/cli").glob("fleet*.py")])
+GIT_WORDS = {
+    *("add", "cat-file", "clean", "clone", "commit", "config", "diff", "fetch", "for-each-ref", "lfs", "log"),
+    *("ls-files", "merge", "merge-base", "push", "read-tree", "remote", "reset", "rev-list", "rev-parse", "status"),
+    *("symbolic-ref", "update-ref", "worktree"),
+}
+
+
+def plain_word(word: ast.expr) -> bool:
+    """A word that nobody else chooses: a constant, also by its name, or a text that begins with one."""
+    match word:
+        case ast.Constant() | ast.Name(id=_) if not isinstance(word, ast.Name) or word.id.isupper():
+            return True
+        case ast.JoinedStr(values=[ast.Constant(value=str(first)), *_]):
+            return bool(first)
+        case ast.Starred(value=ast.Name(id=name)):
+            return name.isupper() or name == "which"
+        case _:
+            return False
+
+
+@pytest.mark.parametrize("path", FLEET_ROOMS, ids=str)
+def test_what_others_chose_stands_behind_the_end_of_options_of_git(path: Path) -> None:
+    """By structure: the words of each call of git are constants, and values are given as `values`."""
+    for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
+        words = call.args
+        first = words[0].value if words and isinstance(words[0], ast.Constant) else ""
+        if first not in GIT_WORDS or not isinstance(call.func, ast.Name | ast.Attribute | ast.Call):
+            continue
+        for word in words[1:]:
+            if isinstance(word, ast.Constant) and word.value == "--":
+                break
+            assert plain_word(word), f"{path}:{word.lineno} {ast.unparse(word)}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("diff", "--quiet"), ("merge-base", "--is-ancestor"), ("log", "-1"), ("push", "--quiet"), ("merge", "--ff-only")],
+)
+async def test_a_value_is_never_an_option_of_git(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    commit(tmp_path)
+    hit = tmp_path / "hit"
+    for value in (f"--output={hit}", f"--receive-pack=touch {hit}", f"--exec=touch {hit}", f"-O{hit}"):
+        assert (await Git(tmp_path).ends(*words, values=[value, "HEAD"])).code
+    assert not hit.exists()

@@ -11,7 +11,7 @@ from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
 from duckflow.safety.environment import named_secrets
 from duckflow.safety.secret_index import around, secret_index
-from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name
+from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name, secret_parts
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
@@ -38,7 +38,7 @@ class ResultFilter:
     def _read_secrets(self) -> KnownSecrets:
         folder = Path(self._state.folder)
         top = around(folder)
-        values = tuple(value for value in named_secrets(os.environ).values() if value)
+        values = secret_parts(named_secrets(os.environ).values())
         return known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(KnownSecrets(values=values))
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:

@@ -240,7 +240,7 @@ def _prompt(add: Add, words: Words) -> None:
 FLEET_FLAGS = {
     "run": "issues source repository check model mode attempts budget_usd budget_tokens fleet_budget_usd "
     "fleet_budget_tokens minutes setup include may_touch base pick cancel_losers "
-    "at_once no_work place places repositories limit lease json",
+    "matrix toml yes at_once no_work place places repositories limit lease json",
     "list": "json",
     "show": "json",
     "logs": "attempt follow json",
@@ -267,6 +267,8 @@ def _fleet(add: Add, words: Words) -> None:
     add("--from", dest="source", default="", metavar="FILE", help=words("cli.fleet_from"))
     add("--format", choices=["swebench", "md", "csv"], default="", help=words("cli.fleet_format"))
     add("-o", "--output", default="", metavar="FILE", help=words("cli.fleet_output"))
+    add("--toml", action="store_true", help=words("cli.fleet_toml"))
+    add("--matrix", action="append", default=[], metavar="NAME=FILE", help=words("cli.fleet_matrix"))
     add("--repository", default="", metavar="FOLDER", help=words("cli.fleet_repository"))
     add("--check", action="append", default=[], metavar="COMMAND", help=words("cli.fleet_check"))
     add("-m", "--model", default="", metavar="MODEL", help=words("cli.model"))

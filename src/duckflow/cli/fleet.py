@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -26,8 +27,15 @@ from duckflow.cli.fleet_show import (
     wanted_task,
     write_report,
 )
-from duckflow.cli.fleet_table import FleetWatch, tell
-from duckflow.cli.fleet_workshop import clones_of, folder_of, make_workshop, open_engine, require_harmless
+from duckflow.cli.fleet_table import FleetWatch, agreed, tell
+from duckflow.cli.fleet_workshop import (
+    clones_of,
+    folder_of,
+    make_workshop,
+    open_engine,
+    provider_keys,
+    require_harmless,
+)
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
@@ -35,6 +43,7 @@ from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.engine import Engine, FleetOrder, Limit, TaskState
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
+from duckflow.fleet.worktree import repository_in
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
@@ -52,6 +61,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
             case "run":
                 assert tasks
                 _require_harmless(tasks, options, paths)
+                _ask_about_secrets(tasks, options, words, paths)
                 tasks = _with_spelled_models(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words, clones_of(paths)))
             case "worker":
@@ -86,7 +96,7 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _read(options: Options) -> ListedTasks:
-    """From the named file, the list of issues, or what is piped in."""
+    """From a file in TOML, or from a list with a line each: a file, or what is piped in."""
     names = (
         "model",
         "mode",
@@ -103,35 +113,64 @@ def _read(options: Options) -> ListedTasks:
     lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
     given |= {name: value for name, value in lists.items() if value}
     given |= {"cancel_losers": True} if options.cancel_losers else {}
-    file = options.issues or options.source or (options.words or [""])[0]
+    file = options.issues or options.source or (options.words or ["-"])[0]
     require_few(options, 0 if options.issues or options.source else 1)
-    if file in ("", "-"):
-        if sys.stdin.isatty():
-            raise UsageError("fleet.run_what")
-        return read_tasks(sys.stdin.read(), "stdin", given, Path() if options.repositories else Path.cwd())
-    path = Path(file).expanduser()
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
+    text, path = _text_of(file), Path(file).expanduser()
+    source = "stdin" if file == "-" else file
     if options.source:
         from duckflow.fleet.task_file import read_instances
 
         clones = Path.cwd() / Path(given.pop("repository", ".")).expanduser()
-        return read_instances(text, file, given, clones)
-    if options.issues:
-        return read_lines(text, file, given, Path() if options.repositories else Path.cwd())
+        return read_instances(text, source, given, clones)
+    if options.issues or not (options.toml or path.suffix.lower() == ".toml"):
+        return read_lines(text, source, given, Path() if options.repositories else Path.cwd())
     # A file may lie with the repositories that it names; what was typed was typed here.
     given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
     # Where every machine has them in a folder of its own, their names are kept as they are.
-    return read_tasks(text, file, given, Path() if options.repositories else path.resolve().parent)
+    folder = Path() if options.repositories else path.resolve().parent
+    return read_tasks(text, source, given, folder, dict(map(_read_variable, options.matrix)))
+
+
+def _text_of(file: str) -> str:
+    if file == "-" and sys.stdin.isatty():
+        raise UsageError("fleet.run_what")
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).expanduser().read_text("utf-8-sig")
+    except (OSError, UnicodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        raise UsageError("fleet.file.unreadable", source=file, reason=reason or "") from None
+
+
+def _read_variable(text: str) -> tuple[str, list[str]]:
+    """`NAME=FILE`: a variable of the matrix with its values, a line each."""
+    name, _, file = text.partition("=")
+    if not name or not file:
+        raise UsageError("fleet.matrix", text=text)
+    return name, [line.strip() for line in _text_of(file).splitlines() if line.strip()]
 
 
 def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
-    below = Path(folder_of(options.repositories or ""))
+    below = folder_of(options.repositories)
     for repository in {task.repository for task in listed.tasks if not task.remote}:
-        require_harmless(paths, (below / repository).resolve())
+        require_harmless(paths, repository_in(below, repository).resolve())
+
+
+def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
+    """A file may lie in a repository: which of the user's variables it gives to which commands is shown, once."""
+    wanted = [task for task in listed.tasks if task.secrets]
+    keys = provider_keys(paths, Path.cwd()) if wanted else frozenset[str]()
+    if named := sorted({name for task in wanted for name in task.secrets} & keys):
+        raise UsageError("fleet.provider_key", names=", ".join(named))
+    if not wanted or options.yes:
+        return
+    for (names, setup, image), count in Counter((task.secrets, task.setup, task.container) for task in wanted).items():
+        line = words("fleet.secrets.to", names=", ".join(names), count=count)
+        line += words("fleet.secrets.setup", setup=setup) if setup else ""
+        print_err(plain(line + (words("fleet.secrets.image", image=image) if image else "")))
+    if not sys.stdin.isatty():
+        raise UsageError("fleet.secrets.unasked")
+    if not agreed("fleet.secrets.sure", words):
+        raise UsageError("fleet.secrets.not")
 
 
 def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) -> ListedTasks:
@@ -249,5 +288,5 @@ def _change(engine: Engine, options: Options, words: Words) -> int:
 async def _newest_base(task: FleetTask, options: Options) -> str:
     """What the branch to merge onto holds by now: the old base may conflict with it. Nothing where the clone is on
     another machine."""
-    folder = Path(folder_of(options.repositories or "")) / task.repository
+    folder = repository_in(folder_of(options.repositories), task.repository)
     return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""

@@ -4,14 +4,14 @@ import json
 import sys
 from pathlib import Path
 
-from duckflow.cli.fleet_table import tell
+from duckflow.cli.fleet_table import agreed, tell
 from duckflow.cli.fleet_workshop import folder_of
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.clean import Leftover, RepositoryCleaner
 from duckflow.fleet.engine import Engine
-from duckflow.i18n.answers import read_answer
+from duckflow.fleet.worktree import repository_in
 from duckflow.state.phrase import said
 from duckflow.ui.streams import print_out
 
@@ -58,17 +58,18 @@ class FleetClean:
     async def _look_at(self, fleet: str) -> None:
         attempts = self._engine.attempts(fleet)
         for task in self._engine.tasks(fleet):
-            if cleaner := self._cleaner(Path(self._below, task.task.repository)):
+            if cleaner := self._cleaner(task.task.repository):
                 left = await cleaner.look(task, [one for one in attempts if one.task == task.task.name])
                 self._found += left.found
                 self._kept += map(self._words.phrase, left.kept)
 
-    def _cleaner(self, repository: Path) -> RepositoryCleaner | None:
+    def _cleaner(self, name: str) -> RepositoryCleaner | None:
         """Nothing where the repository is not here (any more), or must not be worked in."""
+        repository = Path(self._below, name)
         if repository not in self._cleaners:
             self._cleaners[repository] = None
             try:
-                self._workshop.admit(repository)
+                self._workshop.admit(repository_in(self._below, name))
             except UsageError as problem:
                 self._kept.append(self._words.phrase(said(problem)))
             else:
@@ -85,8 +86,7 @@ class FleetClean:
                 tell(line)
         if self._options.json or not sys.stdin.isatty():
             raise UsageError("fleet.clean.unasked")
-        answer = read_answer(input(self._words("fleet.clean.sure")), language=self._words.language)
-        return answer is not None and answer.choice == "yes"
+        return agreed("fleet.clean.sure", self._words)
 
     async def _remove(self) -> list[str]:
         """What is gone. What somebody has gone on with since it was looked at stays."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from duckflow.cli.fleet_table import aligned, tell
+from duckflow.cli.fleet_table import agreed, aligned, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
@@ -17,9 +17,9 @@ from duckflow.fleet.engine import Engine, TaskState
 from duckflow.fleet.merge import MergeResult, merge
 from duckflow.fleet.ranking import rank, side_by_side, why_first
 from duckflow.fleet.task import AttemptReport
-from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.safety.git import Git
+from duckflow.safety.secrets import secret_parts
 from duckflow.ui.streams import print_err, print_out
 
 CREATOR = "DUCKFLOW_PULL_REQUEST"
@@ -41,10 +41,11 @@ async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options,
         how = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
-        told = {"task": state.task.name, "branch": report.branch, "repository": state.task.remote or str(repository)}
+        told = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
+        told |= {"repository": state.task.remote or str(repository)}
         line = words(f"fleet.deliver.will_{how}", **told, remote=await push_address(Git(repository)) or "–")
         print_err(plain(line))
-    if not options.yes and not _agreed(words("fleet.deliver.sure"), words.language):
+    if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
         return 1
     results: list[dict[str, Any]] = []
@@ -70,7 +71,9 @@ async def _one(
         if result.outcome not in ("merged", "already"):
             return Delivered(why=result.why)
         engine.merged(state.fleet, name, result.commit)
-    delivered = await deliver(report, how, os.environ.get(CREATOR, ""), workshop.words)
+    # Attempts were searched when they were made; here all is that has been committed since.
+    secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
+    delivered = await deliver(report, how, os.environ.get(CREATOR, ""), workshop.words, secrets)
     if delivered.where:
         engine.delivered(state.fleet, name, delivered.where)
     return delivered
@@ -98,13 +101,6 @@ def _picked(engine: Engine, state: TaskState) -> AttemptReport | None:
         return None
     reports = [attempt.report for attempt in engine.attempts(state.fleet, state.task.name) if attempt.report]
     return next((report for report in rank(reports) if report.order.number == state.picked), None)
-
-
-def _agreed(question: str, language: str) -> bool:
-    if not sys.stdin.isatty():
-        return False
-    answer = read_answer(input(question), language=language)
-    return answer is not None and answer.choice == "yes"
 
 
 Work = Callable[[], Awaitable[bool]]

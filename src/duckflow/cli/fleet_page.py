@@ -67,7 +67,7 @@ class PageFleet:
         place = Path(folder).expanduser()
         if not folder or not await asyncio.to_thread(place.is_dir):
             raise UsageError("editor.no_folder", folder=folder)
-        given = [f"{flag}={value}" for flag, values in flags.items() for value in values]
+        given = [f"{flag}={value}" if value else flag for flag, values in flags.items() for value in values]
         command = [*PROGRAM, "run", "-", "--no-work", "--json", f"--lang={self._words.language}", *given]
         code, said, problems = await asyncio.to_thread(_run, command, tasks, place)
         if code:
@@ -104,14 +104,13 @@ class PageFleet:
         }
 
     async def diff(self, fleet: str, task: str, attempt: int) -> str:
-        from duckflow.safety.git import Git
+        from duckflow.safety.git import WHOLE_DIFF, Git
 
         for one in await self._attempts(fleet, task):
             if one.number == attempt and one.report and one.report.commit:
                 order = one.report.order
                 git = Git(Path(order.task.repository))
-                flags = ("--no-color", "--no-ext-diff", "--no-textconv")
-                text = await git("diff", *flags, f"{order.task.base}...{one.report.commit}")
+                text = await git("diff", *WHOLE_DIFF, values=[f"{order.task.base}...{one.report.commit}"])
                 return "\n".join(line for line in text[:LONGEST_DIFF].split("\n") if not line.startswith(HEADERS))
         return ""
 

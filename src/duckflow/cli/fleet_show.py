@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from duckflow.cli.fleet_table import aligned, as_csv, as_markdown, fleet_line, table_lines, tell
+from duckflow.cli.fleet_table import agreed, aligned, as_csv, as_markdown, fleet_line, table_lines, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState, Engine
 from duckflow.fleet.ranking import side_by_side, why_first
 from duckflow.fleet.task import Answered, Asked
-from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, age
 from duckflow.ui.console.question_panel import print_question
@@ -51,7 +50,7 @@ def go_through(engine: Engine, fleet: str, words: Words) -> None:
         later.add(first.asked_id)
         if line:
             others = len(_same(first, asked))
-            everybody = bool(others) and _says_yes(input(words("fleet.for_all", count=others)), words)
+            everybody = bool(others) and agreed("fleet.for_all", words, count=others)
             answered = Answered(asked_id=first.asked_id, text=line, for_all_same=everybody)
             tell(_told(engine.answer(answered), words))
 
@@ -86,11 +85,6 @@ def _same(one: Asked, asked: Sequence[Asked]) -> list[Asked]:
     """An answer for all reaches those of the same fleet."""
     alike = [other for other in asked if (other.fleet, other.same) == (one.fleet, one.same)]
     return [other for other in alike if other.asked_id != one.asked_id]
-
-
-def _says_yes(line: str, words: Words) -> bool:
-    read = read_answer(line, language=words.language)
-    return read is not None and read.choice == "yes"
 
 
 def _told(count: int, words: Words) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskFigures, TaskState
+from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, padded
 from duckflow.i18n.words import Words, money
@@ -54,6 +55,12 @@ def table_lines(
     return lines if len(shown) == len(rows) else [*lines, words("fleet.more", count=len(rows) - len(shown))]
 
 
+def agreed(question: str, words: Words, **values: int) -> bool:
+    """The person at the terminal has said yes."""
+    answer = read_answer(input(words(question, **values)), language=words.language)
+    return answer is not None and answer.choice == "yes"
+
+
 def aligned(rows: Sequence[Sequence[str]], widest: int = WIDEST_NAME) -> list[str]:
     rows = [[plain(cell).replace("\n", " ").replace("\t", " ") for cell in row] for row in rows]
     widths = [min(max(map(cells, column)), widest) for column in zip(*rows, strict=True)]
@@ -87,7 +94,7 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(REPORTED)
-    writer.writerows([getattr(row, column) for column in REPORTED] for row in rows)
+    writer.writerows([plain(str(getattr(row, column))) for column in REPORTED] for row in rows)
     return text.getvalue().rstrip("\n")
 
 
@@ -105,7 +112,7 @@ def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
-    shown = (cell.replace("|", r"\|").replace("\n", " ") for cell in cells)
+    shown = (plain(cell).replace("|", r"\|").replace("\n", " ") for cell in cells)
     return f"| {' | '.join(shown)} |"
 
 

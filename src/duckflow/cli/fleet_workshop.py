@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from duckflow.llm.endpoints import catalogue
 from duckflow.programs.launch import Launch
 from duckflow.remote.protocol import SUFFIX
 from duckflow.safety.repository import find_repository, own_folders
-from duckflow.safety.secrets import mask
+from duckflow.safety.secrets import mask, secret_parts
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths, private_folder
 from duckflow.store.sessions import Sessions, new_session_id
@@ -106,7 +106,27 @@ KILLED = 137
 
 def make_workshop(words: Words, paths: Paths) -> Workshop:
     call, run, review = partial(_call, words, paths), partial(_run, words, paths), partial(_review, words)
-    return Workshop(paths.worktrees, partial(require_harmless, paths), call, run, review, words)
+    admit, secrets = partial(require_harmless, paths), partial(secrets_of, paths)
+    return Workshop(paths.worktrees, admit, secrets, call, run, review, words)
+
+
+def provider_keys(paths: Paths, repository: Path) -> frozenset[str]:
+    """Names of variables that hold keys of models: no task gives these to a command."""
+    endpoints = load(paths.user_config, repository, {}).settings.llm.endpoints
+    return frozenset(name for each in catalogue(endpoints, os.environ).values() for name in each.key_names)
+
+
+def secrets_of(paths: Paths, task: FleetTask) -> dict[str, str]:
+    if missing := [name for name in task.secrets if name not in os.environ]:
+        raise UsageError("fleet.no_secret", names=", ".join(missing))
+    values = {name: os.environ[name] for name in task.secrets}
+    keys = provider_keys(paths, Path(task.repository)) if values else frozenset[str]()
+    held = {os.environ[name] for name in keys if name in os.environ}
+    if named := [name for name, value in values.items() if name in keys or value in held]:
+        raise UsageError("fleet.provider_key", names=", ".join(named))
+    if plain := [name for name, value in values.items() if not secret_parts([value])]:
+        raise UsageError("fleet.plain_secret", names=", ".join(plain))
+    return values
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
@@ -128,17 +148,19 @@ def _call(words: Words, paths: Paths, task: FleetTask, folder: Path, marks: Mapp
     socket = Sessions(paths.sessions_of(folder)).path(session).with_suffix(SUFFIX)
     if not task.container:
         return HostCall((*PROGRAM, *words_of_call), socket, session)
-    container = _container(paths, task, folder, marks)
+    keys = [name for name in provider_keys(paths, Path(task.repository)) if name in os.environ]
+    container = _container(paths, task, folder, marks, keys)
     return HostCall(container.running((PROGRAM_INSIDE, *words_of_call)), socket, session, container.removing())
 
 
-def _container(paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str]) -> Container:
+def _container(
+    paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str], keys: Iterable[str] = ()
+) -> Container:
     """It sees the worktree, its session, the user's settings and the repository's history; the last two it cannot
-    change. It gets the keys of models."""
-    sessions, settings = paths.sessions_of(folder), load(paths.user_config, Path(task.repository), {}).settings
+    change."""
+    sessions = paths.sessions_of(folder)
     private_folder(sessions)
-    keys = {name for endpoint in catalogue(settings.llm.endpoints, os.environ).values() for name in endpoint.key_names}
-    named = [*marks, *task.secrets, *(name for name in keys if name in os.environ)]
+    named = [*marks, *task.secrets, *keys]
     data = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
     named += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
     granted = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
@@ -178,7 +200,7 @@ async def _run(
     from duckflow.tools.shell.run import overrun_phrase, shell_launch
 
     settings = load(paths.user_config, Path(order.task.repository), {}).settings
-    secrets = {name: os.environ[name] for name in order.task.secrets if name in os.environ}
+    secrets = secrets_of(paths, order.task)
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
@@ -201,7 +223,5 @@ async def _run(
         output.take(f"\n{words.phrase(overrun_phrase(problem.overrun, command))}\n".encode())
     finally:
         sandbox.close()
-    text = mask(
-        output.text(failed=bool(code)), values=sorted(filter(None, secrets.values()), key=len, reverse=True)
-    ).text
+    text = mask(output.text(failed=bool(code)), values=secret_parts(secrets.values())).text
     return CheckResult(command=command, code=code, output=text.strip()[-KEPT:])

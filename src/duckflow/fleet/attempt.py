@@ -1,7 +1,6 @@
 """An attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
 
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_wo
 from duckflow.i18n.words import Words
 from duckflow.safety.environment import SECRETS
 from duckflow.safety.files import read_plain
+from duckflow.safety.secrets import secret_parts
 from duckflow.state.phrase import Phrase, said, say
 
 LARGEST_MARKED = 50_000_000
@@ -36,6 +36,9 @@ class Workshop(NamedTuple):
     worktrees: Path
     admit: Callable[[Path], None]
     """Refuses a repository whose own settings would have git run programs, unless the user trusts it."""
+    secrets: Callable[[FleetTask], dict[str, str]]
+    """The variables that the task names. Refuses those that are not there, that nobody could hide, or that are keys of
+    models."""
     call: Callable[[FleetTask, Path, Mapping[str, str]], HostCall]
     """In that folder, with these variables."""
     run: RunCommand
@@ -73,6 +76,7 @@ class Attempt:
         self._waited = 0.0
         self._marks = marks_of(order) | {SECRETS: ",".join(order.task.secrets)}
         self._report = AttemptReport(order=order, outcome="failed")
+        self._secrets: tuple[str, ...] = ()
 
     async def run(self) -> AttemptReport:
         """What went wrong is in the report."""
@@ -82,8 +86,7 @@ class Attempt:
             if self._task.remote:
                 await bring_clone(self._task.remote, Path(self._task.repository).parent)
             self._workshop.admit(Path(self._task.repository))
-            if missing := [name for name in self._task.secrets if name not in os.environ]:
-                raise DuckflowError("fleet.no_secret", names=", ".join(missing))
+            self._secrets = secret_parts(self._workshop.secrets(self._task).values())
             worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
             outcome, why = await self._work(worktree)
         except DuckflowError as problem:
@@ -215,6 +218,8 @@ class Attempt:
         report = self._report
         if not report.commit:
             return say("fleet.nothing_changed")
+        if files := await worktree.secrets_in(report.commit, self._secrets):
+            return say("fleet.secret_written", files=", ".join(files))
         if failing := [check.command for check in report.checks if check.code]:
             return say("fleet.checks_failed", checks=", ".join(failing))
         if report.touched_outside:

@@ -21,7 +21,7 @@ from duckflow.fleet.host import born_at
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, read_limits, write_notes
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, TASKS, WORKERS
-from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask, Note
+from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask, Note, read_row
 from duckflow.state.phrase import say
 
 PAGE = 50
@@ -185,7 +185,7 @@ class Claims:
             begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
             connection.execute(sa.update(TASKS).where(begun).values(state="running"))
             before = self._holder(connection, row)
-            task = self._on_top(connection, row.fleet, FleetTask.model_validate_json(row.task_json))
+            task = self._on_top(connection, row.fleet, read_row(FleetTask, row.task_json))
             return TakenAttempt(
                 claim, row.fleet, row.number, task, row.goes + 1, row.mend, row.state == "running", before
             )
@@ -199,7 +199,7 @@ class Claims:
         picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
         rows = sa.select(ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
         rows = rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))
-        reports = [AttemptReport.model_validate_json(text) for text in connection.execute(rows).scalars() if text]
+        reports = [read_row(AttemptReport, text) for text in connection.execute(rows).scalars() if text]
         same = [report for report in reports if _origin(report.order.task) == _origin(task)]
         return task.model_copy(update={"base": same[0].commit}) if len(same) == 1 and same[0].commit else task
 

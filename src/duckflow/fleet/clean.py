@@ -69,18 +69,18 @@ class RepositoryCleaner:
             return not leftover.folder.exists()
         if await self._git.checkout_of(leftover.branch):
             return False
-        return not (await self._git.ends("update-ref", "-d", f"refs/heads/{leftover.branch}", leftover.commit)).code
+        return await self._git.remove_branch(leftover.branch, leftover.commit)
 
     async def _against(self, order: AttemptOrder, attempt: AttemptState, commit: str, picked: bool) -> str:
         """What speaks against removing a branch; nothing where nothing does."""
         if await self._git.checkout_of(order.branch):
             return "checked_out"
         if picked:
-            holding = await self._git("for-each-ref", "--contains", commit, "--format=%(refname)", "refs/heads")
+            holding = await self._git("for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads")
             return "" if any(not name.startswith(OWN) for name in holding.split("\n") if name) else "nowhere_else"
         if attempt.report:
             return "" if attempt.report.commit == commit else "moved"
         # It has not come to a report. What its worker kept is known by its words; anything else is not ours.
-        said = await self._git("log", "-1", "--format=%B", commit)
+        said = await self._git("log", "-1", "--format=%B", values=[commit])
         own = attempt.goes and (commit == order.task.base or said.strip() == message_of(order).strip())
         return "" if own else "moved"

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.task import AttemptReport, Delivery
-from duckflow.fleet.worktree import message_of
+from duckflow.fleet.worktree import files_with, message_of
 from duckflow.i18n.words import Words
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
@@ -18,6 +18,8 @@ from duckflow.safety.git import Git
 from duckflow.state.phrase import Phrase, said
 
 ORIGIN = "origin"
+PUSH = ("push", "--quiet", "--no-follow-tags", "--no-mirror", "--no-prune", "--recurse-submodules=no")
+"""Settings may add tags and submodules to what is pushed, and those were not shown."""
 LONGEST_REASON = 400
 CREATORS = {
     "gh": ("pr", "create", "--head", "{branch}", "--base", "{onto}", "--title", "{title}", "--body-file", "-"),
@@ -45,8 +47,11 @@ class Delivered(NamedTuple):
     why: Phrase | None = None
 
 
-async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Words) -> Delivered:
-    """By the user's own git and its credentials. `creator`: a command of the user's that opens pull requests."""
+async def deliver(
+    report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = ()
+) -> Delivered:
+    """By the user's own git and its credentials. `creator`: a command of the user's that opens pull requests.
+    `secrets`: what must not leave the machine."""
     task = report.order.task
     git = Git(Path(task.repository))
     try:
@@ -54,10 +59,9 @@ async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Wor
         if not remote:
             raise UsageError("fleet.deliver.no_remote", repository=task.repository)
         if how == "merge":
-            head = await git.commit_of(f"refs/heads/{task.onto}")
-            await git("push", "--quiet", ORIGIN, f"{head}:refs/heads/{task.onto}")
+            await _push(git, await git.commit_of(f"refs/heads/{task.onto}"), task.onto, secrets)
             return Delivered(f"{remote} {task.onto}")
-        await git("push", "--quiet", ORIGIN, f"{report.commit}:refs/heads/{report.branch}")
+        await _push(git, report.commit, report.branch, secrets)
         if how == "push":
             return Delivered(f"{remote} {report.branch}")
         return Delivered(await _open_request(report, creator, words))
@@ -65,9 +69,16 @@ async def deliver(report: AttemptReport, how: Delivery, creator: str, words: Wor
         return Delivered(why=said(problem))
 
 
+async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> None:
+    """This commit and nothing else. What the remote does not have yet is searched for secrets before."""
+    if files := await files_with(git, secrets, "--not", f"--remotes={ORIGIN}", "--not", values=[commit]):
+        raise UsageError("fleet.secret_written", files=", ".join(files))
+    await git(*PUSH, values=[ORIGIN, f"{commit}:refs/heads/{branch}"])
+
+
 async def push_address(git: Git) -> str:
     """Every place that a push goes to: the settings may name others than where things come from."""
-    return ", ".join((await git.ends("remote", "get-url", "--push", "--all", ORIGIN)).output.split())
+    return ", ".join((await git.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split())
 
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:

@@ -89,12 +89,12 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
 
 async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
     lines: list[str] = []
-    changes = await git.names("diff", "--raw", "-z", "--no-renames", "--no-abbrev", head, commit)
+    changes = await git.names("diff", "--raw", "-z", "--no-renames", "--no-abbrev", values=[head, commit])
     for about, path in zip(changes[::2], changes[1::2], strict=True):
         _, mode, _, content, change = about.removeprefix(":").split()
         if change == "D":
             continue
-        if mode == LINK and _leads_out(path, target := await git("cat-file", "blob", content)):
+        if mode == LINK and _leads_out(path, target := await git("cat-file", "blob", values=[content])):
             lines.append(f"{path} → {target}")
         elif runs_later(path, is_new=change == "A"):
             lines.append(path)
@@ -145,7 +145,7 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
             return None
         await main.move_branch(branch, commit, head)
         return MergeResult("merged", head, commit)
-    done = await checkout.ends("merge", "--ff-only", "--quiet", commit)
+    done = await checkout.ends("merge", "--ff-only", "--quiet", values=[commit])
     if done.code == 0:
         return MergeResult("merged", head, commit)
     if await main.commit_of(f"refs/heads/{branch}") != head:
@@ -157,8 +157,9 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
 
 async def _being_rebased(main: Git, branch: str) -> bool:
     """Then it is checked out nowhere, and would be put back to where the rebase ends."""
+    own = Path(await main("rev-parse", "--absolute-git-dir"))
     for place in ("rebase-merge", "rebase-apply"):
-        file = main.folder / await main("rev-parse", "--git-path", f"{place}/head-name")
+        file = own / place / "head-name"
         if file.is_file() and os.fsdecode(read_plain(file, LONGEST_NAME, cut=True)).strip() == f"refs/heads/{branch}":
             return True
     return False

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.tables import QUESTIONS
-from duckflow.fleet.task import Answered, Asked
+from duckflow.fleet.task import Answered, Asked, read_row
 
 ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
 
@@ -24,7 +24,7 @@ class QuestionStore:
     def open(self, fleet: str = "") -> tuple[Asked, ...]:
         chosen = sa.select(QUESTIONS.c.asked).where(ASKING, *([QUESTIONS.c.fleet == fleet] if fleet else []))
         rows = self._database.read(chosen.order_by(QUESTIONS.c.number))
-        return tuple(Asked.model_validate_json(row.asked) for row in rows)
+        return tuple(read_row(Asked, row.asked) for row in rows)
 
     def answer(self, answered: Answered) -> int:
         """How many are answered by it. What is said to all that ask the same holds for a Gate's later ones too."""
@@ -55,7 +55,7 @@ class QuestionStore:
                 this = sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number)
                 if row.answered:
                     connection.execute(this.values(heard=claim))
-                    return Answered.model_validate_json(row.answered)
+                    return read_row(Answered, row.answered)
                 # It waits on, under its new name.
                 values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False}
                 connection.execute(this.values(values))
@@ -63,7 +63,7 @@ class QuestionStore:
             if asked.question.kind == "gate":
                 said = sa.select(QUESTIONS.c.answered).where(alike, QUESTIONS.c.answered.is_not(None))
                 for text in connection.execute(said).scalars():
-                    if (standing := Answered.model_validate_json(text or "")).for_all_same:
+                    if (standing := read_row(Answered, text or "")).for_all_same:
                         return standing
             row = asked.model_dump(include={"asked_id", "fleet", "task", "attempt", "same"})
             known = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.asked_id == asked.asked_id)
@@ -83,7 +83,7 @@ class QuestionStore:
         chosen = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
             QUESTIONS.c.asked_id.in_(asked_ids), QUESTIONS.c.answered.is_not(None)
         )
-        return {row.asked_id: Answered.model_validate_json(row.answered) for row in self._database.read(chosen)}
+        return {row.asked_id: read_row(Answered, row.answered) for row in self._database.read(chosen)}
 
     def heard(self, asked_id: str, claim: str) -> None:
         told = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)

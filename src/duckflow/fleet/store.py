@@ -23,7 +23,7 @@ from duckflow.fleet.engine import (
 )
 from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
-from duckflow.fleet.task import AttemptReport, FleetTask, Note, free_name, under_names
+from duckflow.fleet.task import AttemptReport, FleetTask, Note, free_name, read_row, under_names
 from duckflow.state.phrase import Phrase
 
 KEPT_SECONDS = 3600.0
@@ -132,7 +132,7 @@ class FleetStore:
         return tuple(
             TaskState(
                 fleet=fleet,
-                task=FleetTask.model_validate_json(row.task),
+                task=read_row(FleetTask, row.task),
                 place=row.place,
                 state=row.state,
                 picked=row.picked,
@@ -182,7 +182,7 @@ class FleetStore:
                 raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
         else:
             last = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(mine)).scalar_one()
-            again = FleetTask.model_validate_json(row.task)
+            again = read_row(FleetTask, row.task)
             again = again.model_copy(update={"base": base or again.base})
             this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
             connection.execute(sa.update(TASKS).where(this).values(task=again.model_dump_json()))
@@ -200,7 +200,7 @@ class FleetStore:
                 _figures_of(task, [each for each in attempts if each.task == task.task.name]) for task in tasks
             )
         kept = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
-        return tuple(TaskFigures.model_validate_json(row.figures) for row in self._database.read(kept))
+        return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(kept))
 
     def forget(self, fleet: str, place: str) -> tuple[str, ...]:
         """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
@@ -282,5 +282,5 @@ def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:
         cost_usd=row.cost_usd,
         tokens=row.tokens,
         open_questions=questions,
-        report=AttemptReport.model_validate_json(row.report) if row.report else None,
+        report=read_row(AttemptReport, row.report) if row.report else None,
     )

@@ -176,5 +176,6 @@ class AttemptTalk:
         told = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
         told += [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
         folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
-        text = json.dumps([re.sub(folder, ".", one) for one in told])
+        # A mark that no command has: where it stands is not where “.” is after a `cd`.
+        text = json.dumps([re.sub(folder, "\0", one) for one in told])
         return hashlib.sha256(text.encode()).hexdigest()

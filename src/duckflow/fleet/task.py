@@ -1,36 +1,72 @@
 """What a fleet works on and what comes of it. Everything travels as JSON, between processes and machines."""
 
+import re
 from collections.abc import Awaitable, Callable, Container, Sequence
 from itertools import chain, count
-from typing import Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from duckflow.allowance import CallUsed, CallWanted
+from duckflow.errors import DuckflowError
 from duckflow.state.checks import ProofVerdict
 from duckflow.state.mode import Mode
-from duckflow.state.noun import Value, new_id
+from duckflow.state.noun import Value, new_id, shorten
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
 MOST_ATTEMPTS = 4
+NAME = re.compile(r"\w[\w.-]*")
+COMMIT = r"^[0-9a-f]*$"
+IMAGE = r"^(?:[A-Za-z0-9][\w./:@-]*)?$"
 BRANCHES = "duckflow/"
+LONGEST_TOLD = 80
 
 Delivery = Literal["branch", "push", "pull-request", "merge"]
 AttemptOutcome = Literal["done", "failed", "cancelled", "budget"]
 
 
+Row = TypeVar("Row", bound=Value)
+
+
+def read_row(kind: type[Row], text: str) -> Row:
+    """As it stands in the database, which others write, too."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        field, value = ".".join(map(str, first["loc"])) or kind.__name__, shorten(str(first["input"]), LONGEST_TOLD)
+        raise DuckflowError("fleet.row", field=field, value=value) from None
+
+
+def require_branch_name(name: str) -> str:
+    """It becomes a part of branches and of folders."""
+    if not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
+        raise ValueError(name)
+    return name
+
+
+def require_no_option(value: str) -> str:
+    """It stands in command lines."""
+    if value.startswith("-") or not value.isprintable():
+        raise ValueError(value)
+    return value
+
+
+NoOption = Annotated[str, AfterValidator(require_no_option)]
+
+
 class FleetTask(Value):
     """One thing to do in one repository."""
 
-    name: str
+    name: Annotated[str, AfterValidator(require_branch_name)]
     repository: str
     """The absolute path of its top folder."""
     prompt: str
     checks: tuple[str, ...] = ()
     """Commands that the fleet runs itself in the end; each must end with 0."""
     mode: Mode = Mode.FULL_AUTO
-    model: str = ""
+    model: NoOption = ""
     budget_usd: float = Field(default=0.0, ge=0)
     """For all attempts at it; 0 without a limit."""
     budget_tokens: int = Field(default=0, ge=0)
@@ -44,21 +80,21 @@ class FleetTask(Value):
     """Patterns of ignored files that a worktree gets a copy of, such as `.env`."""
     secrets: tuple[str, ...] = ()
     """Names of variables on the worker's machine that its commands get; their values are in no record."""
-    container: str = ""
+    container: str = Field(default="", pattern=IMAGE)
     """The image that attempts run in, by podman or docker; nothing for the sandbox."""
     may_touch: tuple[str, ...] = ()
     """Patterns of the files that may change; none: all."""
-    base: str = ""
+    base: NoOption = ""
     """What it starts from: as given a branch or a commit, nothing for what is checked out; the full commit once the
     fleet has been started."""
-    onto: str = ""
+    onto: NoOption = ""
     """The branch that was checked out then: where `merge` puts it."""
     pick: Literal["ask", "best"] = "ask"
     cancel_losers: bool = False
     """Attempts that still run are cancelled when one is clearly good."""
     instance: str = ""
     """The id of the benchmark's instance that it is made of. Its name differs where the fleet had one of that name."""
-    remote: str = ""
+    remote: NoOption = ""
     """The address that the repository is cloned from; nothing for one that lies on the machine."""
     after: tuple[str, ...] = ()
     """Tasks of the fleet that must be done before. With one of them in the same repository, it starts from its
@@ -72,12 +108,12 @@ class FleetTask(Value):
 class AttemptOrder(Value):
     """Have a go at a task."""
 
-    fleet: str
+    fleet: str = Field(pattern=r"^\w[\w.-]*$")
     task: FleetTask
     number: int = Field(ge=1)
     go_on: str | None = None
     """The branch to go on from, where an earlier go at the same attempt was cut off; else it begins at the base."""
-    mend: str = ""
+    mend: str = Field(default="", pattern=COMMIT)
     """A commit that the branch does not go together with: it is merged into the worktree, and the conflicts are the
     work."""
 
@@ -132,7 +168,7 @@ class AttemptReport(Value):
     outcome: AttemptOutcome
     branch: str = ""
     """Empty where nothing was changed."""
-    commit: str = ""
+    commit: str = Field(default="", pattern=COMMIT)
     checks: tuple[CheckResult, ...] = ()
     evidence: tuple[str, ...] = ()
     """Commands with their exit codes that the attempt ran itself after its last change."""
@@ -153,6 +189,12 @@ class AttemptReport(Value):
     session_id: str = ""
     open: Phrase | None = None
     """Why it is not done."""
+
+    @model_validator(mode="after")
+    def _names_its_own_branch(self) -> "AttemptReport":
+        if self.branch not in ("", self.order.branch):
+            raise ValueError(self.branch)
+        return self
 
     @property
     def passed(self) -> bool:

@@ -1,4 +1,8 @@
-"""Tasks as people write them: a TOML file, or a list with one line each."""
+"""Tasks as people write them: a TOML file, or a list with one line each.
+
+Who calls says which of the two it is. A text is never taken for the other: lines may come from strangers, and a file
+with a mistake in it is no list.
+"""
 
 import difflib
 import json
@@ -15,7 +19,7 @@ from pydantic import ValidationError
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState, TaskState
 from duckflow.fleet.task import BRANCHES, FleetTask, free_name, under_names
-from duckflow.fleet.worktree import bring_clone, default_branch, is_address
+from duckflow.fleet.worktree import bring_clone, default_branch, is_address, repository_in
 from duckflow.safety.git import Git
 from duckflow.state.mode import Mode
 
@@ -26,7 +30,9 @@ BUDGETS = {"budget_usd": int | float, "budget_tokens": int}
 """What stands in [fleet]."""
 LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
-NAME = re.compile(r"\w[\w.-]*")
+FILLED = ("name", "prompt", "repository", "after")
+"""What takes variables of the matrix. Nothing else does: their values may be lists from elsewhere."""
+HEAD = re.compile(rf"\[\[\s*{TABLE}\s*\]\]")
 NO_WORD = re.compile(r"[^\w]+")
 LINE_MARK = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LONGEST_NAME = 32
@@ -41,30 +47,30 @@ class ListedTasks(NamedTuple):
     budget_tokens: int = 0
 
 
-def read_tasks(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
-    """From TOML, or from lines where it is none. `given`: what counts where a task says nothing itself."""
-    if not re.search(rf"(?m)^\s*\[\[\s*{TABLE}\s*\]\]", text):
-        return read_lines(text, source, given, folder)
+def read_tasks(
+    text: str, source: str, given: Mapping[str, Any], folder: Path, listed: Mapping[str, Sequence[str]] | None = None
+) -> ListedTasks:
+    """From TOML. `given`: what counts where a task says nothing itself; `listed`: more of the matrix."""
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
-    tables, fleet, matrix = told.pop(TABLE), told.pop("fleet", {}), told.pop("matrix", {})
+    tables, fleet, matrix = told.pop(TABLE, None), told.pop("fleet", {}), told.pop("matrix", {})
     if not isinstance(tables, list) or not isinstance(fleet, dict) or not isinstance(matrix, dict):
         raise UsageError("fleet.file.no_tasks", source=source)
-    cells = read_matrix(cast("dict[str, Any]", matrix), source)
+    cells = read_matrix(cast("dict[str, Any]", matrix) | dict(listed or {}), source)
     _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     fleet = cast("dict[str, Any]", fleet)
     _require_known(fleet, BUDGETS, source, "[fleet]")
     for name, value in fleet.items():
         if not isinstance(value, BUDGETS[name]) or value < 0:
             raise UsageError("fleet.file.value", source=source, task="[fleet]", field=name, value=str(value))
-    if any(part.get("mode") == Mode.CONTAINED for part in (told, *cast("list[dict[str, Any]]", tables))):
+    tables = cast("list[dict[str, Any]]", tables)
+    rows = [fill_in({**given, **told, **row}, cell, source) for cell in cells for row in tables]
+    tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
+    if any(task.mode is Mode.CONTAINED for task in tasks) and given.get("mode") != Mode.CONTAINED:
         # A file may lie in a repository, and this mode is for the user alone to choose.
         raise UsageError("fleet.file.contained", source=source)
-    tables = cast("list[dict[str, Any]]", tables)
-    rows = [fill_in({**given, **told, **row}, cell) for cell in cells for row in tables]
-    tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
     return ListedTasks(_named(tasks, source, len(tables)), **fleet)
 
 
@@ -77,10 +83,8 @@ def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
     return [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())]
 
 
-def fill_in(row: Mapping[str, Any], cell: Mapping[str, str]) -> dict[str, Any]:
+def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dict[str, Any]:
     """`{version}` stands for the cell's value; `{repository}` for the last part of its path or address."""
-    if not cell:
-        return dict(row)
     short = {
         name: Path(value).name.removesuffix(".git") if name == "repository" else value for name, value in cell.items()
     }
@@ -90,7 +94,10 @@ def fill_in(row: Mapping[str, Any], cell: Mapping[str, str]) -> dict[str, Any]:
             return [fill(part) for part in cast("list[Any]", value)]
         return VARIABLE.sub(lambda found: short.get(found[1], found[0]), value) if isinstance(value, str) else value
 
-    filled = {name: fill(value) for name, value in row.items()}
+    for name, value in row.items():
+        if name not in FILLED and any(found in cell for found in VARIABLE.findall(str(value))):
+            raise UsageError("fleet.file.no_variable", source=source, field=name, fields=", ".join(FILLED))
+    filled = {name: fill(value) if name in FILLED else value for name, value in row.items()}
     return filled | ({"repository": cell["repository"]} if "repository" in cell else {})
 
 
@@ -100,6 +107,8 @@ def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
+    if heads := [number for number, line in lines if HEAD.match(line)]:
+        raise UsageError("fleet.file.lines", source=source, line=heads[0])
     return ListedTasks(
         _named(
             [make_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source, 1
@@ -113,8 +122,6 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     if not isinstance(prompt, str) or not prompt.strip():
         raise UsageError("fleet.file.no_prompt", source=source, task=where)
     name = row.get("name") or _slug(prompt)
-    if not isinstance(name, str) or not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
-        raise UsageError("fleet.file.name", source=source, task=where, name=str(name))
     where_it_is = str(row.get("repository", "."))
     remote = where_it_is if is_address(where_it_is) else ""
     repository = remote or str(folder / Path(where_it_is).expanduser())
@@ -124,7 +131,9 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     except ValidationError as problem:
         first = problem.errors()[0]
         field, value = str(first["loc"][0]), str(first["input"])
-        raise UsageError("fleet.file.value", source=source, task=name, field=field, value=value) from None
+        if field == "name":
+            raise UsageError("fleet.file.name", source=source, task=where, name=value) from None
+        raise UsageError("fleet.file.value", source=source, task=str(name), field=field, value=value) from None
 
 
 def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
@@ -224,7 +233,7 @@ async def _used_names(git: Git) -> frozenset[str]:
 
 
 async def _find_base(task: FleetTask, below: Path | None) -> Base:
-    folder = (below or Path()) / task.repository
+    folder = repository_in(str(below or ""), task.repository)
     git = Git(folder)
     if not folder.is_dir() or (await git.ends("rev-parse", "--is-inside-work-tree")).output.strip() != "true":
         raise UsageError("fleet.file.no_repository", task=task.name, repository=str(folder))
@@ -284,8 +293,8 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
         patch = ""
         if chosen and chosen.report:
             git = Git(Path(task.repository))
-            diff = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--binary", task.base, chosen.report.commit)
-            patch = (await git.ends(*diff)).output
+            values = [task.base, chosen.report.commit]
+            patch = (await git.ends("diff", "--no-ext-diff", "--no-textconv", "--binary", values=values)).output
         model = f"duckflow:{task.model}" if task.model else "duckflow"
         rows.append({"instance_id": task.instance or task.name, "model_name_or_path": model, "model_patch": patch})
     return rows

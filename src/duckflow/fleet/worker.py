@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from duckflow.errors import LeaseLost
+from duckflow.errors import LeaseLost, UsageError
 from duckflow.fleet.allowance import CallLedger
 from duckflow.fleet.claims import Claims, TakenAttempt
 from duckflow.fleet.database import FleetDatabase
@@ -22,8 +22,8 @@ from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.running import FleetDesk, Office, RunningAttempt, Slot
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut, Note
-from duckflow.fleet.worktree import clone_place
-from duckflow.state.phrase import say
+from duckflow.fleet.worktree import clone_place, repository_in
+from duckflow.state.phrase import said, say
 
 BEAT = 1.0
 MOST_FAILURES = 5
@@ -280,6 +280,10 @@ class Worker:
             end_worker(*taken.before)
         if taken.goes > 1:
             await end_processes(order.attempt_id)
+        try:
+            repository_in(self.workplace.repositories, taken.task.remote or taken.task.repository)
+        except UsageError as problem:
+            return AttemptReport(order=order, outcome="failed", open=said(problem))
         if taken.inherited:
             running.desk.say(say("fleet.goes_on", worker=self.claims.worker))
         return await running.carry_out(self._carry_out)

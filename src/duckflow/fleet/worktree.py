@@ -7,13 +7,13 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from duckflow.errors import UsageError
 from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
-from duckflow.safety.git import Git, GitFailed, alone_in, pathspecs
+from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, pathspecs
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
@@ -30,6 +30,14 @@ def clone_place(address: str, clones: Path) -> Path:
     return clones / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:8]}"
 
 
+def repository_in(folder: str, repository: str) -> Path:
+    """Where a task's repository lies on this machine. Where a folder is named for all of them, nothing outside of it is
+    worked on: others write into the database, too."""
+    if folder and (Path(repository).is_absolute() or ".." in Path(repository).parts or repository.startswith("file:")):
+        raise UsageError("fleet.outside", repository=repository, folder=folder)
+    return Path(folder, repository)
+
+
 async def bring_clone(address: str, clones: Path) -> Path:
     """By the user's own git and its credentials. An address never becomes an option or a program of git's."""
     place = clone_place(address, clones)
@@ -40,12 +48,12 @@ async def bring_clone(address: str, clones: Path) -> Path:
             if (place / ".git").exists():
                 await git("fetch", "--quiet", "--prune", "origin")
             else:
-                await Git(clones)("clone", "--quiet", "--no-checkout", "--", address, str(place))
+                await Git(clones)("clone", "--quiet", "--no-checkout", values=[address, str(place)])
                 # No branch is checked out, so that each can be moved.
-                await git("update-ref", "--no-deref", "HEAD", await git("rev-parse", "HEAD"))
+                await git("update-ref", "--no-deref", values=["HEAD", await git("rev-parse", "HEAD")])
             # The remote chooses the name: without what stands before it, git could take it for an option.
             if name := await default_branch(git):
-                await git.ends("fetch", "--quiet", "origin", f"refs/heads/{name}:refs/heads/{name}")
+                await git.ends("fetch", "--quiet", values=["origin", f"refs/heads/{name}:refs/heads/{name}"])
     except GitFailed as problem:
         raise UsageError("fleet.no_clone", address=address, reason=str(problem.values["reason"])) from None
     return place
@@ -91,11 +99,11 @@ class Worktree:
         been led away from its start is refused: nothing is ever put on another base."""
         await self.git.add()
         if not order.mend and await self.git.holds(self.start, "HEAD") and await self._in_pieces():
-            await self.git("reset", "--soft", self.start)
+            await self.git("update-ref", "--no-deref", values=["HEAD", self.start])
         commit = await self.git.commit(message_of(order))
         if not await self.git.holds(self.start, commit):
             raise UsageError("fleet.led_away", base=self.start[:12], branch=order.branch)
-        if not (await self.git.ends("diff", "--quiet", self.start, commit)).code and not order.mend:
+        if not (await self.git.ends("diff", "--quiet", values=[self.start, commit])).code and not order.mend:
             return ""
         if self._stands != commit:
             await self._main.move_branch(order.branch, commit, self._stands)
@@ -104,29 +112,40 @@ class Worktree:
 
     async def _in_pieces(self) -> bool:
         """Whether it would become more than one commit."""
-        before = await self.git("rev-list", "--count", f"{self.start}..HEAD")
+        before = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
         return before not in ("0", "1") or (
             before == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
         )
 
     async def diff(self, commit: str) -> str:
-        return await self.git("diff", "--no-color", "--no-ext-diff", "--no-textconv", self.start, commit)
+        return await self.git("diff", *WHOLE_DIFF, values=[self.start, commit])
 
     async def changes(self, commit: str) -> tuple[FileChange, ...]:
-        rows = await self.git.names("diff", "--numstat", "--no-renames", "-z", self.start, commit)
-        split = [row.split("\t", 2) for row in rows]
-        return tuple(FileChange(path=path, added=_count(plus), removed=_count(minus)) for plus, minus, path in split)
+        values, changes = [self.start, commit], list[FileChange]()
+        for row in await self.git.names("diff", "--numstat", "--no-renames", "-z", values=values):
+            added, removed, path = row.split("\t", 2)
+            if added == "-":
+                # No text, or an attribute says so, which the attempt may have written.
+                only = [*values, "--", f":(top,literal){path}"]
+                lines = (await self.git("diff", "-U0", *WHOLE_DIFF, values=only)).partition("\n@@")[2].split("\n")
+                added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
+            changes.append(FileChange(path=path, added=int(added), removed=int(removed)))
+        return tuple(changes)
 
     async def outside(self, commit: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """Files that changed though they should not."""
         if not allowed:
             return ()
         specs = (":(top)", *pathspecs(allowed, exclude=True))
-        return await self.git.names("diff", "--name-only", "--no-renames", "-z", self.start, commit, "--", *specs)
+        values = [self.start, commit, "--", *specs]
+        return await self.git.names("diff", "--name-only", "--no-renames", "-z", values=values)
+
+    async def secrets_in(self, commit: str, parts: Sequence[str]) -> tuple[str, ...]:
+        return await files_with(self.git, parts, values=[commit, f"^{self.start}"])
 
     async def drop_branch(self, order: AttemptOrder) -> None:
         """Where there is nothing on it."""
-        await self._main.ends("update-ref", "-d", f"refs/heads/{order.branch}", self.start)
+        await self._main.remove_branch(order.branch, self.start)
 
     async def put_branch_back(self, order: AttemptOrder) -> None:
         """To where it stood when this began."""
@@ -135,6 +154,17 @@ class Worktree:
 
     async def remove(self) -> None:
         await remove_worktree(self._main, self.folder)
+
+
+async def files_with(git: Git, parts: Sequence[str], *which: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Files of these commits into which one of the texts was written, also where a later one took it out again."""
+    if not parts:
+        return ()
+    name, found = "", list[str]()
+    for line in (await git("log", "-p", "-U0", "-m", "--format=", *WHOLE_DIFF, *which, values=values)).split("\n"):
+        name = line.removeprefix("+++ b/") if line.startswith("+++ ") else name
+        found += [name] if line.startswith("+") and any(part in line for part in parts) else []
+    return tuple(dict.fromkeys(found))
 
 
 async def conflicts_in(git: Git) -> tuple[str, ...]:
@@ -178,7 +208,7 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.chmod(0o700)
     async with main.alone():
-        await main("worktree", "add", "--no-checkout", "--detach", "--quiet", str(folder), commit)
+        await main("worktree", "add", "--no-checkout", "--detach", "--quiet", values=[str(folder), commit])
     git = await _worktree_at(main, folder)
     if git is None:
         raise GitFailed("git worktree", str(folder))
@@ -198,9 +228,9 @@ async def _worktree_at(main: Git, folder: Path) -> Git | None:
 
 async def remove_worktree(main: Git, folder: Path) -> None:
     """Also one that was only half made."""
-    await main.ends("worktree", "unlock", str(folder))
+    await main.ends("worktree", "unlock", values=[str(folder)])
     async with main.alone():
-        if (await main.ends("worktree", "remove", "--force", "--force", str(folder))).code:
+        if (await main.ends("worktree", "remove", "--force", "--force", values=[str(folder)])).code:
             await asyncio.to_thread(shutil.rmtree, folder, True)
             await main.ends("worktree", "prune")
 
@@ -283,8 +313,3 @@ def _copy(source: Path, folder: Path, name: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
     except OSError:
         raise UsageError("fleet.include_outside", file=name) from None
-
-
-def _count(text: str) -> int:
-    """Git counts no lines in what is no text."""
-    return int(text) if text.isdecimal() else 0

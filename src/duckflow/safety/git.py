@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,9 @@ NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """For those who have not told git who they are."""
 REPOSITORY = "160000 "
 """The mode of one within another."""
-LEFTOVERS = ("**/__pycache__", "**/.pytest_cache", "**/node_modules", "**/.venv")
+LEFTOVERS = ("**/__pycache__/**", "**/*.pyc", "**/.pytest_cache/**", "**/node_modules/**", "**/.venv/**")
+WHOLE_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--text")
+"""Attributes of the change itself hide nothing of it."""
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
 LONGEST_REASON = 400
@@ -61,29 +63,31 @@ class Git:
         self.spared: tuple[str, ...] = ()
         """What was made before the work began: neither added nor cleaned away."""
 
-    async def __call__(self, *words: str, given: str = "") -> str:
+    async def __call__(self, *words: str, values: Sequence[str] = (), given: str = "") -> str:
         """What it prints, without the last line's end; GitFailed when it fails."""
-        done = await self.ends(*words, given=given)
+        done = await self.ends(*words, values=values, given=given)
         if done.code:
             raise GitFailed(f"git {words[0]}", (done.errors or done.output).strip()[-LONGEST_REASON:])
         return done.output.removesuffix("\n")
 
-    async def ends(self, *words: str, given: str = "") -> GitResult:
-        """The same, where an error is an answer, too."""
+    async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
+        """The same, where an error is an answer, too. `values`: names and commits that others may have chosen; git
+        takes none of them for an option."""
         program = find_program("git", self.folder)
         if program is None:
             raise UsageError("fleet.no_git")
-        launch = Launch((program, *QUIET, *words), self.folder, {**_environment(), **self._pinned, **self.marks})
+        argv = (program, *QUIET, *words, *(("--end-of-options", *values) if values else ()))
+        launch = Launch(argv, self.folder, {**_environment(), **self._pinned, **self.marks})
         printed = await collect(launch, os.fsencode(given))
         return GitResult(printed.code, os.fsdecode(printed.out), os.fsdecode(printed.err))
 
-    async def names(self, *words: str) -> tuple[str, ...]:
+    async def names(self, *words: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """What it prints with `-z`."""
-        return tuple(name for name in (await self(*words)).split("\0") if name)
+        return tuple(name for name in (await self(*words, values=values)).split("\0") if name)
 
     async def commit_of(self, name: str) -> str:
         """The full id of the commit that the name means; nothing where there is none."""
-        done = await self.ends("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        done = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
         return "" if done.code else done.output.strip()
 
     async def checked_out(self) -> str:
@@ -103,11 +107,16 @@ class Git:
 
     async def holds(self, older: str, newer: str) -> bool:
         """Whether the older commit is part of the newer one's past."""
-        return not (await self.ends("merge-base", "--is-ancestor", older, newer)).code
+        return not (await self.ends("merge-base", "--is-ancestor", values=[older, newer])).code
 
     async def move_branch(self, branch: str, commit: str, before: str) -> None:
         """Only when it still stands where it stood `before`; nothing: when it is not there."""
-        await self("update-ref", "-m", "duckflow fleet", f"refs/heads/{branch}", commit, before or "0" * len(commit))
+        values = [f"refs/heads/{branch}", commit, before or "0" * len(commit)]
+        await self("update-ref", "-m", "duckflow fleet", values=values)
+
+    async def remove_branch(self, branch: str, before: str) -> bool:
+        """Whether it is gone. It stays where it does not stand where it stood `before`."""
+        return not (await self.ends("update-ref", "-d", values=[f"refs/heads/{branch}", before])).code
 
     async def add(self) -> None:
         """Everything that is neither ignored, nor spared, nor what programs leave behind. Repositories within this one
@@ -126,7 +135,7 @@ class Git:
 
     async def merge(self, commit: str) -> None:
         """Into the files, without a commit; conflicts are left in them."""
-        await self.ends(*await self._name(), "merge", "--no-commit", "--no-ff", commit)
+        await self.ends(*await self._name(), "merge", "--no-commit", "--no-ff", values=[commit])
 
     async def _name(self) -> tuple[str, ...]:
         """Git wants to know who it is even where nothing is committed."""

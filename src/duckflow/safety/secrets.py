@@ -1,5 +1,6 @@
 """What looks like a secret: names of files, keys and tokens in a text, and what secret files of the folder hold."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -146,6 +147,26 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
             if (found := re.match(SETTING, line.removeprefix("export "))) and _secret_value(found[1], found[2]):
                 values.add(found[2])
     return KnownSecrets(frozenset(lines), tuple(sorted(values, key=len, reverse=True)))
+
+
+def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
+    """What of these values is a secret wherever it stands: each whole, its lines, and what they set; the longest
+    first."""
+    return tuple(sorted({part for value in secrets for part in _parts(value)}, key=len, reverse=True))
+
+
+def _parts(value: str) -> set[str]:
+    """Nothing where too much of it is so short that it cannot be told from other text."""
+    lines = [line.strip() for line in re.split(r"[\r\n]+|\\[rn]", value)]
+    short = "".join(line for line in lines if len(line) < SHORTEST_LINE)
+    parts = {line for line in lines if len(line) >= SHORTEST_LINE}
+    if not parts or len(re.findall(r"\w", short)) >= SHORTEST_LINE:
+        return set()
+    settings = (re.match(SETTING, line) for line in parts)
+    parts |= {found[2] for found in settings if found and _secret_value(found[1], found[2])}
+    parts.add(value.strip())
+    # Programs print values as JSON, too.
+    return parts | {json.dumps(part, ensure_ascii=plain)[1:-1] for part in parts for plain in (True, False)}
 
 
 def _secret_value(name: str, value: str) -> bool:

@@ -49,7 +49,7 @@ async def diff(desk: PageDesk, request: Request) -> Any:
 
 
 async def start(desk: PageDesk, request: Request) -> Any:
-    """A fleet from a form: tasks as lines or TOML, and what holds for those that say nothing else."""
+    """A fleet from a form: tasks as lines, or as TOML where it says so, and what holds for those that say nothing."""
     given, known = await read_body(request), _fleets(desk)
     return {"fleet": await known.start(given.text("folder"), given.text("tasks"), _flags(given))}
 
@@ -60,8 +60,9 @@ def _flags(given: Given) -> dict[str, list[str]]:
         raise UsageError("serve.bad", what=budget)
     flags = {"--model": given.text("model").strip(), "--mode": read_mode(mode) if mode else ""}
     flags |= {"--attempts": str(attempts or ""), "--fleet-budget-usd": budget}
+    on = {"--toml": [""]} if given.flag("toml") else {}
     checks = [line.strip() for line in given.text("checks").splitlines() if line.strip()]
-    return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks}
+    return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks} | on
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:

@@ -8,15 +8,15 @@ import { t, visible } from "./words.js";
 const LONGEST_FILE = 2 * 1024 * 1024;
 
 /** How many tasks a text holds, as it is read by the program: TOML tables, or lines. */
-const counted = (text) => {
-	const tables = text.match(/^\s*\[\[\s*task\s*\]\]/gm);
-	return tables ? tables.length : text.split("\n").filter((line) => line.trim() && !line.trim().startsWith("#")).length;
+const counted = ({ tasks, toml }) => {
+	if (toml) return (tasks.match(/^\s*\[\[\s*task\s*\]\]/gm) ?? []).length;
+	return tasks.split("\n").filter((line) => line.trim() && !line.trim().startsWith("#")).length;
 };
 
 export function NewFleet({ folder, tell, began }) {
 	const [open, setOpen] = useState(false);
 	const [where, setWhere] = useState(folder);
-	const [values, setValues] = useState({ tasks: "", checks: "", model: "", mode: "", attempts: 1, budget: "" });
+	const [values, setValues] = useState({ tasks: "", toml: false, checks: "", model: "", mode: "", attempts: 1, budget: "" });
 	const [problem, setProblem] = useState("");
 	const [busy, setBusy] = useState(false);
 	const set = (name) => (value) => setValues((before) => ({ ...before, [name]: value }));
@@ -24,7 +24,10 @@ export function NewFleet({ folder, tell, began }) {
 	const take = async (file) => {
 		if (!file) return;
 		if (file.size > LONGEST_FILE) tell(t("page.bad_file"), "warn");
-		else set("tasks")(await file.text());
+		else {
+			set("tasks")(await file.text());
+			set("toml")(file.name.toLowerCase().endsWith(".toml"));
+		}
 	};
 	const start = async (event) => {
 		event.preventDefault();
@@ -41,7 +44,7 @@ export function NewFleet({ folder, tell, began }) {
 		setBusy(false);
 	};
 	if (!open) return html`<button class="primary new" onClick=${() => setOpen(true)}>${t("page.fleet_new")}</button>`;
-	const count = counted(values.tasks);
+	const count = counted(values);
 	return html`<form class="new-session" onSubmit=${start} aria-label=${t("page.fleet_new")}>
 		<${FolderField} value=${where} choose=${setWhere} />
 		<label>
@@ -54,6 +57,7 @@ export function NewFleet({ folder, tell, began }) {
 				${t("page.fleet_file")}
 				<input class="unseen" type="file" accept=".toml,.txt,.md" onChange=${(event) => take(event.target.files[0])} />
 			</label>
+			<label><input type="checkbox" checked=${values.toml} onChange=${(event) => set("toml")(event.target.checked)} /> TOML</label>
 		</p>
 		<label>
 			${t("page.fleet_checks")}
