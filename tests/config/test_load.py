@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.config.load import load, transition_table
+from duckflow.config.load import PROJECT_MAY_SET, load, transition_table
 from duckflow.config.settings import Settings
+from duckflow.config.value import list_setting_names
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.state.phase import Phase
@@ -20,27 +21,35 @@ def write(path: Path, text: str) -> Path:
 def test_later_layers_win_value_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = 'language = "ja"\n[agent]\nbody_tokens = 900\n[memory]\nbudget_tokens = 5000\n'
     user = write(tmp_path / "config.toml", text)
-    write(tmp_path / ".duckflow/config.toml", "[memory]\nbudget_tokens = 6000\n")
+    write(tmp_path / ".duckflow/config.toml", "[ui]\nemoji = false\n")
     monkeypatch.setenv("DUCKFLOW_MODEL", "ollama:x")
     loaded = load(user, tmp_path, {"safety.mode": "plan", "language": None})
     assert loaded.settings.language == "ja"
     assert loaded.settings.agent.body_tokens == 900
     assert loaded.settings.llm.model == "ollama:x"
-    assert loaded.settings.memory.budget_tokens == 6000
+    assert loaded.settings.memory.budget_tokens == 5000 and not loaded.settings.ui.emoji
     assert loaded.settings.safety.mode == "plan"
     assert loaded.origins["llm.model"] == "environment"
-    assert loaded.origins["memory.budget_tokens"].endswith(".duckflow/config.toml")
+    assert loaded.origins["ui.emoji"].endswith(".duckflow/config.toml")
     assert loaded.origins["language"] == str(user)
 
 
-@pytest.mark.parametrize(
-    "text", ['[llm]\nmodel = "x"', '[safety]\nmode = "full-auto"', "[agent]\nbody_tokens = 999", '[local]\nmodel = "x"']
-)
-def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text: str) -> None:
-    write(tmp_path / ".duckflow/config.toml", text)
+@pytest.mark.parametrize("name", sorted({*list_setting_names(Settings)} - {*PROJECT_MAY_SET}))
+def test_a_projects_file_sets_nothing_but_the_few_values_that_are_named(tmp_path: Path, name: str) -> None:
+    write(tmp_path / ".duckflow/config.toml", f"{name} = 1")
     with pytest.raises(UsageError) as refusal:
         load(tmp_path / "none.toml", tmp_path, {})
-    assert refusal.value.key == "config.project_forbidden"
+    assert refusal.value.key == "config.project_forbidden" and name in str(refusal.value.values)
+
+
+def test_what_a_projects_file_may_set_leaves_gate_reading_and_bounds_alone() -> None:
+    assert PROJECT_MAY_SET == ("language", "ui.ascii", "ui.emoji"), "each changes only signs and the language of words"
+
+
+@pytest.mark.parametrize("text", ["[mcp.servers.x]", "[llm.endpoints.x]", "[safety]\n[files]", "[lsp.servers.py]"])
+def test_a_table_without_values_in_a_projects_file_adds_nothing(tmp_path: Path, text: str) -> None:
+    write(tmp_path / ".duckflow/config.toml", text)
+    assert load(tmp_path / "none.toml", tmp_path, {}).settings == Settings()
 
 
 @pytest.mark.parametrize(
@@ -53,6 +62,10 @@ def test_a_projects_file_cannot_redirect_or_loosen_anything(tmp_path: Path, text
         ("[llm]\nmodle = 'x'", "config.near"),
         ("[llm]\ntries = 0", "config.bound.ge"),
         ("[ui]\nemoji = 'perhaps'", "config.kind.bool"),
+        ("[memory]\nwindow_share = nan", "config.kind.float"),
+        ("[memory]\nsummary_timeout = inf", "config.kind.float"),
+        ("[memory]\nwindow_share = 1e308", "config.bound.le"),
+        ("[files]\nread_bytes = -1", "config.bound.ge"),
         ("language = 'jp'", "config.choice"),
         ("[pacemaker.limits.base]\nDEBUGING = 30", "config.near"),
         ("[pacemaker.limits.base]\nDEBUGGING = 0", "config.bound.ge"),

@@ -89,7 +89,7 @@ def _set(options: Options, words: Words, paths: Paths) -> None:
     key = _require_known(options.name, words)
     name, path = write_key(key), _file(options, paths)
     if options.project:
-        require_project_may({key[0]}, path)
+        require_project_may({name}, path)
     text = read_text(path)
     if options.value is None:
         raise UsageError("usage.required", names="VALUE", prog="duckflow config set")

@@ -17,9 +17,9 @@ LARGEST_FILE = 1_000_000
 PROJECT_FILE = Path(".duckflow/config.toml")
 TRANSITIONS = Path(__file__).with_name("transitions.json")
 
-# A project's file comes with the project, perhaps from a stranger: it may not redirect where prompts are sent, name
-# keys, loosen the mode, or lift the limits.
-PROJECT_MAY_SET = frozenset({"language", "memory", "files", "ui"})
+# A project's file comes with the project, perhaps from a stranger. It sets nothing but these values: all others say
+# where prompts are sent, what runs, what is read or remembered and how much of it, or what people see before a yes.
+PROJECT_MAY_SET = ("language", "ui.ascii", "ui.emoji")
 
 FROM_ENVIRONMENT = {
     "DUCKFLOW_MODEL": "llm.model",
@@ -48,7 +48,7 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
     origins: dict[str, str] = {}
     for origin, layer in layers:
         merge(merged, layer)
-        origins |= dict.fromkeys(list_leaves(layer), origin)
+        origins |= dict.fromkeys(dict(_walk_leaves(layer)), origin)
     return Loaded(_checked(merged, origins), origins)
 
 
@@ -104,12 +104,12 @@ def merge(into: Layer, layer: Layer) -> None:
             into[name] = value
 
 
-def list_leaves(layer: Layer, prefix: str = "") -> Iterator[str]:
+def _walk_leaves(layer: Layer, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in layer.items():
         if isinstance(value, dict):
-            yield from list_leaves(cast("Layer", value), f"{prefix}{name}.")
+            yield from _walk_leaves(cast("Layer", value), f"{prefix}{name}.")
         else:
-            yield prefix + name
+            yield prefix + name, value
 
 
 def read_toml(path: Path) -> Layer:
@@ -132,17 +132,17 @@ def read_toml(path: Path) -> Layer:
 
 
 def read_project_file(path: Path) -> Layer:
-    """A project's file, which may set only harmless things."""
-    layer = read_toml(path)
-    require_project_may(layer.keys(), path)
-    return layer
+    """The few values that a project's file may set; a table without values sets nothing."""
+    values = dict(_walk_leaves(read_toml(path)))
+    require_project_may(values, path)
+    return nest(values)
 
 
 def require_project_may(names: Iterable[str], path: Path) -> None:
-    if strange := sorted(set(names) - PROJECT_MAY_SET):
+    if strange := sorted(set(names) - {*PROJECT_MAY_SET}):
         raise UsageError(
             "config.project_forbidden",
             path=str(path),
             names=", ".join(strange),
-            allowed=", ".join(sorted(PROJECT_MAY_SET)),
+            allowed=", ".join(PROJECT_MAY_SET),
         )

@@ -48,6 +48,7 @@ REASONS = {
     "int_from_float": "int",
     "float_parsing": "float",
     "float_type": "float",
+    "finite_number": "float",
     "bool_parsing": "bool",
     "bool_type": "bool",
     "string_type": "str",

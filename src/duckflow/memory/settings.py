@@ -12,30 +12,30 @@ MOST_OF_WINDOW = 0.8
 class MemorySettings(Section):
     """How much history a prompt may carry, and what of the past comes with it."""
 
-    budget_tokens: int | None = None
+    budget_tokens: int | None = Field(default=None, ge=0)
     """What history may take; unset, it is a share of the model's window."""
-    window_share: float = 0.5
-    full_at: float = 0.95
+    window_share: float = Field(default=0.5, ge=0, le=1)
+    full_at: float = Field(default=0.95, ge=0, le=1)
     """Share of the budget at which it is pruned."""
-    prune_to: float = 0.7
-    compact_to: float = 0.35
+    prune_to: float = Field(default=0.7, ge=0, le=1)
+    compact_to: float = Field(default=0.35, ge=0, le=1)
     """What `/compact` leaves."""
-    recent_messages: int = 6
-    recent_share: float = 0.35
+    recent_messages: int = Field(default=6, ge=0)
+    recent_share: float = Field(default=0.35, ge=0, le=1)
     """The latest exchanges are kept as they are, up to this share of the budget."""
-    result_tokens: int = 500
+    result_tokens: int = Field(default=500, ge=0)
     """A result that is no longer recent keeps its head and tail beyond this."""
-    past_share: float = 0.1
+    past_share: float = Field(default=0.1, ge=0, le=1)
     """What may be said of messages that are left out."""
     summaries: bool = True
     """Whether the model writes summaries in the background."""
-    summary_timeout: float = 60.0
-    evidence_tokens: int = 500
+    summary_timeout: float = Field(default=60.0, gt=0)
+    evidence_tokens: int = Field(default=500, ge=0)
     """What automatic recall may bring into a prompt."""
-    evidence_hits: int = 3
-    lessons: int = 4
+    evidence_hits: int = Field(default=3, ge=0)
+    lessons: int = Field(default=4, ge=0)
     """Lessons in a prompt."""
-    lesson_tokens: int = 200
+    lesson_tokens: int = Field(default=200, ge=0)
     known_bytes: dict[str, int] = Field(default_factory=dict[str, int])
     """What earlier sessions tell of the project, in every prompt; by language, where it is not what the language says
     itself."""

@@ -78,9 +78,9 @@ class Value(BaseModel):
 
 
 class Section(BaseModel):
-    """A part of the settings: a name that it does not know is refused."""
+    """A part of the settings: a name that it does not know is refused, and so is a number without end."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
 
 def new_id(prefix: str) -> Callable[[], str]:

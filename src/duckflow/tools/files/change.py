@@ -38,8 +38,8 @@ class Diff:
     text: str
 
 
-def diff(before: str, after: str, path: str, limit: int) -> Diff:
-    """`before` or `after` is empty for a file that is made or deleted. At most `limit` lines are shown."""
+def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
+    """`before` or `after` is empty for a file that is made or deleted. Whole, or at most `limit` lines."""
     old, new = before.split("\n"), after.split("\n")
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -55,7 +55,7 @@ def diff(before: str, after: str, path: str, limit: int) -> Diff:
         added = sum(line.startswith("+") for line in lines)
         removed = sum(line.startswith("-") for line in lines)
     shown_lines = [shown_line(line) for line in lines[:limit]]
-    if len(lines) > limit:
+    if limit is not None and len(lines) > limit:
         shown_lines.append(f"… +{len(lines) - limit}")
     return Diff(added, removed, "\n".join([_header(path), *shown_lines]) if lines else "")
 
@@ -134,15 +134,15 @@ class TextChange:
             )
         return encode(self.raw, form)
 
-    def diff(self, lines: int) -> Diff:
+    def diff(self, lines: int | None = None) -> Diff:
         return diff(self.before.text if self.before else "", to_lf(self.raw), self.path, lines)
 
 
-def preview_change(change: TextChange, seen: SeenFiles, lines: int) -> Preview:
-    """Also finds out whether the text can be written at all."""
+def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
+    """The whole change; it also finds out whether the text can be written at all."""
     _refuse_blots(change)
     change.data()
-    shown_diff = change.diff(lines)
+    shown_diff = change.diff()
     seen.previewed(change.path, change.fingerprint)
     impact = FileImpact(path=shown(change.path), change=change.kind, added=shown_diff.added, removed=shown_diff.removed)
     return Preview(impacts=(impact,), diff=shown_diff.text, fingerprint=change.fingerprint)

@@ -309,7 +309,7 @@ class EditFile(FileTool[EditArgs]):
         return {**rest, "edits": edits} if edits else ours
 
     def preview(self, args: EditArgs) -> Preview:
-        return preview_change(self._change(args), self.seen, self.settings.diff_lines)
+        return preview_change(self._change(args), self.seen)
 
     async def run(self, args: EditArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)

@@ -1,5 +1,7 @@
 """Settings of the file tools."""
 
+from pydantic import Field
+
 from duckflow.state.noun import Section
 
 KB = 1024
@@ -9,21 +11,19 @@ MB = 1024 * KB
 class FileSettings(Section):
     """How much a tool reads and shows at once."""
 
-    read_bytes: int = 256 * KB
-    read_lines: int = 2000
-    outlined_lines: int = 200
+    read_bytes: int = Field(default=256 * KB, ge=1)
+    read_lines: int = Field(default=2000, ge=1)
+    outlined_lines: int = Field(default=200, ge=0)
     """Of a source file that is too long to be shown whole: so many lines follow its outline."""
-    outline_characters: int = 12_000
-    max_file_bytes: int = 16 * MB
+    outline_characters: int = Field(default=12_000, ge=1)
+    max_file_bytes: int = Field(default=16 * MB, ge=1)
     """Larger files are never read whole into memory: they are refused."""
-    list_entries: int = 400
-    found_files: int = 200
-    grep_matches: int = 200
-    grep_line: int = 300
-    grep_seconds: float = 20.0
-    diff_lines: int = 1_000_000
-    """What is written is shown whole before it is asked for."""
-    deleted_lines: int = 60
+    list_entries: int = Field(default=400, ge=1)
+    found_files: int = Field(default=200, ge=1)
+    grep_matches: int = Field(default=200, ge=1)
+    grep_line: int = Field(default=300, ge=1)
+    grep_seconds: float = Field(default=20.0, gt=0)
+    deleted_lines: int = Field(default=60, ge=0)
     """So much is shown of a file that would be deleted."""
-    quoted_text: int = 4000
+    quoted_text: int = Field(default=4000, ge=0)
     """Characters of a file's current text that may stand in an error for the model."""

@@ -63,7 +63,7 @@ class WriteFile(FileTool[WriteArgs]):
     args = WriteArgs
 
     def preview(self, args: WriteArgs) -> Preview:
-        return preview_change(self._change(args), self.seen, self.settings.diff_lines)
+        return preview_change(self._change(args), self.seen)
 
     async def run(self, args: WriteArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)

@@ -61,7 +61,7 @@ class Remember(FileTool[ResponseArgs]):
         self._with_lesson = with_lesson
 
     def preview(self, args: ResponseArgs) -> Preview:
-        return preview_change(self._change(args), self.seen, self.settings.diff_lines)
+        return preview_change(self._change(args), self.seen)
 
     def reads_only(self, args: ResponseArgs) -> bool:
         """What is known already is not written again."""
