@@ -7,6 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
+from duckflow.whole_text import read_json
+
 log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
@@ -92,11 +94,7 @@ class Peer:
 
     def take_line(self, line: bytes) -> None:
         """A line that is no JSON is left out, as `take` leaves out a value that is no message."""
-        try:
-            message: Any = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        self.take(message)
+        self.take(read_json(line))
 
     def take(self, message: Any) -> None:
         """What is no message is left out: some servers print other things as well."""

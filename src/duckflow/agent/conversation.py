@@ -31,6 +31,7 @@ from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import HIDDEN, Question
 from duckflow.store.sessions import Sessions
+from duckflow.whole_text import make_whole
 
 
 class OtherSessions:
@@ -154,6 +155,7 @@ class ChatLoop:
         self._close_open_turn()
 
     def take(self, line: str, question_id: str = "") -> asyncio.Future[Taken]:
+        line = make_whole(line)
         text, meaning = line.strip(), "answer" if question_id else self.reads_as(line)
         told: tuple[Phrase, ...] = ()
         if question_id and all(question_id != question.question_id for question in self.questions):
@@ -196,6 +198,7 @@ class ChatLoop:
         return read_line(line, self.state, self.questions, commands)
 
     async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
+        text = make_whole(text)
         if (told := self.work.aside(text)) is not None:
             for phrase in told:
                 self.session.emit(Noticed(what=phrase))
@@ -215,7 +218,7 @@ class ChatLoop:
         self._turns.submit(text, later=True)
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> asyncio.Future[Taken]:
-        return _known(self._questions.answer(question_id, text, choice))
+        return _known(self._questions.answer(question_id, make_whole(text), choice))
 
     def interrupt(self) -> str:
         self._commands.cancel()

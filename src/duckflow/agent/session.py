@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic_core import PydanticSerializationError
+
 from duckflow.agent.request_rules import constraints_in
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
@@ -19,6 +21,7 @@ from duckflow.state.phase import Phase
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
 from duckflow.store.sessions import Headline
+from duckflow.whole_text import make_value_whole
 
 if TYPE_CHECKING:
     from duckflow.store.salvage import Salvaged
@@ -151,8 +154,7 @@ class Session(StateOwner):
 
     def emit(self, event: Event) -> None:
         if event.journaled:
-            event = annotate(event, self.state)
-            seq = self._journal.append(event)
+            event, seq = self._recorded(annotate(event, self.state))
             apply(self.state, event)
             if seq % SNAPSHOT_EVERY == 0:
                 # Messages are left out: they are events of their own, so a snapshot stays small however long it gets.
@@ -160,6 +162,14 @@ class Session(StateOwner):
             if isinstance(event, TurnEnded):
                 self._journal.save_headline(Headline.of(self.state).model_dump_json())
         self._bus.publish(event)
+
+    def _recorded(self, event: Event) -> tuple[Event, int]:
+        """The event as the journal holds it. Bytes of a file's name that are no text are marks there."""
+        try:
+            return event, self._journal.append(event)
+        except PydanticSerializationError:
+            event = type(event).model_validate(make_value_whole(event.model_dump()))
+            return event, self._journal.append(event)
 
     @property
     def path(self) -> Path:

@@ -1,7 +1,6 @@
 """Messages as lines of JSON on two file descriptors."""
 
 import asyncio
-import json
 import logging
 import os
 import queue
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from duckflow.rpc import Message, RpcError, line_of
+from duckflow.whole_text import parse_json
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,8 @@ FLUSH_SECONDS = 2.0
 def read_message(line: bytes) -> dict[str, Any]:
     """RpcError for what is no message."""
     try:
-        message: Any = json.loads(line)
-    except (ValueError, RecursionError):
+        message = parse_json(line)
+    except ValueError:
         raise RpcError(PARSE_ERROR, "this is no JSON") from None
     if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "a message is one JSON object in one line")

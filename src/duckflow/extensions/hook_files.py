@@ -12,6 +12,7 @@ from duckflow.extensions.places import EVENTS, HOME_HOOKS, PROJECT_HOOKS, HookSe
 from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.safety.files import read_plain
 from duckflow.state.phrase import Phrase, say
+from duckflow.whole_text import parse_json
 
 LONGEST_FILE = 1_000_000
 LONGEST_SECONDS = 600.0
@@ -95,8 +96,8 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
 
 def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phrase]) -> Iterator[Hook]:
     try:
-        given: Any = json.loads(read_plain(path, LONGEST_FILE).decode("utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as problem:
+        given = parse_json(read_plain(path, LONGEST_FILE).decode("utf-8-sig"))
+    except (OSError, ValueError) as problem:
         problems.append(say("hook.bad_file", file=str(path), reason=str(problem)))
         return
     settled = cast("dict[str, Any]", given) if isinstance(given, dict) else {}

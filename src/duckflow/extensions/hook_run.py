@@ -16,6 +16,7 @@ from duckflow.state.message import Message
 from duckflow.state.noun import as_table, as_text, shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import make_private
+from duckflow.whole_text import read_json
 
 AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
 """Some hooks look for words in it as others write them: without spaces."""
@@ -138,9 +139,8 @@ def read_reply(event: str, name: str, printed: Printed) -> HookReply:
         return HookReply(problem=say("hook.failed", command=name, code=printed.code, reason=reason))
     if not out.startswith("{"):
         return HookReply(context=out[:LONGEST_TEXT] if event in SPEAKING else "")
-    try:
-        given: Any = json.loads(out)
-    except (ValueError, RecursionError):
+    given = read_json(out)
+    if given is None:
         return HookReply(problem=say("hook.garbage", command=name, text=shorten(out, SHOWN)))
     return _from_json(event, name, given)
 

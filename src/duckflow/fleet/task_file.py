@@ -22,6 +22,7 @@ from duckflow.fleet.task import BRANCHES, FleetTask, free_name, under_names
 from duckflow.fleet.worktree import bring_clone, default_branch, is_address, repository_in
 from duckflow.safety.git import Git
 from duckflow.state.mode import Mode
+from duckflow.whole_text import parse_json
 
 TABLE = "task"
 OWN = frozenset({"onto", "remote"})
@@ -266,7 +267,7 @@ def read_instances(text: str, source: str, given: Mapping[str, Any], clones: Pat
 def _task(line: str, number: int, source: str, given: Mapping[str, Any], clones: Path) -> FleetTask:
     where = f":{number}"
     try:
-        told: Any = json.loads(line)
+        told = parse_json(line)
     except ValueError as problem:
         raise UsageError("fleet.file.json", source=source, task=where, reason=str(problem)) from None
     instance = cast("dict[str, Any]", told) if isinstance(told, dict) else {}

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.live import without_thoughts
+from duckflow.whole_text import make_value_whole
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 30_000
@@ -63,7 +64,7 @@ def json_values(text: str) -> Iterator[ReadJson]:
     while start := re.compile(BRACKET).search(text, position):
         try:
             value, position = DECODER.raw_decode(text, start.start())
-            read = ReadJson(_storable(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
+            read = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
             if re.compile(GOES_ON).match(text, position) and (mended := _mended(text, start.start())):
                 read, position = mended
         except (ValueError, RecursionError) as failure:
@@ -110,13 +111,13 @@ def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
     """json_repair's reading of what begins here, and where it ends; nothing when it finds no object and no list."""
     end = _before_blocks(text, start)
     if (closed := _closed(text[start:end])) is not None:
-        return ReadJson(_storable(closed), True), end
+        return ReadJson(make_value_whole(closed), True), end
     if end - start > MAX_MENDED or _depth(text[start:end]) > DEPTH:
         return None
     from json_repair import repair_json
 
     try:
-        value = _storable(repair_json(text[start:end], return_objects=True, skip_json_loads=True))
+        value = make_value_whole(repair_json(text[start:end], return_objects=True, skip_json_loads=True))
     except (ValueError, RecursionError, IndexError):
         return None
     if not isinstance(value, dict | list):
@@ -164,16 +165,6 @@ def _after_fence(text: str, start: int, end: int) -> int:
     fenced = re.search(FENCE_BEFORE, text[max(0, start - 80) : start])
     fence = re.compile(FENCE_AFTER).match(text, end) if fenced else None
     return fence.end() if fence else end
-
-
-def _storable(value: Any) -> Any:
-    """The value without halves of surrogate pairs, which `\\ud83d` alone would leave in it: they cannot be stored."""
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        text = json.dumps(value, ensure_ascii=False)
-        return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
-    return value
 
 
 def _refuse(text: str, problem: ValueError | RecursionError | None) -> NoReturn:

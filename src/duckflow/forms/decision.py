@@ -21,6 +21,7 @@ from duckflow.state.action import (
 )
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
+from duckflow.whole_text import parse_json
 
 WELL, WRONG = "[○✓]", "[×✗]"
 
@@ -214,8 +215,8 @@ def action_fields(value: Any, operations: dict[str, Operation]) -> Any:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return text
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from duckflow.llm.thoughts import Thoughts
+from duckflow.whole_text import make_whole
 
 LONGEST_FENCE = 60
 
@@ -81,8 +82,9 @@ class LiveText:
             else:
                 position = self._structure(text, position)
         shown = "".join(self._shown)
-        self._shown.clear()
-        return shown
+        # Half a character, written as an escape, waits for its other half.
+        self._shown = [shown[-1]] if shown and "\ud800" <= shown[-1] <= "\udbff" else []
+        return make_whole(shown[: len(shown) - len(self._shown)])
 
     def _prose(self, text: str, position: int) -> int:
         if not self._last:

@@ -20,6 +20,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
 from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
+from duckflow.whole_text import parse_json
 
 CUT_OFF = (
     "The reply was cut off before its end, so none of its calls was made. "
@@ -242,8 +243,8 @@ def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
     if not text:
         return {}, mended
     try:
-        value: Any = json.loads(text, strict=False)
-    except (ValueError, RecursionError) as problem:
+        value = parse_json(text)
+    except ValueError as problem:
         unread = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
         if len(re.findall(QUOTE, text)) % 2:
             raise unread from None
@@ -300,6 +301,6 @@ def _call(value: Mapping[str, Any], names: set[str]) -> ToolCall | None:
 
 def _loaded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return None

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.llm.endpoints import KNOWN, SERVERS
 from duckflow.llm.settings import LlmSettings, Price
-from duckflow.state.noun import as_table, read_json
+from duckflow.state.noun import as_table
 from duckflow.whole_file import write_whole
+from duckflow.whole_text import read_json
 
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""

@@ -14,6 +14,7 @@ from duckflow.llm.provider import CallDelta, Chunk, Delta, Finish, Finished, Req
 from duckflow.llm.settings import Price
 from duckflow.state.action import DECIDE, RESPOND, wire_name
 from duckflow.state.message import ToolCall, Usage
+from duckflow.whole_text import parse_json
 
 ERRORS: dict[str, type[ModelError]] = {
     "unreachable": ProviderUnreachable,
@@ -165,7 +166,7 @@ def called(decision: Mapping[str, Any]) -> ScriptedReply:
 
 def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
     try:
-        value: Any = json.loads(line)
+        value = parse_json(line)
         return ScriptedReply(value) if isinstance(value, str) else _from_fields(cast("dict[str, Any]", value))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError("model.script_line", path=str(path), line=number) from None

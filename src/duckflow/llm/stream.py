@@ -15,7 +15,8 @@ from duckflow.llm.settings import LlmSettings
 from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
 from duckflow.state.message import ToolCall
-from duckflow.state.noun import as_table, as_text, first_table, read_json, tables
+from duckflow.state.noun import as_table, as_text, first_table, tables
+from duckflow.whole_text import PieceJoiner, read_json
 
 LARGEST = 16 * 1024 * 1024
 MOST_LINES = 64
@@ -39,6 +40,7 @@ class EventReader:
         self.stray = bytearray()
         self._buffer = bytearray()
         self._pending: list[str] = []
+        self._joiner = PieceJoiner()
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         first, *others = data.split(b"\n")
@@ -70,9 +72,9 @@ class EventReader:
             self.done = True
             return None
         # A line is tried by itself first: some servers forget the empty line between events, few split one over lines.
-        event = as_table(read_json(text))
+        event = as_table(self._joiner.read(text))
         if not event and self._pending:
-            event = as_table(read_json("".join((*self._pending, text))))
+            event = as_table(self._joiner.read("".join((*self._pending, text))))
         if not event:
             self._pending = [*self._pending, text] if len(self._pending) < MOST_LINES else []
             return None

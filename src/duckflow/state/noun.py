@@ -1,6 +1,5 @@
 """What all nouns share: pydantic settings, ids, and text that keeps its limit."""
 
-import json
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
@@ -8,18 +7,8 @@ from uuid import uuid4
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-DECODER = json.JSONDecoder(strict=False)
-"""Takes line ends inside of texts, which some servers send."""
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 1_000_000.0
-
-
-def read_json(text: str | bytes) -> Any:
-    """The value of a text that others wrote; None where it is no JSON, or nested too deeply."""
-    try:
-        return DECODER.decode(text if isinstance(text, str) else text.decode("utf-8"))
-    except (ValueError, RecursionError):
-        return None
 
 
 def as_table(value: Any) -> dict[str, Any]:

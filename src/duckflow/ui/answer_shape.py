@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from duckflow.errors import UsageError
+from duckflow.whole_text import make_value_whole, parse_json
 
 BRACKET = re.compile(r"[{\[]")
 FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
@@ -40,14 +41,14 @@ def _values(answer: str) -> Iterator[Any]:
     """The JSON in a text: all of it, then each block of code, then each object and list between other words, the last
     ones first."""
     for text in (answer, *reversed(FENCED.findall(answer))):
-        with suppress(ValueError, RecursionError):
-            yield json.loads(text)
+        with suppress(ValueError):
+            yield parse_json(text)
     values, position = list[Any](), 0
     while start := BRACKET.search(answer, position):
         position = start.end()
         with suppress(ValueError, RecursionError):
             value, position = json.JSONDecoder().raw_decode(answer, start.start())
-            values.append(value)
+            values.append(make_value_whole(value))
     yield from reversed(values)
 
 

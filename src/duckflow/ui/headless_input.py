@@ -7,7 +7,6 @@
 """
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, cast
@@ -16,8 +15,10 @@ from duckflow.events.ports import Conversation
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome
+from duckflow.state.noun import as_table
 from duckflow.ui.headless import Headless
 from duckflow.ui.stream_lines import ErrorLine
+from duckflow.whole_text import read_json
 
 LONGEST_ECHO = 200
 
@@ -36,11 +37,7 @@ def read_led_line(line: str) -> LedLine | None:
     """What a line says; nothing for an empty one."""
     if not line.strip():
         return None
-    try:
-        given: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        given = None
-    told = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    told = as_table(read_json(line))
     match told.get("type"):
         case "user" if text := _text(told):
             return LedLine("user", text, pictures=tuple(_pictures(told)))

@@ -1,6 +1,5 @@
 """What every request needs: the sessions, those that are looked at, and the words of whoever asks."""
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
@@ -11,8 +10,10 @@ from starlette.responses import JSONResponse, Response
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.language import is_language
 from duckflow.i18n.words import Words
+from duckflow.state.noun import as_table
 from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.watched import WatchedSession, Watching
+from duckflow.whole_text import parse_json
 
 LONGEST_BODY = 24 * 1024 * 1024
 MOST = 10**6
@@ -84,10 +85,9 @@ async def read_body(request: Request) -> "Given":
         if len(body) > LONGEST_BODY:
             raise UsageError("serve.too_long", most=LONGEST_BODY // (1024 * 1024))
     try:
-        given: Any = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
+        return Given(as_table(parse_json(body or b"{}")))
+    except ValueError:
         raise UsageError("serve.not_json") from None
-    return Given(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
 
 
 class Given:

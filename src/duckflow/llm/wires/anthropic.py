@@ -9,7 +9,8 @@ from duckflow.llm.endpoints import Key
 from duckflow.llm.thoughts import DETAILS
 from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
 from duckflow.state.message import PromptMessage
-from duckflow.state.noun import as_count, as_table, read_json
+from duckflow.state.noun import as_count, as_table
+from duckflow.whole_text import read_json
 
 VERSION = "2026-10-21"
 """In this version of the API there is no temperature."""

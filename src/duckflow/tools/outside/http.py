@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -12,6 +11,7 @@ import httpx
 
 from duckflow.rpc import GONE, INTERNAL, Message, RpcError
 from duckflow.state.noun import as_table
+from duckflow.whole_text import read_json
 
 log = logging.getLogger(__name__)
 LONGEST_EVENT = 16 * 1024 * 1024
@@ -50,8 +50,7 @@ class EventStream:
         async for line in response.aiter_lines():
             if not line:
                 if data := "\n".join(lines):
-                    with contextlib.suppress(ValueError, RecursionError):
-                        yield json.loads(data)
+                    yield read_json(data)
                     await asyncio.sleep(0)
                 lines, size = [], 0
                 continue
@@ -168,7 +167,7 @@ class HttpTransport:
                 return None
             body = await _limited(response)
         if body.strip() and kind.startswith("application/json"):
-            self._take_all(_loaded(body))
+            self._take_all(read_json(body))
         elif "id" in message and "method" in message:
             raise RpcError(INTERNAL, f"it answered with {kind or 'nothing'} instead of JSON")
         return None
@@ -184,7 +183,7 @@ class HttpTransport:
         body = await _limited(response)
         if status in NO_POST and not self.version and await self._is_older():
             raise RpcError(INTERNAL, OLDER)
-        if given := as_table(as_table(_loaded(body)).get("error")):
+        if given := as_table(as_table(read_json(body)).get("error")):
             code = given.get("code")
             raise RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message")), given.get("data"))
         raise RpcError(INTERNAL, f"HTTP {status} {' '.join(body.decode('utf-8', 'replace').split())[:SHOWN_BODY]}")
@@ -273,13 +272,6 @@ async def _limited(response: httpx.Response) -> bytes:
         if len(body) > LONGEST_EVENT:
             raise RpcError(INTERNAL, "the server sent an answer without end")
     return body
-
-
-def _loaded(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _in_words(problem: httpx.HTTPError) -> str:

@@ -14,6 +14,7 @@ from duckflow.safety.files import read_plain
 from duckflow.state.noun import as_table
 from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import VARIABLE
+from duckflow.whole_text import parse_json
 
 FILE = ".mcp.json"
 LONGEST = 1_000_000
@@ -27,10 +28,7 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
         text = _read(folder)
     except OSError:
         return {}
-    try:
-        given: Any = json.loads(text)
-    except RecursionError as problem:
-        raise ValueError(str(problem)) from None
+    given = parse_json(text)
     found: dict[str, ServerSettings] = {}
     for name, entry in as_table(as_table(given).get("mcpServers")).items():
         kept = {key: value for key, value in as_table(entry).items() if key in KNOWN}

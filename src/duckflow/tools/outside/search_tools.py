@@ -15,6 +15,7 @@ from duckflow.state.phrase import say
 from duckflow.tools.outside.content import Content, KeptOutputs
 from duckflow.tools.outside.outside_tool import OutsideTool
 from duckflow.tools.tool import Args, Done, Tool
+from duckflow.whole_text import read_json
 
 FOUND = 5
 LISTED = 200
@@ -86,10 +87,7 @@ class CallTool(Tool[CallArgs]):
         given: Any = action.args.get("args") or {}
         if isinstance(given, str):
             # Some models write what is nested as a text.
-            try:
-                given = json.loads(given)
-            except ValueError:
-                return action
+            given = read_json(given)
         if not isinstance(given, dict) or not any(one.operation == wanted for one in self._tools()):
             return action
         return action.model_copy(update={"operation": wanted, "args": given})

@@ -1,7 +1,6 @@
 """Searching the web, where somebody is set up to be asked."""
 
 import asyncio
-import json
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -14,6 +13,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
 from duckflow.tools.web.web_tool import MATERIAL, SEARCH, SearchEngine, WebSettings, WebTool
+from duckflow.whole_text import parse_json
 
 LONGEST_RESULT = 400
 
@@ -61,7 +61,7 @@ class SearchWeb(WebTool[SearchArgs]):
         try:
             async with asyncio.timeout(self._settings.seconds):
                 answer = await self._ask(args)
-                found = _results(json.loads(answer))[: self._settings.results]
+                found = _results(parse_json(answer))[: self._settings.results]
         except (HttpError, TimeoutError, ValueError) as problem:
             why = str(problem)[:200] or type(problem).__name__
             told = f"The search could not be made: {why}"

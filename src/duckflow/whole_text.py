@@ -1,0 +1,84 @@
+"""Text from outside becomes valid Unicode where it comes in: half a character can be neither stored nor sent."""
+
+import json
+from typing import Any, cast
+
+DECODER = json.JSONDecoder(strict=False)
+"""Takes line ends inside of texts, which some servers send."""
+
+
+def make_whole(text: str) -> str:
+    """Two halves side by side are one character; one alone, or a byte that was no text, becomes a mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def make_value_whole(value: Any) -> Any:
+    """The same for every text in a value as JSON has it, names included."""
+    match value:
+        case str():
+            return make_whole(value)
+        case dict():
+            table = cast("dict[Any, Any]", value)
+            return {make_value_whole(name): make_value_whole(inner) for name, inner in table.items()}
+        case list() | tuple() | set() | frozenset():
+            items = cast("list[Any]", value)
+            return type(items)(map(make_value_whole, items))
+        case _:
+            return value
+
+
+def parse_json(text: str | bytes | bytearray) -> Any:
+    """The value of a text that others wrote. ValueError where it is no JSON, or nested too deeply."""
+    written = text if isinstance(text, str) else text.decode("utf-8")
+    try:
+        value = DECODER.decode(written)
+        return make_value_whole(value) if has_halves(written) else value
+    except RecursionError as problem:
+        raise ValueError(str(problem)) from None
+
+
+def read_json(text: str | bytes | bytearray) -> Any:
+    """None where it is no JSON."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return None
+
+
+def has_halves(written: str) -> bool:
+    """Says whether a value read from this JSON may hold half a character."""
+    return "\\ud" in written or "\\uD" in written or (not written.isascii() and make_whole(written) is not written)
+
+
+class PieceJoiner:
+    """Reads the events of a stream. A character whose halves came in two events stands whole in the second one."""
+
+    def __init__(self) -> None:
+        self._left: dict[tuple[Any, ...], str] = {}
+
+    def read(self, text: str) -> Any:
+        if not self._left and not has_halves(text):
+            return read_json(text)
+        try:
+            return make_value_whole(self._joined(DECODER.decode(text), ()))
+        except (ValueError, RecursionError):
+            return None
+
+    def _joined(self, value: Any, place: tuple[Any, ...]) -> Any:
+        match value:
+            case dict():
+                table = cast("dict[str, Any]", value)
+                return {name: self._joined(inner, (*place, name)) for name, inner in table.items()}
+            case list():
+                return [self._joined(inner, (*place, at)) for at, inner in enumerate(cast("list[Any]", value))]
+            case str() if value:
+                text = self._left.pop(place, "") + value
+                if "\ud800" <= text[-1] <= "\udbff":
+                    self._left[place], text = text[-1], text[:-1]
+                return text
+            case _:
+                return value
