@@ -171,6 +171,19 @@ async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, uni
     assert watch.waited < WAITING_SECONDS
 
 
+@pytest.mark.parametrize("piece", ["a", "a.", "\\r", "1:"])
+async def test_one_long_line_of_output_is_soon_read(tmp_path: Path, piece: str) -> None:
+    """The excerpt of it is one line of some 20,000 characters, and many rules read it."""
+    printing = f"printf '{piece}%.0s' $(seq 200000)"
+    story = Story(tmp_path, [decide(act("shell.run", command=printing), respond("done"))], mode="full-auto")
+    async with LoopWatch() as watch:
+        await story.tell("go")
+    finished = [event.result for event in story.events if isinstance(event, ActionFinished)]
+    assert "characters left out" in finished[0].for_model
+    assert watch.busy < 3 * LOOP_SECONDS
+    await story.close()
+
+
 async def test_a_reply_without_an_end_is_cut_off(tmp_path: Path) -> None:
     drawn = random.Random(3)
     endless = " ".join("".join(drawn.choices("abcdefgh", k=9)) for _ in range(LONGEST_REPLY // 8))

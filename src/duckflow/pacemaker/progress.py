@@ -27,7 +27,7 @@ LINES = 2_000
 MANY_LINES = 50
 """New lines that make a result worth twice as much."""
 WORD = r"[A-Za-z0-9_-]+"
-FILE_NAME = r"[\w-]+(?:\.[\w-]+)+"
+FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
 """The file and the number that stand before a line that a search shows."""

@@ -36,8 +36,8 @@ class Cleaner:
 
 
 NEWLINE = "\n"
-REDRAWN = re.compile(r"[^\n\r]*\r")
-"""What a progress bar printed over."""
+REDRAWN = re.compile(r"(?<![^\n\r])[^\n\r]*+\r")
+"""What a progress bar printed over. It is looked for where a line begins only: a line may be very long."""
 
 
 class Excerpt:
