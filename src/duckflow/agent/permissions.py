@@ -264,7 +264,7 @@ def difference(before: str, now: str) -> str:
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
-    changed = [shown_line(line) for line in lines if not line.startswith(("---", "+++", "@@"))]
+    changed = [shown_line(line) for line in [*lines][2:] if not line.startswith("@@")]
     return "\n".join([*changed[:MOST_CHANGED], *(["…"] if len(changed) > MOST_CHANGED else [])])
 
 

@@ -104,13 +104,13 @@ class PageFleet:
         }
 
     async def diff(self, fleet: str, task: str, attempt: int) -> str:
-        from duckflow.safety.git import WHOLE_DIFF, Git
+        from duckflow.safety.git import Git
 
         for one in await self._attempts(fleet, task):
             if one.number == attempt and one.report and one.report.commit:
                 order = one.report.order
                 git = Git(Path(order.task.repository))
-                text = await git("diff", *WHOLE_DIFF, values=[f"{order.task.base}...{one.report.commit}"])
+                text = await git.diff(f"{order.task.base}...{one.report.commit}")
                 return "\n".join(line for line in text[:LONGEST_DIFF].split("\n") if not line.startswith(HEADERS))
         return ""
 

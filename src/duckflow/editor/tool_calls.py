@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.safety.files import read_plain
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
+from duckflow.state.changes import read_diff
 from duckflow.state.noun import shorten
 from duckflow.state.question import GateRequest
 from duckflow.view.items import ActionItem, OutputItem
@@ -25,7 +27,9 @@ LONGEST_RESULT = 20_000
 LARGEST_FILE = 400_000
 OUTPUT_SECONDS = 0.5
 """An update carries all that is shown of a command's output, so they come no closer to each other than this."""
-FILE = re.compile(r"--- a/(?P<path>.*)")
+SIGNS = ("+", "-", " ")
+NAMING = re.compile(r"--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|@@ -|\\ ")
+"""Lines of a diff that say only where its hunks are."""
 
 
 def text_content(text: str) -> Update:
@@ -40,24 +44,16 @@ def fenced(text: str) -> str:
 
 def hunks(diff: str, root: Path) -> Iterator[Update]:
     """The places of a unified diff, each with its lines before and after; what is no diff comes as a text."""
-    path, old, new, other = "", list[str](), list[str](), list[str]()
-    for line in [*diff.split("\n"), "@@"]:
-        if path and (old or new) and line.startswith(("@@", "--- a/", "rename from ", "… ")):
-            yield _diff(root / path, _joined(old) if old else None, _joined(new))
-            old, new = [], []
-        if header := FILE.fullmatch(line):
-            path = header["path"]
-        elif path and line[:1] in ("+", "-", " ") and not line.startswith("+++ b/"):
-            old += [line[1:]] if line[0] in "- " else []
-            new += [line[1:]] if line[0] in "+ " else []
-        elif line and not line.startswith(("@@", "+++ b/", "\\ ")):
-            other.append(line)
+    other = list[str]()
+    for (path, within), group in groupby(read_diff(diff), lambda line: (line.path, line.sign in SIGNS)):
+        lines = list(group)
+        if within:
+            old = "".join(f"{line.text}\n" for line in lines if line.sign != "+")
+            yield _diff(root / path, old or None, "".join(f"{line.text}\n" for line in lines if line.sign != "-"))
+        else:
+            other += (line.text for line in lines if line.text and not NAMING.match(line.text))
     if other:
         yield text_content(fenced("\n".join(other)))
-
-
-def _joined(lines: list[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _diff(path: Path, old: str | None, new: str) -> Update:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from duckflow.errors import UsageError
 from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
 from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, pathspecs
+from duckflow.state.changes import read_diff
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 
@@ -118,27 +120,19 @@ class Worktree:
         )
 
     async def diff(self, commit: str) -> str:
-        return await self.git("diff", *WHOLE_DIFF, values=[self.start, commit])
+        return await self.git.diff(self.start, commit)
 
     async def changes(self, commit: str) -> tuple[FileChange, ...]:
-        values, changes = [self.start, commit], list[FileChange]()
-        for row in await self.git.names("diff", "--numstat", "--no-renames", "-z", values=values):
-            added, removed, path = row.split("\t", 2)
-            if added == "-":
-                # No text, or an attribute says so, which the attempt may have written.
-                only = [*values, "--", f":(top,literal){path}"]
-                lines = (await self.git("diff", "-U0", *WHOLE_DIFF, values=only)).partition("\n@@")[2].split("\n")
-                added, removed = (sum(line.startswith(mark) for line in lines) for mark in "+-")
-            changes.append(FileChange(path=path, added=int(added), removed=int(removed)))
-        return tuple(changes)
+        lines = Counter((line.path, line.sign) for line in read_diff(await self.diff(commit)))
+        names = await self.git.changed(self.start, commit)
+        return tuple(FileChange(path=name, added=lines[name, "+"], removed=lines[name, "-"]) for name in names)
 
     async def outside(self, commit: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """Files that changed though they should not."""
         if not allowed:
             return ()
         specs = (":(top)", *pathspecs(allowed, exclude=True))
-        values = [self.start, commit, "--", *specs]
-        return await self.git.names("diff", "--name-only", "--no-renames", "-z", values=values)
+        return await self.git.changed(self.start, commit, within=specs)
 
     async def secrets_in(self, commit: str, parts: Sequence[str]) -> tuple[str, ...]:
         return await files_with(self.git, parts, values=[commit, f"^{self.start}"])
@@ -160,11 +154,9 @@ async def files_with(git: Git, parts: Sequence[str], *which: str, values: Sequen
     """Files of these commits into which one of the texts was written, also where a later one took it out again."""
     if not parts:
         return ()
-    name, found = "", list[str]()
-    for line in (await git("log", "-p", "-U0", "-m", "--format=", *WHOLE_DIFF, *which, values=values)).split("\n"):
-        name = line.removeprefix("+++ b/") if line.startswith("+++ ") else name
-        found += [name] if line.startswith("+") and any(part in line for part in parts) else []
-    return tuple(dict.fromkeys(found))
+    text = await git("log", "-p", "-U0", "-m", "--format=", *WHOLE_DIFF, *which, values=values)
+    added = (line for line in read_diff(text) if line.sign == "+")
+    return tuple(dict.fromkeys(line.path for line in added if any(part in line.text for part in parts)))
 
 
 async def conflicts_in(git: Git) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from duckflow.errors import ToolError, UsageError
 from duckflow.safety.git import Git, GitFailed
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
+from duckflow.state.changes import read_diff
 
-PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-"""No program of the repository's own runs."""
 NOTHING: Mapping[str, bytes | None] = {}
 
 
@@ -36,12 +35,12 @@ async def uncommitted(git: Git) -> ReviewedChange:
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
-    diff = await git("diff", *PLAIN, head)
-    before = await _before(git, head, await git.names("diff", "--name-only", "-z", *PLAIN[1:], head))
+    diff = await git.diff(head)
+    before = await _before(git, head, await git.changed(head))
     for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
         made = f"diff --git a/{path} b/{path}\nnew file mode 100644"
         if not secret_name(path):
-            made = (await git.ends("diff", "--no-index", *PLAIN[:3], "--", "/dev/null", path)).output
+            made = await git.diff(made=path)
         diff, before[path] = f"{diff}\n{made}".strip("\n"), None
     return ReviewedChange(diff, before, "HEAD")
 
@@ -58,9 +57,8 @@ async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
         start = await git("hash-object", "-t", "tree", "--stdin")
     if dots == "...":
         start = (await git("merge-base", start, end)).strip()
-    diff = await git("diff", *PLAIN, start, end)
-    changed = await git.names("diff", "--name-only", "-z", *PLAIN[1:], start, end)
-    return ReviewedChange(diff, await _before(git, start, changed), wanted), end
+    changed = await git.changed(start, end)
+    return ReviewedChange(await git.diff(start, end), await _before(git, start, changed), wanted), end
 
 
 async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, bytes | None]:
@@ -73,19 +71,20 @@ async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, b
 
 async def lies_there(git: Git, end: str) -> bool:
     """Says whether the folder is just that commit."""
-    clean = not (await git.ends("diff", "--quiet", *PLAIN[1:], end)).code
-    return clean and end == await git.commit_of("HEAD")
+    return not await git.changed(end) and end == await git.commit_of("HEAD")
 
 
 @asynccontextmanager
 async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
     """The files of a commit in a folder of their own, which is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
-        folder, archive = Path(top) / "tree", Path(top) / "tree.tar"
+        folder = Path(top).resolve() / "tree"
         folder.mkdir()
-        await git("archive", "--format=tar", f"--output={archive}", end)
-        shutil.unpack_archive(archive, folder, "tar", filter="data")
-        yield folder.resolve()
+        # An index of its own; an archive would leave out what the change's attributes say, and refuse links.
+        there = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
+        await there("read-tree", end)
+        await there("checkout-index", "--all", f"--prefix={folder}/")
+        yield folder
 
 
 @asynccontextmanager
@@ -140,10 +139,5 @@ def _opened(folder: Workspace, path: str) -> BinaryIO | None:
 
 def _paths(diff: str) -> tuple[str, ...]:
     """The files that a diff names, as git writes them."""
-    names = dict[str, None]()
-    for line in diff.split("\n"):
-        if line.startswith(("--- ", "+++ ")) and (name := line[4:].split("\t")[0].strip()) != "/dev/null":
-            name = name.partition("/")[2] if name.startswith(("a/", "b/")) else name
-            if name and not name.startswith("/") and ".." not in name.split("/"):
-                names[name] = None
-    return tuple(names)
+    names = dict.fromkeys(line.path for line in read_diff(diff))
+    return tuple(name for name in names if name and not name.startswith("/") and ".." not in name.split("/"))

@@ -1,7 +1,6 @@
 """Where a review agent's findings go: they are kept in the session, and their witnesses are run."""
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from duckflow.review.change import ReviewedChange
 from duckflow.review.report import WitnessRunner
 from duckflow.safety.workspace import Workspace
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import read_diff
 from duckflow.state.finding import FINDING, ReviewFinding, Witness
 from duckflow.tools.finding import ReportFinding
 from duckflow.tools.toolbox import Toolbox
@@ -23,7 +23,6 @@ from duckflow.tools.toolbox import Toolbox
 SECONDS = 15.0
 MOST_DEFINITIONS = 30
 MOST_USES = 12
-HUNK = re.compile(r"@@ -\S+ \+(\d+)")
 
 
 async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFolder]) -> str:
@@ -64,17 +63,10 @@ def _innermost(symbols: list[Symbol], lines: set[int]) -> list[Symbol]:
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
     """The new lines of each file of a diff, and where lines were taken out the line that follows."""
-    found, path, number = dict[str, set[int]](), "", 0
-    for line in diff.split("\n"):
-        if line.startswith("+++ "):
-            path = line[4:].split("\t")[0].removeprefix("b/")
-        elif hunk := HUNK.match(line):
-            number = int(hunk[1])
-        elif line.startswith(("+", "-")) and not line.startswith("---") and path != "/dev/null":
-            found.setdefault(path, set()).add(number)
-            number += line.startswith("+")
-        elif line.startswith(" "):
-            number += 1
+    found = dict[str, set[int]]()
+    for line in read_diff(diff):
+        if line.sign in ("+", "-") and line.new:
+            found.setdefault(line.path, set()).add(line.new)
     return found
 
 

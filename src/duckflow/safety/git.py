@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,13 +24,21 @@ ELSEWHERE = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE"),
     *("GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE", "GIT_CONFIG_PARAMETERS"),
 )
+WHOLE_DIFF = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-relative"),
+    *("--src-prefix=a/", "--dst-prefix=b/"),
+    # Attributes, which a change may bring, must not call a file binary; and the other repositories within are told of.
+    *("--text", "--ignore-submodules=dirty"),
+)
+FILES = re.compile(r"\n(?=diff --git )")
+ODD = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\udc80-\udcff]")
+MOST_ODD = 0.1
+"""A file with a larger share of bytes that are no text is told by its name only."""
 NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """For those who have not told git who they are."""
 REPOSITORY = "160000 "
 """The mode of one within another."""
 LEFTOVERS = ("**/__pycache__/**", "**/*.pyc", "**/.pytest_cache/**", "**/node_modules/**", "**/.venv/**")
-WHOLE_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--text")
-"""Attributes of the change itself hide nothing of it."""
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
 LONGEST_REASON = 400
@@ -84,6 +93,20 @@ class Git:
     async def names(self, *words: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """What it prints with `-z`."""
         return tuple(name for name in (await self(*words, values=values)).split("\0") if name)
+
+    async def diff(self, *commits: str, made: str = "") -> str:
+        """A diff that nothing in the repository shapes, and in which no text of it hides. `made`: of a file that git
+        does not know."""
+        words = ("--no-index", "--", "/dev/null", made) if made else ()
+        done = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
+        # 1 says that two files differ.
+        if done.code > 1:
+            raise GitFailed("git diff", done.errors.strip()[-LONGEST_REASON:])
+        return "\n".join(map(_told_file, FILES.split(done.output.removesuffix("\n"))))
+
+    async def changed(self, *commits: str, within: Iterable[str] = ()) -> tuple[str, ...]:
+        """The names of the files in such a diff that these pathspecs take in."""
+        return await self.names("diff", "--name-only", "-z", *WHOLE_DIFF, values=[*commits, "--", *within])
 
     async def commit_of(self, name: str) -> str:
         """The full id of the commit that the name means; nothing where there is none."""
@@ -174,6 +197,14 @@ async def alone_in(folder: Path) -> AsyncGenerator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _told_file(text: str) -> str:
+    """The part of a diff about one file; of one that is no text, only what stands before its lines."""
+    head, _, lines = text.partition("\n@@ ")
+    if len(ODD.findall(lines)) <= MOST_ODD * len(lines):
+        return text
+    return head.partition("\n--- ")[0] + "\nBinary files differ"
 
 
 def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Which work an undo takes back, the hunks of its diff, and the user's comments on their lines."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -72,6 +73,51 @@ class DiffLine(NamedTuple):
     text: str
     old: int
     new: int
+
+
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class ReadLine(NamedTuple):
+    """A line of a unified diff and the file it belongs to. Its sign is `@` where a hunk begins, and nothing for what
+    stands between hunks, with the whole line as its text. `new` is, of a line taken out, the line that follows it."""
+
+    path: str
+    sign: str
+    text: str
+    old: int = 0
+    new: int = 0
+
+
+def read_diff(diff: str) -> Iterator[ReadLine]:
+    """Each hunk says how many lines it has, so no line in one is taken for the name of another file."""
+    path, old, new, old_left, new_left = "", 0, 0, 0, 0
+    for line in diff.split("\n"):
+        sign, text = line[:1] or " ", line[1:]
+        in_old, in_new = sign in "- " and old_left > 0, sign in "+ " and new_left > 0
+        if (in_old and sign == "-") or (in_new and sign == "+") or (in_old and in_new):
+            yield ReadLine(path, sign, text, old, new)
+            old, old_left, new, new_left = old + in_old, old_left - in_old, new + in_new, new_left - in_new
+        elif hunk := HUNK.match(line):
+            old, old_left = int(hunk[1]), int(hunk[2] or 1)
+            new, new_left = int(hunk[3]), int(hunk[4] or 1)
+            yield ReadLine(path, "@", line, old, new)
+        else:
+            name = _unquoted(line[4:].split("\t")[0].strip()) if line.startswith(("--- ", "+++ ")) else ""
+            if name and name != "/dev/null":
+                path = name[2:] if name.startswith(("a/", "b/")) else name
+            yield ReadLine(path, "", line)
+
+
+def _unquoted(name: str) -> str:
+    """Git puts a name in quotes that has quotes or steering signs in it."""
+    if not (name.startswith('"') and name.endswith('"')):
+        return name
+    try:
+        raw = name[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")
+        return raw.encode("latin-1").decode("utf-8", "surrogateescape")
+    except ValueError:
+        return name
 
 
 class Hunk(Value):

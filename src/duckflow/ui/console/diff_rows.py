@@ -7,9 +7,9 @@ from difflib import SequenceMatcher
 
 from rich.text import Text
 
+from duckflow.state.changes import HUNK, ReadLine, read_diff
 from duckflow.ui.console.code import Code
 
-HUNK = re.compile(r"^@@ -(?P<old>\d+)(?:,(?P<before>\d+))? \+(?P<new>\d+)(?:,(?P<after>\d+))? @@", re.MULTILINE)
 STYLES = {"+": "green", "-": "red", "@": "cyan"}
 MARKED = {"+": "reverse green", "-": "reverse red"}
 WORD = re.compile(r"[^\W\u2e80-\uffff]+|\s+|.", re.DOTALL)
@@ -25,7 +25,7 @@ def diff_style(line: str) -> str:
 
 
 def looks_like_diff(text: str) -> bool:
-    return HUNK.search(text) is not None
+    return any(map(HUNK.match, text.split("\n")))
 
 
 @dataclass(slots=True)
@@ -48,48 +48,35 @@ class DiffRows:
     """`fold` makes a line harmless before it is shown."""
 
     def __init__(self, diff: str, fold: Callable[[str], str]) -> None:
-        self._lines = diff.split("\n")
+        self._lines = list(read_diff(diff))
         self._fold = fold
-        counts = [int(hunk["new"]) + int(hunk["after"] or 1) for hunk in HUNK.finditer(diff)]
-        counts += [int(hunk["old"]) + int(hunk["before"] or 1) for hunk in HUNK.finditer(diff)]
-        self._digits = len(str(max(counts, default=1)))
+        self._digits = len(str(max((max(line.old, line.new) for line in self._lines), default=1)))
         self._before, self._after = Code(""), Code("")
-        self._old = self._new = self._old_left = self._new_left = 0
 
     def __iter__(self) -> Iterator[DiffRow]:
         block = _Block()
         for line in self._lines:
-            sign, text = line[:1], line[1:]
-            if sign == "-" and self._old_left > 0:
+            if line.sign == "-":
                 if block.added:
                     yield from self._changed(block)
                     block = _Block()
-                block.removed.append((self._old, text))
-                self._old, self._old_left = self._old + 1, self._old_left - 1
-            elif sign == "+" and self._new_left > 0:
-                block.added.append((self._new, text))
-                self._new, self._new_left = self._new + 1, self._new_left - 1
+                block.removed.append((line.old, line.text))
+            elif line.sign == "+":
+                block.added.append((line.new, line.text))
             else:
                 yield from self._changed(block)
                 block = _Block()
                 yield self._other(line)
         yield from self._changed(block)
 
-    def _other(self, line: str) -> DiffRow:
-        if hunk := HUNK.match(line):
-            self._old, self._new = int(hunk["old"]), int(hunk["new"])
-            self._old_left, self._new_left = int(hunk["before"] or 1), int(hunk["after"] or 1)
-        elif line.startswith(" ") and self._old_left > 0 and self._new_left > 0:
-            text = self._fold(line[1:])
+    def _other(self, line: ReadLine) -> DiffRow:
+        text = self._fold(line.text)
+        if line.sign == " ":
             self._before.line(text)
-            row = DiffRow(self._after.line(text), Text(f"{self._new:>{self._digits}}  ", style="dim"))
-            self._old, self._old_left = self._old + 1, self._old_left - 1
-            self._new, self._new_left = self._new + 1, self._new_left - 1
-            return row
-        elif line.startswith("+++ "):
-            name = line.removeprefix("+++ ").removeprefix("b/")
-            self._before, self._after = Code.of_file(name), Code.of_file(name)
-        return DiffRow(Text(self._fold(line), style=diff_style(line)))
+            return DiffRow(self._after.line(text), Text(f"{line.new:>{self._digits}}  ", style="dim"))
+        if line.text.startswith("+++ "):
+            self._before, self._after = Code.of_file(line.path), Code.of_file(line.path)
+        return DiffRow(Text(text, style=diff_style(line.text)))
 
     def _changed(self, block: _Block) -> Iterator[DiffRow]:
         removed = [self._row("-", number, self._before.line(self._fold(text))) for number, text in block.removed]
