@@ -19,7 +19,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "a")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "a@b")
-    story = Story(tmp_path, [WRITE])
+    story = Story(tmp_path, [WRITE, decide(respond("Because you asked."))])
     git(story.folder, "init", "-q")
     return story
 
@@ -39,6 +39,24 @@ async def test_a_commit_waits_for_its_yes_and_runs_the_hooks(story: Story) -> No
     assert git(story.folder, "log", "--format=%B", "--name-only").split("\n") == ["add the file", "", "", "a b.txt", ""]
     assert story.questions[-1].details[-1].values["files"] == "a b.txt"
     assert "mine.txt" in git(story.folder, "status", "--porcelain")
+
+
+@pytest.mark.parametrize("said", ["yes, but call it: notes: add the file", "はい、件名は「notes: add the file」で"])
+async def test_a_yes_with_another_subject_is_one_answer(story: Story, said: str) -> None:
+    await story.tell("write the file with a space in its name")
+    story.answers = [Answer(choice="edit", text=said)]
+    assert "1 file" in await story.chat.run_command("/commit")
+    assert git(story.folder, "log", "--format=%s") == "notes: add the file\n"
+
+
+async def test_words_that_are_no_subject_are_asked_about_and_the_subject_is_what_was_asked_for(story: Story) -> None:
+    await story.tell("write the file with a space in its name")
+    await story.tell("Really? And why did you touch it?")
+    story.answers = [Answer(choice="edit", text="yes, but much shorter"), Answer(choice="no")]
+    assert await story.chat.run_command("/commit") == "Nothing was committed."
+    first, second = story.questions[-2:]
+    assert first.details[0].values["text"] == "write the file with a space in its name"
+    assert second.details[0].key == "commit.how"
 
 
 async def test_a_file_that_is_called_like_a_pattern_brings_no_other_file_in(tmp_path: Path, story: Story) -> None:

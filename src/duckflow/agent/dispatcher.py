@@ -204,7 +204,8 @@ class Dispatcher:
                 else:
                     await self._run_one(one, done, actor, name in clearance.revealed, ahead.get(name))
         if not clearance.allowed:
-            later = [*await self._refuse(ready[len(free) :], clearance, done, actor), *later]
+            left = [one for one in ready if one not in free]
+            later = [*await self._refuse(left, clearance, done, actor), *later]
         return self._not_held_back(later, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
@@ -315,7 +316,7 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """Ends the actions that the user said no to. Returns the others, which nobody was asked about."""
         others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
-        why_not = "wished" if no.wish else "refused_why" if no.reason else "refused"
+        why_not = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(why_not, reason=no.reason)
         key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (one.action for one in ready if one.action not in others):

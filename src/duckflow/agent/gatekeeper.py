@@ -41,6 +41,11 @@ class RiskyAction(NamedTuple):
     """What of it cannot be undone."""
     only_reads: bool = False
 
+    def only_touches(self, paths: Sequence[str]) -> bool:
+        """Whether it does nothing but change some of these files."""
+        changed = [impact.path for impact in self.preview.impacts]
+        return bool(changed) and not self.command and set(changed) <= set(paths)
+
 
 def gate_question(
     risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
@@ -144,6 +149,8 @@ class Clearance(NamedTuple):
     """No person is there who could say yes. The reason is what the model can do instead."""
     by_hook: bool = False
     """A hook has said no, and nobody was asked."""
+    only: frozenset[str] = frozenset()
+    """The actions that a yes was for which named some files."""
     talk: Mapping[str, str] = MappingProxyType({})
     """The user's own words at the Gate, for the model to keep, by the first action that was asked about."""
 
@@ -153,9 +160,11 @@ class Clearance(NamedTuple):
         return "moved_nobody" if self.nobody else "moved_wished" if self.wish else "moved_no"
 
     def free(self, deeds: list[Ready]) -> list[Ready]:
-        """All, or with a no those that need none and come before what was asked about."""
+        """All, or with a no those that need none and come before what was asked about, and those that a yes named."""
         asked = [place for place, one in enumerate(deeds) if one.action.action_id in self.asked_about]
-        return deeds if self.allowed else deeds[: asked[0] if asked else 0]
+        before = deeds[: asked[0] if asked else 0]
+        named = [one for one in deeds if one.action.action_id in self.only]
+        return deeds if self.allowed else [*before, *named]
 
 
 HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | None]]
@@ -350,7 +359,10 @@ class Gatekeeper:
         offered = {choice.key for choice in question.choices}
         match answer.choice:
             case "yes":
-                return Clearance(True, asked=True)
+                named = [one for one in risky if not answer.paths or one.only_touches(answer.paths)]
+                only = frozenset(one.action.action_id for one in named if len(named) < len(risky))
+                whole = len(named) == len(risky)
+                return Clearance(whole, asked=True, reason=answer.text, wish=not whole, only=only)
             case "edit" if "edit" in offered:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
@@ -360,6 +372,8 @@ class Gatekeeper:
                     self._allow(rules, scope, answer.about)
                 return Clearance(not partly, asked=True, reason=answer.text if partly else "", wish=partly)
             case "wish":
+                if answer.kept_scope and (rules := self._meant(answer.about, risky)):
+                    self._allow(rules, "session", answer.about)
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)

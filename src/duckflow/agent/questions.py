@@ -14,12 +14,13 @@ from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to, without_politeness
 from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
-from duckflow.i18n.language import languages_in
+from duckflow.i18n.language import begins, languages_in
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
 from duckflow.tools.plan.ports import Think
+from duckflow.tools.undo_turn import files_meant
 
 NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
@@ -41,11 +42,13 @@ SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """`half`: a choice that waits for its words, or (at a Gate) words that wait for their yes or no."""
+    """`half`: a choice that waits for its words, or words that wait for their yes or no. `agreed`: how far the yes went
+    that was said with them."""
 
     question: Question
     answer: asyncio.Future[Answer]
     half: Answer | None = None
+    agreed: WholeAnswer | None = None
     talk: tuple[Talk, ...] = ()
 
 
@@ -93,7 +96,7 @@ class Questions:
         whole = UNREAD if choice else read_whole(line, self._language())
         if not choice and question.kind != "text" and whole.waits:
             return Taken("unclear", (say("question.waits"),), question_id)
-        if not choice and question.kind == "gate" and whole.asks:
+        if not choice and (question.kind == "gate" or question.for_person) and whole.asks and question.kind != "text":
             self._emit(AskedBack(question=question, text=text.strip()))
             return Taken("unclear", (say("question.asked_back"),), question_id)
         answer = _chosen(choice, text, question) if choice else self._read(text, whole, asked)
@@ -184,13 +187,38 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
         return named
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
-    if answer is None and whole.wish and not whole.reaches:
-        return Answer(choice="wish", text=text.strip())
+    if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
+        return _with_scope(Answer(choice="yes", text=text.strip() if files else "", paths=files), whole.agreed or whole)
+    if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, language):
+        return _wish(text, whole)
     if answer and answer.choice == "yes" and _needs_word(question) and whole.verdict != "yes":
         return None
     if answer and answer.choice == "no" and not answer.text and asked.half:
         return asked.half
-    return _with_scope(answer, whole) if answer and answer.choice == "yes" else answer
+    if answer and answer.choice == "yes":
+        return _with_scope(answer, whole if whole.scope else asked.agreed or whole)
+    return answer
+
+
+def _may_be_met(whole: WholeAnswer, language: str) -> bool:
+    """Whether a yes may be meant as it stands: nothing beside it sets a condition, or only that something stays."""
+    if whole.agreed is None:
+        return False
+    return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
+
+
+def _wish(text: str, whole: WholeAnswer) -> Answer:
+    """What was named for the session counts at once: nobody is asked about it a second time."""
+    about = whole.agreed.about if whole.agreed and whole.agreed.scope in ("session", "always") else ""
+    return Answer(choice="wish", text=text.strip(), about=about, kept_scope=bool(about))
+
+
+def _files_meant(text: str, whole: WholeAnswer, question: Question, language: str) -> tuple[str, ...] | None:
+    """An undo needs no yes with the names: the files are the choice."""
+    gate = question.gate
+    if gate is None or not (whole.agreed or gate.operations == ("undo",)):
+        return None
+    return files_meant(text, [impact.path for impact in gate.impacts], language)
 
 
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
@@ -255,9 +283,16 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
         return say("gate.always_word")
     if read_answer(text, _keys(question), language):
         return say("gate.word")
-    asked.half = Answer(choice="no", text=text.strip())
-    reaches = "session" in _keys(question) and read_whole(text, language).reaches
-    return say("gate.unclear_scope" if reaches else "gate.unclear", text=shorten(text.strip(), SHOWN))
+    whole, shown = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
+    asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
+    reaches = "session" in _keys(question) and whole.reaches
+    if agreed := whole.agreed:
+        asked.half = _wish(text, whole)
+    if agreed and (agreed.scope or not reaches):
+        wider = agreed.scope in ("session", "always")
+        key = "gate.rest_about" if wider and agreed.about else "gate.rest_session" if wider else "gate.rest"
+        return say(key, about=agreed.about, text=shorten(whole.rest, SHOWN))
+    return say("gate.unclear_scope" if reaches else "gate.unclear", text=shown)
 
 
 def wants_words(answer: Answer, question: Question) -> bool:
@@ -309,11 +344,12 @@ class QuestionsBack:
         from duckflow.tools.plan.drafting import conversation, drafted
         from duckflow.tools.plan.drafts import ExplanationDraft, read_draft
 
-        gate = asked.question.gate
+        gate, shown = asked.question.gate, Words(self._session.state.language).phrase
+        details = "\n".join(map(shown, (asked.question.title, *asked.question.details)))
         values = {
             "question": asked.text,
             "intent": "; ".join(gate.intent) if gate else "",
-            "action": (gate.diff or ", ".join(gate.operations))[:LONGEST_ACTION] if gate else "",
+            "action": ((gate.diff or ", ".join(gate.operations)) if gate else details)[:LONGEST_ACTION],
             "conversation": conversation(self._session.state),
         }
         schema = strict_schema(ExplanationDraft.model_json_schema())

@@ -13,6 +13,7 @@ from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, SessionOpened, TurnEnded
+from duckflow.i18n.answers import may_be_goal
 from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from duckflow.store.salvage import Salvaged
 
 
-TELLING = 12
-"""A shorter message ("yes, go on") may say nothing of a goal: then it is what it goes on with."""
-RECENT = 20
+RECENT = 40
 
 
 def annotate(event: Event, state: AgentState) -> Event:
@@ -61,14 +60,10 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     """Work begins: without a goal in other words it is what the user said."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
-    said: list[str] = []
-    for message in reversed(state.messages[-RECENT:]):
-        if message.role == "user":
-            said.append(message.text)
-        answered = message.decision is not None and message.decision.next_step == "done"
-        if said and (answered or len(said[-1]) >= TELLING):
-            break
-    return shorten(next((text for text in said if len(text) >= TELLING), said[0] if said else ""), 200)
+    said = [message.text for message in reversed(state.messages[-RECENT:]) if message.role == "user"]
+    # An answer or a question back ("yes, go on") goes on with what was said before.
+    wanted = (text for text in said if may_be_goal(text, state.language))
+    return shorten(next(wanted, said[0] if said else ""), 200)
 
 
 def _question_in(result: ActionResult, language: str) -> str:

@@ -1,22 +1,26 @@
 """`/commit`: a message from the record and its proof; after a yes the user's own git commits, hooks and all."""
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
+from duckflow.i18n.answers import may_be_goal, read_whole
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
 from duckflow.state.agent import AgentState
 from duckflow.state.noun import shorten
-from duckflow.state.phrase import say
-from duckflow.state.question import Choice, Question
+from duckflow.state.phrase import Phrase, say
+from duckflow.state.question import Answer, Choice, Question
 
 SUBJECT, LISTED = 72, 20
+QUOTED = r"[“\"「『]([^”\"」』]+)[”\"」』]"
+AFTER_COLON = r"[:：]\s+(\S.*)|：(\S.*)"
 LITERAL = ":(literal)"
 """A file may be called like a pattern of git, which would stand for files that nobody was shown."""
 
@@ -29,9 +33,15 @@ async def commit(context: CommandContext, rest: str) -> str:
     paths = await _uncommitted(Path(state.folder), state.files_changed)
     if not paths:
         raise UsageError("commit.nothing")
-    message = commit_message(state, paths, rest, words)
+    message = commit_message(state, paths, rest or await _asked_for(context), words)
     programs = _programs(Path(state.folder))
     answer = await context.ask(_question(message, paths, programs))
+    while answer.choice == "edit" and answer.text:
+        if subject := _own_subject(answer.text, words.language):
+            message = commit_message(state, paths, subject, words)
+        agreed = subject and read_whole(answer.text, words.language).agreed
+        hint = () if subject else (say("commit.how"),)
+        answer = Answer(choice="yes") if agreed else await context.ask(_question(message, paths, programs, hint))
     if answer.choice == "edit":
         edited = await context.ask(Question(kind="edit", title=say("commit.title"), text=message, for_person=True))
         message = edited.text.strip()
@@ -46,10 +56,26 @@ async def commit(context: CommandContext, rest: str) -> str:
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
 
 
+def _own_subject(text: str, language: str) -> str:
+    """The subject in the user's words: what they quote or say after a colon, or all of it where it is no answer."""
+    named = re.search(QUOTED, text) or re.search(AFTER_COLON, text)
+    if named:
+        return next(filter(None, named.groups())).strip()
+    read = read_whole(text, language)
+    return "" if read.agreed or read.asks or read.verdict != "other" else text.strip()
+
+
+async def _asked_for(context: CommandContext) -> str:
+    """The latest message that asked for changes, and got some."""
+    state = context.conversation.state
+    turns = {author.turn for author in await context.conversation.undo.authors()}
+    asked = (one for one in reversed(state.messages) if one.role == "user" and one.turn in turns and not one.job)
+    return next((one.text for one in asked if may_be_goal(one.text, state.language)), "")
+
+
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
     """What was asked for, what was run to check it, and what the proof says."""
-    asked = next((one.text for one in reversed(state.messages) if one.role == "user"), "")
-    lines = [shorten(subject or state.five.goal or asked or state.heading or ", ".join(paths), SUBJECT)]
+    lines = [shorten(subject or state.five.goal or state.heading or ", ".join(paths), SUBJECT)]
     checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in state.evidence]
     proof = state.proof
     tests = [*proof.red, *proof.noticing] if proof else []
@@ -67,13 +93,14 @@ def _programs(folder: Path) -> list[str]:
     return [*named, *([".git/config"] if repository.runs_programs() else [])]
 
 
-def _question(message: str, paths: Sequence[str], programs: Sequence[str]) -> Question:
+def _question(message: str, paths: Sequence[str], programs: Sequence[str], hint: tuple[Phrase, ...] = ()) -> Question:
     """Shows the message, and beside it the files: git tells of those itself, so the message does not."""
-    choices = tuple(Choice(key=key, label=say(f"commit.{key}")) for key in ("yes", "edit", "no"))
+    keys = ("yes", "edit", "no")
+    choices = tuple(Choice(key=key, label=say(f"commit.{key}"), takes_text=key == "edit") for key in keys)
     named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
     lines = [say("talk.quoted", text=line or " ") for line in (*message.split("\n"), "")]
     runs = [say("commit.runs", programs=shown(", ".join(programs)))] if programs else []
-    details = (*lines, *runs, say("commit.files", count=len(paths), files=named))
+    details = (*hint, *lines, *runs, say("commit.files", count=len(paths), files=named))
     return Question(kind="choice", title=say("commit.title"), details=details, choices=choices, for_person=True)
 
 

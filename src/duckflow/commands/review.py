@@ -101,7 +101,9 @@ class _Walk:
         mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
         keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
         labels = {MARK: f"comment.key.{mark}"}
-        choices = tuple(Choice(key=key, label=say(labels.get(key, f"comment.key.{key}"))) for key in keys)
+        choices = tuple(
+            Choice(key=key, label=say(labels.get(key, f"comment.key.{key}")), takes_text=key == COMMENT) for key in keys
+        )
         own = [one for one in state.comments if hunk.line(one.line, one.side) is not None and one.path == hunk.path]
         rows = [f"{line.new or line.old:>5} {line.sign}{line.text}" for line in hunk.numbered()]
         told = [*rows, *(f"  ✎ {one.line}: {one.text}" for one in own)]

@@ -10,7 +10,7 @@ from duckflow.safety.path_names import shown
 from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, FileImpact, Question
-from duckflow.tools.undo_turn import about_work, latest, undo_question
+from duckflow.tools.undo_turn import about_work, files_meant, latest, undo_question
 
 OFFERED = 6
 LISTED = 9
@@ -28,9 +28,11 @@ async def undo(context: CommandContext, rest: str) -> str:
     scopes, unasked = _offered(authors), await _unasked(context)
     if len(scopes) < 2 and not unasked:
         return await _Restore(context, back=True).run(LATEST)
-    answer = await _chosen(context, scopes, unasked)
+    answer, paths = await _chosen(context, scopes, unasked)
     if answer.choice == UNASKED:
         return await _take_back(context, unasked)
+    if answer.text and (files := files_meant(answer.text, paths, context.words.language)):
+        return await _Restore(context, back=True).run(UndoScope(paths=files))
     if not answer.choice.isdecimal():
         return await _left(context, answer, await context.conversation.undo.preview(True, LATEST))
     return await _Restore(context, back=True).run(scopes[int(answer.choice)])
@@ -95,15 +97,20 @@ def _files(wanted: str) -> tuple[str, ...]:
         return (wanted,)
 
 
-async def _chosen(context: CommandContext, scopes: list[UndoScope], unasked: list[Hunk]) -> Answer:
+async def _chosen(
+    context: CommandContext, scopes: list[UndoScope], unasked: list[Hunk]
+) -> tuple[Answer, tuple[str, ...]]:
+    """Which of the choices; and the files of all of them, which an answer may name instead."""
     label = say("undo.offer_unasked", places=_places(unasked))
-    choices = [Choice(key=UNASKED, label=label)] if unasked else list[Choice]()
+    choices, paths = [Choice(key=UNASKED, label=label)] if unasked else list[Choice](), dict[str, None]()
     for number, scope in enumerate(scopes):
         preview = await context.conversation.undo.preview(True, scope)
+        paths |= dict.fromkeys(impact.path for impact in preview.impacts)
         kind = "step" if scope.step else "job" if scope.job else "turn"
         values = {"turn": preview.turn, "name": preview.name or preview.wish, "size": _size(preview.impacts)}
         choices.append(Choice(key=str(number), label=say(f"undo.offer_{kind}", **values)))
-    return await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
+    answer = await context.ask(Question(kind="choice", title=say("undo.which"), choices=(*choices, LEAVE)))
+    return answer, tuple(paths)
 
 
 async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
@@ -145,7 +152,7 @@ class _Restore:
         if answer.choice not in ("yes", "all", NOBODY):
             return await _left(self.context, answer, preview)
         only_own = answer.choice != "all" and not preview.nothing_else
-        outcome = await kept.restore(self.back, only_own, scope)
+        outcome = await kept.restore(self.back, only_own, scope._replace(paths=answer.paths or scope.paths))
         done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
         return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
 

@@ -28,6 +28,9 @@ SHORT = 6
 """Characters: a yes in so few needs no search for more."""
 TELLING = 3
 """Words: so many say more than a sigh of consent."""
+TELLS_GOAL = 12
+"""Characters: a shorter message ("go on then") says nothing of a goal."""
+ASKED_SHORTLY = r"\W*\w+(?: \w+)?\s*[?？]"
 PUNCTUATION = " 。、.,!！"
 DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
@@ -35,6 +38,7 @@ SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
 """A gap in a text whose words do not stand apart, or before a sign."""
 CLAUSE_END = r"[,.;:!、。]"
 LAST_CLAUSE = r"^|[,.;:!]\s|[、。]"
+SAYS_LITTLE = {"yes", "agree", "praise", "glue"}
 AGREED = " 👍 "
 """Stands in the sentence for words that said yes and how far at the same time."""
 
@@ -66,6 +70,11 @@ class WholeAnswer(NamedTuple):
     """It may say how far a yes goes, in words that are not surely known."""
     against: bool = False
     """Something in it may speak against what was asked."""
+    rest: str = ""
+    """Beside a yes: what else it says, as far as that is not understood. The scope and the place of the yes are in
+    `agreed`."""
+    agreed: "WholeAnswer | None" = None
+    """The yes in it, without the rest."""
 
     @property
     def may_be_yes(self) -> bool:
@@ -140,7 +149,66 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     condition = search("scopes.condition", parts.rest, language) is not None
     wish |= condition and agrees_somewhere(parts.rest, language)
     reaches = not condition and (bool(parts.scope) or scoped.speaks)
-    return WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=against)
+    read = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=against)
+    return read if waits else _clause_by_clause(plain, read, language)
+
+
+def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
+    """A yes with more beside it. Clauses that agree, praise, remark something or say how far the yes goes are
+    understood; where nothing else is left, it is a yes. A clause that refuses leaves it as it was read."""
+    agreed, says_yes, rest = WholeAnswer("yes"), False, list[str]()
+    for clause in _clauses(plain, language):
+        kinds = set(kinds_in(clause, language))
+        if "refuse" in kinds and not kinds & {"", "yes"}:
+            return read
+        parts = _taken_apart(clause, language)
+        scoped = scope_words(clause, language)
+        took = parts.scope or parts.background or parts.rest != clause
+        left = set(kinds_in(parts.rest, language)) if took else {""}
+        if kinds <= SAYS_LITTLE:
+            says_yes |= bool(kinds & {"yes", "agree"})
+        elif left <= SAYS_LITTLE and not (agreed.about and parts.about):
+            says_yes |= bool(left & {"yes", "agree"})
+            for_good = parts.scope == PERMANENT and _names_always(clause, language)
+            agreed = _wider(agreed, parts.scope, parts.about, for_good, parts.background)
+        elif scoped.allows and not (agreed.about and scoped.names):
+            agreed = _wider(agreed, "session", "".join(scoped.names), False, False)
+        elif not _only_remarks(clause, agreed, language):
+            rest.append(clause)
+    if not says_yes:
+        return read
+    return read._replace(agreed=agreed, rest=", ".join(rest)) if rest else agreed
+
+
+def _clauses(plain: str, language: str) -> list[str]:
+    for spoken in languages_in(plain, language):
+        for rule in fitting(spoken, "scopes.parts", plain):
+            plain = rule.sub("\n", plain)
+    return [clause for part in plain.split("\n") if (clause := part.strip(PUNCTUATION + ";:-"))]
+
+
+def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
+    """With what one more clause says; `once` takes every wider scope back."""
+    once = "once" in (scope, agreed.scope)
+    return agreed._replace(
+        scope="once" if once else scope or agreed.scope,
+        about="" if once else about or agreed.about,
+        for_good=(for_good or agreed.for_good) and not once,
+        background=background or agreed.background,
+    )
+
+
+def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
+    """Whether a clause only praises or gives a reason, so that it asks for nothing. One that holds a name, a negation,
+    a wish or a comparison may; and one that tells of the past may say that nothing is needed."""
+    if search("scopes.against", clause, language):
+        return False
+    if fullmatch("scopes.praises", clause, language):
+        return not search("scopes.condition", clause, language)
+    if search("scopes.asks_for", clause, language):
+        return False
+    busy = agreed.background and fullmatch("scopes.busy", clause, language)
+    return bool(busy or fullmatch("scopes.remark", clause, language))
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
@@ -183,6 +251,14 @@ def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
         return True
     first = next(kinds_in(plain[:BEGINNING], language), "")
     return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
+
+
+def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether a message may say what is to be done: it is no answer ("no, only the docs"), and asks nothing back
+    ("really? and why …")."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    asked = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
+    return len(plain) >= TELLS_GOAL and not asked and not begins_as_answer(plain, language)
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:

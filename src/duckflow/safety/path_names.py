@@ -210,3 +210,25 @@ def names_file(text: str, subject: str) -> bool:
     stem = name.partition(".")[0]
     spellings = (name, stem) if stem != stem.lower() else (name,)
     return any(re.search(rf"(?<![\w.-]){re.escape(spelling)}(?![A-Za-z0-9_-])", text) for spelling in spellings)
+
+
+def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, list[str]]:
+    """The text with a mark in place of the names of files, and which of the subjects these are. Another file's name, or
+    one that several of them have, stays in the text."""
+    by_name: dict[str, list[str]] = {}
+    for subject in subjects:
+        name = subject.rpartition("/")[2]
+        stem = name.partition(".")[0]
+        for spelling in {subject, name, *([stem] if stem != stem.lower() else [])}:
+            by_name.setdefault(spelling, []).append(subject)
+    meant: list[str] = []
+
+    def marked(spelled: re.Match[str]) -> str:
+        files = by_name[spelled[0]]
+        file = spelled[0] if spelled[0] in files else files[0] if len(files) == 1 else ""
+        meant.extend([file] if file else [])
+        return mark if file else spelled[0]
+
+    names = "|".join(map(re.escape, sorted(filter(None, by_name), key=len, reverse=True)))
+    text = re.sub(rf"(?<![A-Za-z0-9_./-])(?:{names})(?![A-Za-z0-9_-]|\.\w|/)", marked, text) if names else text
+    return text, list(dict.fromkeys(meant))

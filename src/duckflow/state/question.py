@@ -151,6 +151,10 @@ class Answer(Value):
     """Of a yes that goes further than once: what the user named that it is for."""
     bounded: bool = False
     """The user said yes to what they named, and nothing of the rest that was asked about."""
+    paths: tuple[str, ...] = ()
+    """Of a yes to some of the files that were asked about: which ones."""
+    kept_scope: bool = False
+    """Of a wish: what it names in `about` is not asked about again in this session."""
     said: str = ""
     """The whole line, where it says more than which choice was taken."""
     talk: tuple[Talk, ...] = ()

@@ -1,12 +1,16 @@
 """Taking back what the latest turn with changes did, and the question that comes before it."""
 
+import re
 from collections.abc import Sequence
 from typing import Literal
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, UndoPort
 from duckflow.events.views import PlannedUndo, UndoResult
+from duckflow.i18n.answers import read_whole
+from duckflow.i18n.language import fullmatch
 from duckflow.i18n.template import note
+from duckflow.safety.path_names import named_files
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
@@ -40,8 +44,10 @@ class TakeTurnBack(Tool[TakeBackArgs]):
             raise ToolError(note(self._state.language, "undo_nothing"), "undo.nothing")
         answer = await self._ask(undo_question(preview, back=True))
         if answer.choice not in ("yes", "all"):
-            key = "refused_why" if answer.text else "refused"
-            raise ToolError(note(self._state.language, key, reason=answer.text), "undo.left")
+            # The user has decided, so the call has not failed.
+            key = "wished" if answer.choice == "wish" else "refused_why" if answer.text else "refused"
+            return Done(note(self._state.language, key, reason=answer.text), say("undo.left"))
+        scope = scope._replace(paths=answer.paths or scope.paths)
         only_own = answer.choice == "yes" and not preview.nothing_else
         outcome = await self._undo.restore(back=True, only_own=only_own, scope=scope)
         files = ", ".join(outcome.changed) or "-"
@@ -87,3 +93,20 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
 def about_work(key: str, work: PlannedUndo | UndoResult, **values: str) -> Phrase:
     """A sentence about a turn by its number, or about a job or step by its name."""
     return say(f"undo.{key}{'_named' if work.name else ''}", turn=work.turn, name=work.name, **values)
+
+
+OTHER_FILE = r"(?<![A-Za-z0-9_./-])[A-Za-z0-9_./-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?![A-Za-z0-9_])"
+"""The name of a file, with its ending."""
+
+
+def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
+    """The files that an answer is for where it names some of those that were asked about, or says that others stay; no
+    file where that leaves all of them, and nothing where it says anything else."""
+    said, named = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
+    said = re.sub(OTHER_FILE, "#", said)
+    if named and fullmatch("scopes.only_named", said, language):
+        return tuple(named) if len(named) < len(paths) else ()
+    if fullmatch("scopes.spared_named", said, language):
+        left = tuple(path for path in paths if path not in named)
+        return None if not left else left if named else ()
+    return None
