@@ -570,6 +570,38 @@ async def test_an_approved_plan_that_is_weakened_asks_for_a_yes(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
+    "words", ["no", "no, keep the plan as I approved it", "いいえ", "nope, b.py is needed too", "/plan drop"]
+)
+async def test_a_no_to_a_weaker_plan_keeps_the_approved_one(tmp_path: Path, words: str) -> None:
+    steps: list[Any] = [
+        {"name": name, "description": "", "success": f"{name}.py exists", "depends_on": []} for name in "ab"
+    ]
+    weaker = act("plan_tool.revise", changes="shorter", steps=[{"name": "a", "was": 1}])
+    shown: list[Any] = [decide(act("file_ops.write_file", path="a.py"), next_step="continue"), "x = 1\n"]
+    shown.append(decide(act("plan_tool.update_step", id="1", status="completed"), next_step="continue"))
+    plan: dict[str, Any] = {"name": "W", "steps": steps, "risks": []}
+    story = Story(tmp_path, [PROPOSE, plan, *shown, decide(weaker), decide(respond("It stays."), next_step="done")])
+    await story.tell("do it")
+    assert await story.tell("go ahead") == "pending_user"
+    await (story.chat.run_command if words.startswith("/") else story.tell)(words)
+    kept = story.session.state.plan
+    assert kept and kept.under_way and [step.status for step in kept.steps] == ["completed", "pending"]
+    assert kept.steps[1].success == "b.py exists" and kept.approved is None
+
+
+async def test_a_weaker_draft_that_is_made_whole_again_needs_no_yes(tmp_path: Path) -> None:
+    steps: list[Any] = [{"name": "a", "description": "", "success": "a.py exists", "depends_on": []}]
+    weaker = act("plan_tool.revise", changes="simpler", steps=[{"name": "a", "was": 1, "success": "it is nice"}])
+    whole = act("plan_tool.revise", changes="back", steps=[{"name": "a", "was": 1, "success": "a.py exists"}])
+    plan: dict[str, Any] = {"name": "W", "steps": steps, "risks": []}
+    story = Story(tmp_path, [PROPOSE, plan, decide(weaker), decide(whole), decide(respond("ok"), next_step="done")])
+    await story.tell("do it")
+    assert await story.tell("go ahead") == "pending_user"
+    await story.tell("I want the check that I approved")
+    assert story.session.state.plan and story.session.state.plan.under_way
+
+
+@pytest.mark.parametrize(
     ("command", "kind"),
     [
         ("uv run pytest -q", "tests"),

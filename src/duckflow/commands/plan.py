@@ -152,8 +152,7 @@ def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str
         case "drop", []:
             if context.conversation.state.live_jobs():
                 raise UsageError("plan.cancel_first")
-            context.conversation.work.drop_plan(now)
-            return context.words("plan.dropped", name=now.name)
+            return context.words.phrase(context.conversation.work.drop_plan(now))
         case _:
             return context.words("plan.usage")
 

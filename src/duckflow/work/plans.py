@@ -62,7 +62,7 @@ class PlanApproval:
     async def approve(self, plan: Plan, said: WholeAnswer = PLAIN_YES) -> str | Ending:
         """Gives what the model is told to begin with, or how the turn ends at once. A yes that goes further sets up
         the rule for the plan's files."""
-        self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved"})))
+        self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved", "approved": None})))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
         if said.scope in ("session", "always"):
@@ -100,9 +100,15 @@ class PlanApproval:
         begun = await self.approve(plan, answer._replace(background=background or answer.background))
         return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
 
-    def drop(self, plan: Plan) -> None:
+    def drop(self, plan: Plan) -> Phrase:
+        """Drops a plan, or only the weaker draft of one that was approved: that stays as it was. Says which."""
+        if plan.approved:
+            self._session.emit(PlanChanged(plan=plan.approved))
+            self._phases.plan_approved()
+            return say("plan.kept", name=plan.approved.name)
         self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "failed"}), active=False))
         self._phases.plan_refused()
+        return say("plan.dropped", name=plan.name)
 
     async def _confirmed(self, plan: Plan) -> Answer:
         no = Choice(key="no", label=say("plan.start_no"), takes_text=True)
@@ -140,8 +146,10 @@ class PlanAnswer(Policy):
         if answer and answer.choice == "yes":
             return await self._approval.approve(plan, said)
         if answer and answer.choice == "no" and not answer.text:
+            return Ending("pending_user", self._approval.drop(plan))
+        if answer and answer.choice == "no" and plan.approved:
             self._approval.drop(plan)
-            return Ending("pending_user", say("plan.dropped", name=plan.name))
+            return turn.note("plan_kept", plan=plan.approved.name)
         return turn.note("plan_waits", plan=plan.name)
 
 
@@ -260,8 +268,8 @@ class PlannedWork:
     def approve_plan(self) -> Awaitable[Outcome]:
         return self._turns.begin(self._approve)
 
-    def drop_plan(self, plan: Plan) -> None:
-        self._approval.drop(plan)
+    def drop_plan(self, plan: Plan) -> Phrase:
+        return self._approval.drop(plan)
 
     def change_plan(self, plan: Plan) -> None:
         from duckflow.tools.plan.criterion import with_checks

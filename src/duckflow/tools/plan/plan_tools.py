@@ -147,8 +147,12 @@ class Revise(PlanTool[ReviseArgs]):
         reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
         # Work went on meanwhile: what it has reached since the draft was asked for counts.
         plan = up_to_date(plan, the_plan(self._state), reopened)
-        if plan.status != "draft" and (weaker := weakened(the_plan(self._state), plan)):
-            return self._ask_for_yes(plan, weaker)
+        approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
+        if approved and (weaker := weakened(approved, plan)):
+            return self._ask_for_yes(plan, weaker, approved)
+        if plan.approved:
+            again = {"status": plan.approved.status, "checks": plan.approved.checks, "approved": None}
+            plan = plan.model_copy(update=again)
         before = the_plan(self._state)
         self._emit(PlanChanged(plan=with_checks(plan)))
         tell_changed_steps(self._emit, self._state, before, words_of_user(self._state, args.text))
@@ -158,15 +162,15 @@ class Revise(PlanTool[ReviseArgs]):
         """For a yes to a draft."""
         return self._state.plan is not None and self._state.plan.status == "draft"
 
-    def _ask_for_yes(self, plan: Plan, weaker: str) -> Done:
-        """An approved plan that asks for less than before is a draft again."""
+    def _ask_for_yes(self, plan: Plan, weaker: str, approved: Plan) -> Done:
+        """An approved plan that asks for less than before is a draft again, and keeps what the user approved."""
         if self._state.live_jobs():
             raise ToolError(
                 f"not changed: the user approved {weaker}, and a job works on it. Cancel the job first, or ask them",
                 "plan.weakened_at_work",
                 what=weaker,
             )
-        self._emit(PlanChanged(plan=with_checks(plan.model_copy(update={"status": "draft"}))))
+        self._emit(PlanChanged(plan=with_checks(plan.model_copy(update={"status": "draft", "approved": approved}))))
         return Done(
             f"The user approved {weaker}: they must say yes to the weaker plan:\n{as_listed(plan)}",
             say("plan.weakened", name=plan.name, what=weaker),
