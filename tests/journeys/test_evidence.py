@@ -1,6 +1,7 @@
 """A step is completed by what its own criterion names, and by nothing else; the draft says what that will be."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from duckflow.events.types import Noticed
 from duckflow.events.work import StepChanged
 from duckflow.i18n.words import Words
 from duckflow.safety.workspace import Workspace
+from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.plan import Step, Task, TaskList
-from duckflow.tools.plan.criterion import named_in
+from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import WorkFolder
-from duckflow.tools.plan.proof import proof
+from duckflow.tools.plan.proof import proof, speaks
 from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -134,6 +136,106 @@ async def test_only_the_command_that_is_named_shows_it(
     story = await approved(tmp_path, [success], [*replies, on(run(command)), on(CLAIM)], language)
     assert first(story).status == "completed" and first(story).unverified is not proven
     assert story.session.state.evidence
+
+
+@pytest.mark.parametrize(
+    ("wanted", "command"),
+    [
+        ("python check.py", "mkdir t && cd t && touch check.py && python check.py"),
+        ("python check.py", "pushd t && python check.py"),
+        ("python check.py", "env -C t python check.py"),
+        ("python check.py", "PYTHONPATH=. python check.py"),
+        ("python check.py", "export PYTHONPATH=t && python check.py"),
+        ("python check.py", "printf -v PATH t && python check.py"),
+        ("python check.py", "read PATH && python check.py"),
+        ("python check.py", "python -m py_compile check.py"),
+        ("python check.py", "python -n check.py"),
+        ("python check.py", "python check.py --version"),
+        ("python check.py", "./bin/python check.py"),
+        ("python check.py", "python t/check.py"),
+        ("python check.py", f"python check.py # {'x' * 2000}\ntrue"),
+        ("sh check.sh", "sh -n check.sh"),
+        ("sh check.sh", "bash check.sh"),
+        ("sh check.sh", "BASH_ENV=x sh check.sh"),
+        ("node app.js", "node --check app.js"),
+        ("cd sub && sh check.sh", "sh check.sh"),
+    ],
+)
+def test_another_command_shows_nothing(wanted: str, command: str) -> None:
+    thing = NamedThing("command", wanted)
+    assert speaks(Evidence(command=command, ok=True, text="x"), thing) is None
+    assert speaks(Evidence(command=wanted, ok=True, text="x"), thing)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "command"),
+    [
+        ("python3 check.py --all", "CI=1 python -u ./check.py --all 2>&1 | tail -3"),
+        ("sh check.sh", "mkdir -p out && sh check.sh && ls out"),
+        ("cd sub && sh check.sh", "cd ./sub && sh check.sh"),
+        ("make docs | grep ok", "make docs | grep ok"),
+    ],
+)
+def test_the_same_command_may_be_written_in_other_ways(wanted: str, command: str) -> None:
+    assert speaks(Evidence(command=command, ok=True, text="x"), NamedThing("command", wanted))
+
+
+@pytest.mark.parametrize(
+    ("success", "output", "shown"),
+    [
+        ("`python calc.py` prints `5`", "", False),
+        ("`python calc.py` prints `5`", "exit code 5", True),
+        ("`python calc.py` prints 5", "15 0.5 5.1", False),
+        ("`python calc.py` prints Hello", "bye", False),
+        ("`python calc.py` prints Hello and exits with 0", "hello, you", True),
+        ("`python calc.py` は「5」を表示する", "25", False),
+        ("`python calc.py` は「5」を表示する", "5", True),
+    ],
+)
+def test_what_a_command_must_print_was_printed(success: str, output: str, shown: bool) -> None:
+    (thing,) = named_in(success)
+    assert speaks(Evidence(command="python calc.py", ok=True, text="x", output=output), thing) is shown
+
+
+@pytest.mark.parametrize(
+    ("language", "success", "told"),
+    [
+        ("en", "README.md exists and describes how to install it", "README.md: how to install it"),
+        ("en", "`python check.py` prints the sum of both", "python check.py: the sum of both"),
+        ("ja", "README.md に結果のまとめが書かれている", "README.md: 結果のまとめ"),
+    ],
+)
+async def test_what_is_said_in_plain_words_is_checked_by_nothing(
+    tmp_path: Path, language: str, success: str, told: str
+) -> None:
+    work = on(write("README.md", "x\n"), run("python check.py"), CLAIM)
+    story = await approved(tmp_path, [success], [work], language)
+    assert first(story).unverified and first(story).settled, "what depends on it can go on"
+    assert f"nothing checks “{told}”" in story.prompt(3)
+
+
+@pytest.mark.parametrize(
+    ("success", "made"),
+    [
+        ("report.md exists and contains the word Summary", {"report.md": "nothing\n"}),
+        ("report.md exists", {"docs/report.md": "Summary\n"}),
+        ("report.md exists", {"report.md": " \n"}),
+        ("report.md contains a heading called Usage", {"report.md": "# Use\n"}),
+        ("report.md mentions calc.py", {"report.md": "calc\n", "calc.py": "x\n"}),
+        ("calc.py defines a function add", {"calc.py": "x = 1\n"}),
+        ("report.md に要約という語がある", {"report.md": "なし\n"}),
+    ],
+)
+async def test_a_file_must_be_the_one_that_is_named(tmp_path: Path, success: str, made: dict[str, str]) -> None:
+    story = await approved(tmp_path, [success], [on(*(write(path, text) for path, text in made.items()), CLAIM)])
+    assert first(story).unverified and first(story).lacking
+
+
+@pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
+def test_a_link_to_another_file_is_no_file_of_its_own(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
+    (tmp_path / "README.md").write_text("Summary\n")
+    make(tmp_path / "report.md", tmp_path / "README.md")
+    assert not WorkFolder(Workspace(tmp_path)).has_content("report.md")
 
 
 @pytest.mark.parametrize(

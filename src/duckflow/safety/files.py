@@ -199,6 +199,8 @@ class FolderEntry(NamedTuple):
     kind: Kind
     size: int
     modified: float
+    links: int = 1
+    """By so many names the file is known."""
 
     @property
     def name(self) -> str:
@@ -206,7 +208,7 @@ class FolderEntry(NamedTuple):
 
 
 def entry(path: str, facts: os.stat_result) -> FolderEntry:
-    return FolderEntry(path, kind_of(facts.st_mode), facts.st_size, facts.st_mtime)
+    return FolderEntry(path, kind_of(facts.st_mode), facts.st_size, facts.st_mtime, facts.st_nlink)
 
 
 def kind_of(mode: int) -> Kind:

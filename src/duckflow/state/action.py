@@ -285,6 +285,9 @@ class ActionResult(Value):
 
 FAILED_CODE = "code"
 OUTPUT = 2000
+NO_OUTPUT = "(no output)"
+OTHER_OUTPUT = r"(?m)^Background \S+ has ended with exit code "
+"""From there on a result tells of another command, which has ended meanwhile."""
 DOCUMENTS = (".md", ".rst", ".adoc")
 
 
@@ -331,7 +334,7 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     if code is None:
         return None
     values = result.for_user.values
-    command = str(values.get("whole") or values.get("command", ""))
-    shown = f"{shorten(command, 70)}: exit code {code}"
-    end = result.for_model[-OUTPUT:]
-    return Evidence(command=command, code=code, ok=code == 0, text=shown, output=end, check=result.check)
+    command = str(values.get("whole", values.get("command", "")))
+    shown = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
+    printed = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
+    return Evidence(command=command, code=code, ok=code == 0, text=shown, output=printed[-OUTPUT:], check=result.check)

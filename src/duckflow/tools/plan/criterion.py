@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from duckflow.i18n.language import begins, search
+from duckflow.i18n.language import begins, fullmatch, search
 from duckflow.state.plan import Plan
 from duckflow.tools.shell.calls import called
+from duckflow.tools.shell.checkers import recognised
 
 ENDINGS = (
     r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
@@ -51,6 +52,8 @@ class NamedThing(NamedTuple):
     absent: tuple[str, ...] = ()
     code: str = "0"
     """What the command ends with; `!0`: anything but 0."""
+    unchecked: tuple[str, ...] = ()
+    """What is said of its content in plain words, so that nothing can check it."""
 
     def told(self) -> str:
         name = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
@@ -108,9 +111,10 @@ def _sentence(sentence: str) -> Iterator[NamedThing]:
     for number in subjects:
         one = pieces[number]
         if one.kind == "command":
-            yield _wanted("command", one, texts[number], _code(sentence if len(subjects) == 1 else one.after))
+            code = _code(sentence if len(subjects) == 1 else one.after)
+            yield _with_prose(_wanted("command", one, texts[number], code), one, texts[number])
         elif not gone:
-            yield _wanted("file", one, texts[number])
+            yield _with_prose(_wanted("file", one, texts[number]), one, texts[number])
         elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
             yield NamedThing("gone", one.text)
 
@@ -121,11 +125,15 @@ def _pieces(sentence: str) -> Iterator[Piece]:
         before = sentence[matches[number - 1].end() if number else 0 : match.start()]
         after = sentence[match.end() : matches[number + 1].start() if number + 1 < len(matches) else None]
         kind, text = match.lastgroup, match[match.lastgroup or 0].strip()
-        if kind == "file" or re.fullmatch(FILE, text):
+        if number and re.fullmatch(FILE, text) and fullmatch("criteria.names_next", before):
+            yield Piece("text", text, before, after)
+        elif kind == "file" or re.fullmatch(FILE, text):
             yield Piece("file", text, before, after)
         elif kind == "command" or _is_command(match, text, before, after):
             yield Piece("command", text, before, after)
-        elif len(text) > 1 and not _around("criteria.result", before, after):
+        elif _around("criteria.printed", before, after) or not (
+            len(text) == 1 or _around("criteria.result", before, after)
+        ):
             yield Piece("text", text, before, after)
 
 
@@ -162,6 +170,24 @@ def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], co
     return NamedThing(kind, one.text, tuple(present), tuple(absent), code)
 
 
+def _with_prose(thing: NamedThing, one: Piece, texts: list[Piece]) -> NamedThing:
+    """Adds what the words after it say of its content: a word that is named as such can be looked for, everything else
+    cannot be checked. What a check reports says enough."""
+    if thing.kind == "command" and recognised(thing.name):
+        return thing
+    words = [word for piece in (one, *texts) for word in _words_in(piece.after)]
+    prose = search(f"criteria.{'printed' if thing.kind == 'command' else 'content'}_prose", one.after)
+    said = next((text for text in prose.groups() if text), "").strip(" ,.:、。`\"'") if prose else ""
+    unchecked = (said,) if said and not (words or thing.texts or thing.absent) else ()
+    return thing._replace(texts=tuple(dict.fromkeys((*thing.texts, *words))), unchecked=unchecked)
+
+
+def _words_in(text: str) -> Iterator[str]:
+    while match := search("criteria.word", text):
+        yield next(word for word in match.groups() if word).rstrip(".,")
+        text = text[match.end() :]
+
+
 def _code(text: str) -> str:
     if found := search("criteria.exit_code", text):
         return next(number for number in found.groups() if number)
@@ -170,4 +196,9 @@ def _code(text: str) -> str:
 
 def _joined(one: NamedThing, other: NamedThing) -> NamedThing:
     texts, absent = dict.fromkeys(one.texts + other.texts), dict.fromkeys(one.absent + other.absent)
-    return one._replace(texts=tuple(texts), absent=tuple(absent), code=other.code if one.code == "0" else one.code)
+    return one._replace(
+        texts=tuple(texts),
+        absent=tuple(absent),
+        code=other.code if one.code == "0" else one.code,
+        unchecked=tuple(dict.fromkeys(one.unchecked + other.unchecked)),
+    )

@@ -13,6 +13,8 @@ FACT_FILE = 16_000_000
 NAMES = 60
 TICK = 0.01
 """Seconds by which a file system's clock may be behind."""
+SHORT = 10_000
+"""Bytes: a shorter file is read for more than blanks."""
 EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 
@@ -48,10 +50,13 @@ class WorkFolder:
 
     def has_content(self, path: str) -> bool:
         try:
-            found = self._workspace.stat(path)
+            found = self._workspace.stat(path, follow=False)
         except (OSError, ToolError):
             return False
-        return found.kind == "file" and (found.size > 0 or found.name in EMPTY_BY_NATURE)
+        if found.kind != "file" or found.links > 1:
+            return False
+        blank = found.size < SHORT and not self.text(path).strip()
+        return (found.size > 0 and not blank) or found.name in EMPTY_BY_NATURE
 
 
 def command_for_tests(folder: Folder) -> str:

@@ -14,7 +14,7 @@ from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.criterion import named_in, with_checks
 from duckflow.tools.plan.drafting import Drafter, Revision, as_listed
 from duckflow.tools.plan.ports import Approval, Folder
-from duckflow.tools.plan.proof import lacking, proof
+from duckflow.tools.plan.proof import lacking, proof, unchecked
 from duckflow.tools.plan.steering import tell_changed_steps, words_of_user
 from duckflow.tools.tool import A, Args, Done, Tool
 
@@ -217,6 +217,11 @@ class UpdateStep(PlanTool[StepArgs]):
         lacks = lacking(state, step, self._folder) if done and not evidence else ""
         changed = StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status)
         self._emit(changed.model_copy(update={"evidence": evidence, "lacking": lacks}))
+        if done and not evidence and not lacks and (prose := unchecked(step)):
+            return Done(
+                f"{step.name}: completed, but UNVERIFIED: nothing checks “{prose}”: only `quoted` words are.",
+                say("plan.step_unchecked", step=step.name, what=prose),
+            )
         if done and not evidence:
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing since the last change shows "

@@ -50,5 +50,5 @@ class Folder(Protocol):
         ...
 
     def has_content(self, path: str) -> bool:
-        """Says whether it is a file that holds something, or one that is empty by its nature."""
+        """Says whether it is a file of its own, no link, that holds something, or one that is empty by its nature."""
         ...

@@ -10,10 +10,14 @@ from duckflow.state.plan import Step
 from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import command_for_tests, made_by
 from duckflow.tools.plan.ports import Folder
-from duckflow.tools.shell.calls import called, deciding_call, parts_of, runs_alone, tries_out
-from duckflow.tools.shell.checkers import SHOWING, recognised
+from duckflow.tools.shell.calls import SHELLS, called, deciding_call, plain_calls, runs_alone, tries_out
+from duckflow.tools.shell.checkers import RUNS_NOTHING, SHOWING, recognised
 
 SHOWN_FILES = 6
+NUMBER = re.compile(r"-?[\d.]+|\w")
+SYNTAX_ONLY = {**dict.fromkeys(SHELLS, "-n"), "node": "--check", "ruby": "-c", "perl": "-c", "php": "-l"}
+"""Options by which a program only reads what it is given."""
+COMPILERS = ("py_compile", "compileall", "ast", "tokenize")
 INLINE = frozenset(("-c", "-e", "-p", "--eval", "--print"))
 """Options after which a program runs what stands in the command itself."""
 
@@ -26,7 +30,9 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     A program that stands in the command itself shows nothing, unless it uses a file of the step.
     A step without any criterion is shown by the files that it was to make, too."""
     if wanted := named_in(step.success):
-        made = [*made_by(step), *state.files_changed]
+        if unchecked(step):
+            return ""
+        made = _meant(state, step)
         shown = [show(one, state.evidence, folder, made) for one in wanted]
         return "; ".join(dict.fromkeys(shown)) if all(shown) else ""
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
@@ -39,8 +45,18 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
     """What its criterion names and nothing shows."""
-    made = [*made_by(step), *state.files_changed]
+    made = _meant(state, step)
     return ", ".join(one.told() for one in named_in(step.success) if not show(one, state.evidence, folder, made))
+
+
+def unchecked(step: Step) -> str:
+    """What its criterion says in plain words, and nothing can check."""
+    return "; ".join(f"{one.name}: {text}" for one in named_in(step.success) for text in one.unchecked)
+
+
+def _meant(state: AgentState, step: Step) -> list[str]:
+    """The files of the work that the step's own text names with their folders."""
+    return [path for path in dict.fromkeys((*made_by(step), *state.files_changed)) if path in step.text]
 
 
 def refuted(step: Step, found: Evidence | None, changed: Sequence[str], folder: Folder) -> str:
@@ -92,13 +108,13 @@ def speaks(one: Evidence, wanted: NamedThing) -> bool | None:
     """Says whether a result shows (or refutes) that a command ends as it should; nothing when it tells neither."""
     if check := recognised(wanted.name):
         return _check_speaks(one, wanted, check.name.split())
-    call = deciding_call(one.command)
-    decides = _is_called(wanted.name, call)
+    calls, ran = plain_calls(wanted.name), plain_calls(one.command)
+    decides = _just(one, wanted) or bool(ran and calls and ran[-1].is_run_of(calls[-1]))
     if wanted.code == "0" and one.code == 0:
         # Everything that must succeed before it has succeeded, too.
-        sure = decides or (call and any(_is_called(wanted.name, words) for _, words in parts_of(one.command)))
+        sure = decides or (calls and all(any(own.is_run_of(call) for own in ran) for call in calls))
         return holds(one.output, wanted) if sure else None
-    if not decides or not runs_alone(one.command):
+    if not decides or not (runs_alone(one.command) or _just(one, wanted)):
         return None
     fits = one.code != 0 if wanted.code == "!0" else str(one.code) == wanted.code
     return fits and holds(one.output, wanted)
@@ -120,7 +136,17 @@ def _check_speaks(one: Evidence, wanted: NamedThing, named: Sequence[str]) -> bo
 def holds(text: str, wanted: NamedThing) -> bool:
     """Whether the texts stand in it, and the others do not; in whatever case and spacing."""
     plain = _plain(text)
-    return all(_plain(one) in plain for one in wanted.texts) and not any(_plain(one) in plain for one in wanted.absent)
+    return all(_stands_in(plain, one) for one in wanted.texts) and not any(
+        _stands_in(plain, one) for one in wanted.absent
+    )
+
+
+def _stands_in(plain: str, text: str) -> bool:
+    """A number, or a single sign, must stand alone: 5 is not in 15 or 0.5."""
+    wanted = _plain(text)
+    if not NUMBER.fullmatch(wanted):
+        return wanted in plain
+    return re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w]|\.\d)", plain) is not None
 
 
 def _plain(text: str) -> str:
@@ -145,7 +171,9 @@ def _failed_with(path: str, record: Sequence[Evidence]) -> bool:
 def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> bool:
     """Says whether a command was run for this step, and runs more than what stands in it."""
     call = deciding_call(one.command)
-    if not call or not tries_out(one.command) or call[0] in ("test", "["):
+    if not call or not tries_out(one.command) or call[0] in ("test", "[", *COMPILERS):
+        return False
+    if SYNTAX_ONLY.get(call[0]) in call or any(RUNS_NOTHING.fullmatch(word) for word in call[1:]):
         return False
     if one.check:
         return one.check.ok is not None
@@ -160,13 +188,5 @@ def _is_own(one: Evidence, step: Step, files: Sequence[str], folder: Folder) -> 
 
 def _just(one: Evidence, wanted: NamedThing) -> bool:
     """Says whether just this was run. With other arguments, or somewhere else, a failure may be of those."""
-    return [called(words) for _, words in parts_of(one.command)] == [called(w) for _, w in parts_of(wanted.name)]
-
-
-def _is_called(named: str, words: Sequence[str]) -> bool:
-    """Says whether a part of what was run is this command, perhaps with more arguments."""
-    wanted, ran = called([word for _, part in parts_of(named) for word in part]), called(words)
-    if not wanted or not ran or wanted[0] != ran[0]:
-        return False
-    rest = iter(ran[1:])
-    return all(word in rest for word in wanted[1:])
+    ran = plain_calls(one.command)
+    return one.command.split() == wanted.name.split() or (bool(ran) and ran == plain_calls(wanted.name))

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from duckflow.safety.environment import HARMLESS_VARIABLE
 
@@ -27,6 +28,7 @@ CHANGES_THE_SHELL = frozenset(
         *("trap", "alias", "unalias", "eval", "source", ".", "exec", "function", "unset", "shopt", "enable", "hash"),
         *("builtin", "command", "declare", "local", "readonly", "typeset", "return", "exit", "if", "for", "while"),
         *("until", "case", "select", "coproc", "!", "[[", "time", "set", "export", "let", "then", "else", "do"),
+        *("pushd", "popd", "read", "mapfile", "readarray", "getopts", "ulimit", "umask"),
     )
 )
 """Words after which a name may mean another program, or the exit code another thing."""
@@ -42,6 +44,11 @@ KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
 """A file for the output. To write it over anything else changes what the checks look at after they have looked."""
 SETS_NAME = r"(\w+)="
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+WRAPPERS = (("env",), ("nice",), ("uv", "run"), ("poetry", "run"), ("pipenv", "run"))
+"""Words before a program that leave it to run as it is."""
+PYTHON = re.compile(r"python3?")
+QUIET_OPTIONS = ("-u", "-B")
+"""Options of Python that change nothing of what a program does."""
 
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
@@ -73,8 +80,61 @@ def called(words: Sequence[str]) -> list[str]:
     return [name, *(word.removeprefix("./").rstrip("/") for word in rest)] if program else []
 
 
+class PlainCall(NamedTuple):
+    """One program that a command runs: where, with which arguments, and with which variables set for it."""
+
+    folder: str
+    words: tuple[str, ...]
+    variables: frozenset[str]
+
+    def is_run_of(self, wanted: "PlainCall") -> bool:
+        """Says whether this is the wanted call itself: the same program and arguments, in the same folder. Only
+        variables that change nothing of what runs may differ."""
+        added = (name.partition("=")[0] for name in self.variables ^ wanted.variables)
+        same = self.folder == wanted.folder and self.words == wanted.words
+        return same and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in added)
+
+
+def plain_calls(command: str) -> list[PlainCall]:
+    """Gives the calls of a command, up to the one that decides how it ends: when that ends well, all of them have. None
+    where that is not sure."""
+    calls, folder, exported = list[PlainCall](), "", set[str]()
+    for _, (first, *rest) in _deciding_chain(command):
+        if first == "cd":
+            folder = posixpath.normpath(posixpath.join(folder, *rest))
+        elif first == "export":
+            exported.update(rest)
+        elif first != "set":
+            variables, words = _unwrapped([first, *rest])
+            calls.append(PlainCall("" if folder == "." else folder, words, frozenset((*exported, *variables))))
+    return calls
+
+
+def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Gives the variables that are set for a call, and its own words; what is written in two ways is written in one."""
+    variables = list[str]()
+    while words:
+        wrapper = next((names for names in WRAPPERS if tuple(words[: len(names)]) == names), ())
+        if re.match(SETS_NAME, words[0]):
+            variables.append(words[0])
+        elif not wrapper:
+            break
+        words = words[len(wrapper) or 1 :]
+    if words and PYTHON.fullmatch(words[0]):
+        words = ["python", *words[1:]]
+        while words[1:2] and words[1] in QUIET_OPTIONS:
+            del words[1]
+    return variables, tuple(word.removeprefix("./").rstrip("/") or word for word in words)
+
+
 def deciding_call(command: str) -> list[str]:
-    """Gives the call that decides by itself how the command ends; nothing when that is not sure.
+    """Gives the call that decides by itself how the command ends; nothing when that is not sure."""
+    chain = _deciding_chain(command)
+    return called(chain[-1][1]) if chain else []
+
+
+def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
+    """Gives the parts of a command up to the one that decides by itself how it ends; nothing when that is not sure.
 
     Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
     only what shows its output, or looks at something."""
@@ -96,7 +156,7 @@ def deciding_call(command: str) -> list[str]:
     if not all(map(_keeps_meaning, earlier[1:] if strict else earlier)) or not _sets_only_harmless(words):
         return []
     call = called(words)
-    return [] if not call or call[0] in CHANGES_THE_SHELL else call
+    return [] if not call or call[0] in CHANGES_THE_SHELL else parts
 
 
 def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
@@ -150,7 +210,9 @@ def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
         return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
     if first == "export":
         return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
-    return first not in CHANGES_THE_SHELL and not re.match(SETS_NAME, first)
+    # What `printf` writes into a variable may be PATH.
+    sets = re.match(SETS_NAME, first) or (first == "printf" and rest[:1] and rest[0].startswith("-v"))
+    return first not in CHANGES_THE_SHELL and not sets
 
 
 def _sets_only_harmless(words: Sequence[str]) -> bool:

@@ -24,6 +24,7 @@ from duckflow.safety.environment import GIT_ALONE, environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.state.action import NO_OUTPUT
 from duckflow.state.checks import CheckReport
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -258,7 +259,8 @@ class ShellRun(Tool[ShellArgs]):
             state = f"{job_id} still runs after {limit} s of waiting. timeout_seconds sets how long to wait."
             return Done(f"{state} Output:\n{job.output(False) or '(none)'}", say("shell.still_runs", job=job_id))
         self._background.told(job)
-        values = {"command": _short(job.command), "whole": job.command.strip()[:LONGEST_COMMAND]}
+        whole = job.command.strip()
+        values = {"command": _short(job.command), "whole": whole if len(whole) <= LONGEST_COMMAND else ""}
         waited = say("shell.waited", job=job_id, code=job.process.code or 0, **values)
         return Done(job.report(), waited, check=await job.check())
 
@@ -291,7 +293,7 @@ class ShellRun(Tool[ShellArgs]):
             phrase = overrun_phrase(overrun, running.args.command)
             raise ToolError(ended, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
-        parts = [f"exit code {code} after {running.seconds} s", output or "(no output)"]
+        parts = [f"exit code {code} after {running.seconds} s", output or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
             parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
@@ -313,7 +315,8 @@ class ShellRun(Tool[ShellArgs]):
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
-        values["whole"] = running.args.command.strip()[:LONGEST_COMMAND]
+        # The half of a command shows nothing: its other half may say that a failure is none.
+        values["whole"] = whole if len(whole := running.args.command.strip()) <= LONGEST_COMMAND else ""
         told = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
         return told.with_cause(cause) if cause else told
 
