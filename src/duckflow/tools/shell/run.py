@@ -259,8 +259,7 @@ class ShellRun(Tool[ShellArgs]):
             state = f"{job_id} still runs after {limit} s of waiting. timeout_seconds sets how long to wait."
             return Done(f"{state} Output:\n{job.output(False) or '(none)'}", say("shell.still_runs", job=job_id))
         self._background.told(job)
-        whole = job.command.strip()
-        values = {"command": _short(job.command), "whole": whole if len(whole) <= LONGEST_COMMAND else ""}
+        values = {"command": _short(job.command), "whole": _whole(job.command)}
         waited = say("shell.waited", job=job_id, code=job.process.code or 0, **values)
         return Done(job.report(), waited, check=await job.check())
 
@@ -315,8 +314,7 @@ class ShellRun(Tool[ShellArgs]):
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
-        # The half of a command shows nothing: its other half may say that a failure is none.
-        values["whole"] = whole if len(whole := running.args.command.strip()) <= LONGEST_COMMAND else ""
+        values["whole"] = _whole(running.args.command)
         told = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
         return told.with_cause(cause) if cause else told
 
@@ -384,6 +382,11 @@ def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
 
 def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> None:
     output.take(report.without_its_line(data))
+
+
+def _whole(command: str) -> str:
+    """The half of a command would show nothing: its other half may say that a failure is none."""
+    return command.strip() if len(command.strip()) <= LONGEST_COMMAND else ""
 
 
 def _short(command: str) -> str:
