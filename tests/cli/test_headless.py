@@ -375,6 +375,15 @@ def test_a_budget_in_dollars_needs_no_prices_in_the_settings(shell: Shell, serve
     assert (told["calls"], told["cost_usd"]) == (2, pytest.approx(2 * (0.25 + 0.2)))
 
 
+def test_a_budget_in_dollars_is_refused_where_nobody_knows_the_price(shell: Shell, server: Server) -> None:
+    server.replies = [stream("Hello.")]
+    budget = ("-p", "hi", "-m", "openai:duck", "--max-budget-usd", "1")
+    done = shell.run(*budget, **server.variables)
+    assert done.returncode == 6 and """config set 'llm.prices."openai:duck"'""" in done.stderr and not server.bodies
+    shell.run("config", "set", 'llm.prices."openai:duck"', "{input = 0, output = 0}")
+    assert shell.run(*budget, **server.variables).stdout == "Hello.\n", "a price of nothing is a price"
+
+
 @pytest.mark.parametrize(("policy", "calls", "requests"), [("stop", 1, 4), ("continue:2", 3, 12), ("replan", 2, 8)])
 def test_a_duck_call_without_a_person_follows_the_policy(shell: Shell, policy: str, calls: int, requests: int) -> None:
     model = shell.script(*[decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")] * 20)

@@ -74,6 +74,15 @@ def test_enter_alone_takes_the_first_of_each(bare: Shell) -> None:
     assert tomllib.loads(bare.config.read_text())["safety"]["mode"] == "ask"
 
 
+def test_what_is_set_already_is_the_first_choice_and_a_new_answer_is_written(bare: Shell) -> None:
+    bare.write_config('language = "en"\n[llm]\nmodel = "ollama:duck"\n[safety]\nmode = "plan"\n')
+    before = bare.config.read_text()
+    assert asked(bare, "", "", "")[0] == 0 and bare.config.read_text() == before
+    code, told = asked(bare, "", "local", "", "", "")
+    assert code == 0 and 'model = "local"' in bare.config.read_text() and 'mode = "plan"' in bare.config.read_text()
+    assert "duckflow models pull" in told, "what the local model still needs is said"
+
+
 def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
     code, told = asked(bare, "1", "5")
     assert code == 130 and "Nothing was written" in told
@@ -85,7 +94,7 @@ def test_what_exists_stays_unless_the_user_says_otherwise(bare: Shell) -> None:
     bare.write_config(mine)
     agents = bare.work / "AGENTS.md"
     agents.write_text("my rules\n")
-    assert asked(bare, "1", "1", "1", "1", "1")[0] == 0
+    assert asked(bare, "1", "1", "1", "2", "1")[0] == 0
     assert bare.run("init", "--yes", "--mode", "full-auto").returncode == 0
     assert bare.config.read_text() == mine and agents.read_text() == "my rules\n"
     assert bare.run("init", "--yes", "--mode", "auto-edit", "--force").returncode == 0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from duckflow.llm.local.weights import Weights
 from duckflow.store.paths import Paths
 from tests.cli.shell import Shell
+from tests.llm.fake_endpoint import FakeEndpoint, says
 
 
 def test_models_of_a_provider_are_listed_with_window_and_price(tmp_path: Path) -> None:
@@ -30,6 +32,23 @@ def test_local_models_are_listed_with_what_they_take_and_one_is_recommended(tmp_
     assert "おすすめ" in shell.run("models", "list", "--lang", "ja").stdout
     keyed = shell.run("models", "list", DEEPSEEK_API_KEY="k").stdout
     assert "deepseek:deepseek-chat" in keyed and "openai:" not in keyed
+
+
+def test_a_server_of_ones_own_lists_its_models_itself(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    with FakeEndpoint(says(""), models=[{"id": "duck-1", "max_model_len": 9000}], key="k") as server:
+        right = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"}
+        for name in ((), ("openai",)):
+            told = shell.run("models", "list", *name, **right).stdout
+            assert "openai:duck-1" in told and "9k" in told and "gpt-5-mini" not in told
+        wrong = shell.run("models", "list", **right | {"OPENAI_API_KEY": "wrong"})
+        assert wrong.returncode == 0 and "openai refused the key from OPENAI_API_KEY" in wrong.stdout
+
+
+def test_sizes_have_one_unit(tmp_path: Path) -> None:
+    for line in Shell(tmp_path).run("models", "list").stdout.splitlines()[1:-1]:
+        size, needed = (float(number) for number in re.findall(r"([\d.]+) GB", line))
+        assert size < needed, line
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 from fake_endpoint import FakeEndpoint, says
 
-from duckflow.errors import ProviderUnreachable, UsageError
+from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.discover import Discovery, ModelChoice, discover
 from duckflow.llm.endpoints import SERVERS
 from duckflow.llm.settings import EndpointSettings, LlmSettings
@@ -213,7 +213,27 @@ async def test_a_server_named_without_a_model_is_asked() -> None:
 async def test_a_server_named_that_is_not_there(nowhere: str) -> None:
     with pytest.raises(ProviderUnreachable) as caught:
         await discover("ollama", alone(nowhere), {})
-    assert caught.value.values == {"endpoint": "ollama", "where": nowhere}
+    assert (caught.value.key, caught.value.values["where"]) == ("model.nothing_listens", nowhere)
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "models", "told"),
+    [
+        ("sk-wrong", "/v1", ["m"], "model.key_refused_alone"),
+        ("", "/v1", ["m"], "model.key_missing_alone"),
+        (SECRET, "/v2", ["m"], "model.wrong_address"),
+        (SECRET, "", ["m"], "model.wrong_address_maybe"),
+        (SECRET, "/v1", [], "model.none_listed"),
+    ],
+)
+async def test_what_is_wrong_with_a_server_of_ones_own_is_told_without_a_named_model(
+    nowhere: str, key: str, path: str, models: list[str], told: str
+) -> None:
+    with FakeEndpoint(says(""), models=[{"id": name} for name in models], key=SECRET) as server:
+        environ = {"OPENAI_BASE_URL": server.url.removesuffix("/v1") + path} | ({"OPENAI_API_KEY": key} if key else {})
+        with pytest.raises(ModelError) as caught:
+            await discover("", alone(nowhere), environ)
+    assert caught.value.key == told
 
 
 @pytest.mark.parametrize(

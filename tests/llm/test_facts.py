@@ -29,14 +29,16 @@ LISTED = LlmSettings()
 def test_what_a_reply_costs(
     endpoint: str, model: str, prompt: int, cached: int, written: int, completion: int, dollars: float
 ) -> None:
-    assert charge(price_of(LISTED, endpoint, model), prompt, completion, cached, written) == pytest.approx(dollars)
+    price = price_of(LISTED, endpoint, model)
+    assert price and charge(price, prompt, completion, cached, written) == pytest.approx(dollars)
 
 
 def test_the_users_own_price_comes_first_and_an_unlisted_model_has_none() -> None:
-    own = LlmSettings(prices={"openai:gpt-5-mini": Price(input=7)})
-    assert price_of(own, "openai", "gpt-5-mini").input == 7
+    own = LlmSettings(prices={"openai:gpt-5-mini": Price(input=7), "mine": Price()})
+    assert price_of(own, "openai", "gpt-5-mini") == Price(input=7)
+    assert price_of(own, "openai", "mine") == price_of(own, "ollama", "qwen3") == Price()
     for endpoint, model in (("mine", "gpt-5-mini"), ("openai", "gpt-9"), ("openai", "gpt-5-mini-mega")):
-        assert price_of(LISTED, endpoint, model) == Price()
+        assert price_of(LISTED, endpoint, model) is None
 
 
 @pytest.mark.parametrize(

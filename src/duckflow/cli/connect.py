@@ -29,7 +29,7 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
         # Nothing but its name leads to an endpoint of the user's own.
         name, origin = before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
-    choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search())
+    choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search({}))
     connected = await _connect(setup, session, choice)
     return connected if second else await _with_fallback(setup, session, connected)
 

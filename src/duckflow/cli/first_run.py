@@ -3,25 +3,28 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from duckflow.agent.session import Session
-from duckflow.errors import DuckflowError, ProviderUnreachable
+from duckflow.errors import DuckflowError, ModelError, ProviderRefused, ProviderUnreachable
 from duckflow.events.ports import Ask
 from duckflow.events.types import Event, Noticed, Waiting
 from duckflow.llm.discover import ModelChoice
-from duckflow.state.phrase import say
+from duckflow.llm.endpoints import TYPED, Key
+from duckflow.state.phrase import said, say
 from duckflow.state.question import Answer, Question
 from duckflow.state.question import Choice as Way
 from duckflow.store.paths import Paths
 
 MB = 1_000_000
 NO_MODEL = "model.none_found"
+KEY_WANTED = ("model.key_missing", "model.key_missing_alone", "model.key_refused_typed")
 BY_ITSELF = "model.chosen.embedded"
 OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
 """The two ways to a model of the user's own, as choices of a question."""
-Search = Callable[[], Awaitable[ModelChoice]]
+Search = Callable[[Mapping[str, Key]], Awaitable[ModelChoice]]
+"""Looks for a model, with the keys that the user has typed."""
 
 
 class Stopped(Exception):
@@ -31,8 +34,9 @@ class Stopped(Exception):
 async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """The choice, with its weights where it needs some. They are fetched only after a yes, and only when a message
     waits for the model: before that, the ways are told."""
+    asked = _while_turn_lasts(ask, session)
     try:
-        choice = await search()
+        choice = await _with_key(search, paths, session, asked)
     except ProviderUnreachable as problem:
         if problem.key != NO_MODEL or not session.state.turn_open:
             raise
@@ -40,7 +44,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 
         choice = ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF))
     if choice.kind != "embedded":
-        return await _with_key(choice, _while_turn_lasts(ask, session)) if session.state.turn_open else choice
+        return choice
     from duckflow.llm.local.runtime import install_runtime, runtime_missing
     from duckflow.llm.local.weights import Weights
 
@@ -50,12 +54,11 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if here and not runtime_missing():
         return choice
     by_itself = choice.why.key == BY_ITSELF
-    ask = _while_turn_lasts(ask, session)
     way = "no"
     if session.state.turn_open:
-        way = await _ask_way(ask, model.size // MB, runtime_missing(), by_itself)
+        way = await _ask_way(asked, model.size // MB, runtime_missing(), by_itself)
     if way in (choice.key for choice in OWN):
-        return await _own(way, ask, paths, session)
+        return await _own(way, asked, paths, session)
     if way != "fetch":
         raise ProviderUnreachable(
             NO_MODEL if by_itself else "local.no_weights", name=choice.model, path=str(paths.models)
@@ -69,17 +72,50 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     return choice
 
 
-async def _with_key(choice: ModelChoice, ask: Ask) -> ModelChoice:
-    """The choice with a key: where it lacks the one that it needs, the user may type it for now."""
-    endpoint = choice.endpoint
-    if choice.key or not endpoint or not endpoint.needs_key:
-        return choice
-    from duckflow.cli.init.own_model import OwnModelLeft, typed_key
+async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
+    """The choice, with a key where its endpoint wants one: the user types it when a message waits for it."""
+    typed: dict[str, Key] = {}
+    while True:
+        try:
+            return await _accepted(await search(typed), paths, session)
+        except ProviderRefused as problem:
+            if problem.key not in KEY_WANTED:
+                raise
+            endpoint = str(problem.values["endpoint"])
+            if not session.state.turn_open:
+                raise ProviderRefused("first_run.key_later", endpoint=endpoint) from None
+            from duckflow.cli.init.own_model import OwnModelLeft, typed_key
 
-    try:
-        return choice._replace(key=await typed_key(ask, endpoint, None))
-    except OwnModelLeft:
-        return choice
+            wanted = say("own.wants_key", **problem.values) if not typed else said(problem)
+            try:
+                typed[endpoint] = await typed_key(ask, str(problem.values["where"]), wanted)
+            except OwnModelLeft:
+                raise problem from None
+
+
+async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> ModelChoice:
+    """The choice, if its endpoint takes it without a key or with the one that was typed, which is kept then."""
+    if choice.endpoint and choice.key is None:
+        from duckflow.llm.discover import CHECK_SECONDS, fetch_models
+        from duckflow.llm.failures import key_refused
+
+        if choice.endpoint.key_needed:
+            raise key_refused(choice.endpoint, None)
+        try:
+            await fetch_models(choice.endpoint, None, CHECK_SECONDS)
+        except ModelError as problem:
+            if problem.key in KEY_WANTED:
+                raise
+    if choice.endpoint and choice.key_source == TYPED:
+        from duckflow.cli.doctor.model import try_out
+        from duckflow.cli.init.own_model import keep
+        from duckflow.config.settings import Settings
+
+        await try_out(choice, Settings(), paths)
+        _, told = await asyncio.to_thread(keep, choice.endpoint, choice)
+        for phrase in told:
+            session.emit(Noticed(what=phrase))
+    return choice
 
 
 def require_weights(name: str, paths: Paths) -> None:

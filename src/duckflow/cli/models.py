@@ -1,17 +1,24 @@
 """`duckflow models`: fetch, list and remove the local models; list what is known of others."""
 
+import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from duckflow.cli.parser import Options
-from duckflow.errors import UsageError
+from duckflow.config.load import load
+from duckflow.errors import ModelError, UsageError
+from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.llm.endpoints import catalogue, key_in_environment
-from duckflow.llm.facts import Facts, facts_of, models_of
-from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed, recommended, this_machine, why_not
+from duckflow.llm.discover import LISTING_SECONDS, fetch_models
+from duckflow.llm.endpoints import KNOWN, Endpoint, catalogue, find_key, key_in_environment
+from duckflow.llm.facts import facts_of, models_of
+from duckflow.llm.local.machine import ThisMachine, fitting_context, needed, recommended, this_machine, why_not
+from duckflow.llm.local.runtime import runtime_missing
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.llm.settings import DEFAULT_MODEL
+from duckflow.state.phrase import said
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
@@ -27,32 +34,47 @@ def run_models(options: Options, words: Words, paths: Paths) -> int:
         case "rm":
             print_out(words("models.removed" if weights.remove(name) else "models.nothing", name=name))
         case _:
-            _list(weights, options.name, words)
+            own = load(paths.user_config, Path.cwd(), {}).settings.llm.endpoints
+            _list(weights, options.name, words, catalogue(own, os.environ))
     return 0
 
 
-def _list(weights: Weights, endpoint: str, words: Words) -> None:
-    """The local models, and those of the endpoints whose key is in the environment; or those of one endpoint."""
-    endpoints = catalogue({}, os.environ)
-    if endpoint and not models_of(endpoint):
-        known = ", ".join(name for name in endpoints if models_of(name))
-        raise UsageError("models.no_endpoint", name=endpoint, known=known)
-    if not endpoint:
+def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, Endpoint]) -> None:
+    """The local models, and those of the endpoints that have their key in the environment or need none; or those of one
+    endpoint."""
+    if name and name not in endpoints:
+        raise UsageError("models.no_endpoint", name=name, known=", ".join(endpoints))
+    if not name:
         _list_local(weights, words)
-    keyed = [one.name for one in endpoints.values() if key_in_environment(one, os.environ)]
-    shown = [endpoint] if endpoint else [name for name in keyed if models_of(name)]
-    for name in shown:
-        for model in models_of(name):
-            print_out(_cloud_line(f"{name}:{model}", facts_of(name, model), words))
-    if not shown:
-        print_out(words("models.more_endpoints"))
+    usable = [one for one in endpoints.values() if key_in_environment(one, os.environ) or not one.key_needed]
+    lines: list[str] = []
+    for endpoint in [endpoints[name]] if name else usable:
+        try:
+            lines += _lines_of(endpoint, words)
+        except ModelError as problem:
+            if name:
+                raise
+            # Nobody expects every server to run that there could be on this machine.
+            lines += [] if endpoint in KNOWN else [plain(words.phrase(said(problem)))]
+    for line in lines or [words("models.more_endpoints")]:
+        print_out(line)
 
 
-def _cloud_line(name: str, facts: Facts, words: Words) -> str:
+def _lines_of(endpoint: Endpoint, words: Words) -> list[str]:
+    """Its models: as they are listed of a provider at its usual address, else as the server there tells."""
+    windows = dict.fromkeys(models_of(endpoint.name), 0) if endpoint in KNOWN else {}
+    if not windows:
+        served = asyncio.run(fetch_models(endpoint, find_key(endpoint, os.environ), LISTING_SECONDS))
+        windows = {listed.model: listed.window for listed in served}
+    return [_cloud_line(endpoint.name, model, window, words) for model, window in windows.items()]
+
+
+def _cloud_line(endpoint: str, model: str, window: int, words: Words) -> str:
+    facts, name = facts_of(endpoint, model), f"{endpoint}:{model}"
     price = facts.price
     cost = words("models.price", input=f"{price.input:g}", output=f"{price.output:g}") if price else ""
     able = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
-    return f"{name:<44} {facts.window // 1000:>5}k  {cost:<24}  {able}".rstrip()
+    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {able}".rstrip()
 
 
 def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
@@ -63,6 +85,8 @@ def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
     path = weights.adopt(name, Path(options.source)) if options.source else weights.pull(name, bar.show)
     bar.end()
     print_out(words("models.ready", name=name, path=str(path)))
+    if runtime_missing():
+        print_out(words("local.missing"))
 
 
 def _list_local(weights: Weights, words: Words) -> None:
@@ -89,7 +113,7 @@ def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> s
 
 
 def _gb(count: int) -> str:
-    return f"{count / GIB:.1f}"
+    return f"{count / GB:.1f}"
 
 
 class _Bar:

@@ -14,6 +14,7 @@ from duckflow.errors import UsageError
 from duckflow.llm.discover import ModelChoice, discover, fetch_models, list_models
 from duckflow.llm.endpoints import (
     KEYED,
+    KNOWN,
     SERVERS,
     TYPED,
     Endpoint,
@@ -40,11 +41,13 @@ class PageModels:
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """Those whose endpoint has a key or needs none, with what is known of them."""
         endpoints, own = await asyncio.to_thread(self._endpoints)
-        keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in KEYED})
+        usual = [name for name in KEYED if endpoints[name] in KNOWN]
+        keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in usual})
         rows = [_row("local")]
-        for name in (name for name in KEYED if keys[name]):
+        for name in (name for name in usual if keys[name]):
             rows += [_row(name, model) for model in models_of(name)]
-        asked = [endpoints[name] for name in dict.fromkeys((*SERVERS, *own)) if name not in KEYED]
+        moved = [name for name in KEYED if name not in usual]
+        asked = [endpoints[name] for name in dict.fromkeys((*SERVERS, *moved, *own)) if name not in usual]
         for listed in await asyncio.gather(*(self._served(endpoint) for endpoint in asked)):
             rows += listed
         return rows

@@ -38,7 +38,7 @@ def connect(
 
             book = AbilityBook(places.abilities, settings.abilities_days)
             endpoint = choice.endpoint or Endpoint(choice.model)
-            if endpoint.needs_key and choice.key is None:
+            if endpoint.key_needed and choice.key is None:
                 raise key_refused(endpoint, None)
             return EndpointModel(endpoint, choice.model, choice.key, settings, book)
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -151,10 +152,12 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
     if not response.is_success:
         raise failures.of_status(response.status, response.headers, text).error
     answer = as_table(read_json(text))
-    models = _chatting(endpoint, answer.get("data", answer.get("models")))
-    if not models:
-        raise failures.garbage(text).error
-    return models
+    entries = answer.get("data", answer.get("models", answer))
+    if models := _chatting(endpoint, entries):
+        return models
+    if isinstance(entries, list | None):
+        raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
+    raise failures.garbage(text).error
 
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
@@ -215,19 +218,26 @@ class ModelChoice(NamedTuple):
 
 
 async def discover(
-    name: str, settings: LlmSettings, environ: Mapping[str, str], origin: Phrase | None = None
+    name: str,
+    settings: LlmSettings,
+    environ: Mapping[str, str],
+    origin: Phrase | None = None,
+    typed: Mapping[str, Key] = MappingProxyType({}),
 ) -> ModelChoice:
     """The model to use. `name` is the one that the user wants, by the command line unless `origin` says where; empty
-    when they have named none."""
-    return await Discovery(settings, environ).choose(name.strip(), origin or say("model.chosen.flag"))
+    when they have named none. `typed` holds the keys that they have just typed, by endpoint."""
+    return await Discovery(settings, environ, typed).choose(name.strip(), origin or say("model.chosen.flag"))
 
 
 class Discovery:
     """Reads names of models and looks around, with one set of settings and one environment."""
 
-    def __init__(self, settings: LlmSettings, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: LlmSettings, environ: Mapping[str, str], typed: Mapping[str, Key] = MappingProxyType({})
+    ) -> None:
         self._settings = settings
         self._environ = environ
+        self._typed = typed
         self._known = catalogue(settings.endpoints, environ)
         self._notes: list[Phrase] = []
 
@@ -253,12 +263,11 @@ class Discovery:
             return await self._at(endpoint, rest, why)
         if mark and openai.key_needed:
             raise self._unknown(name)
-        # Names of models may hold colons too, such as the tags of Ollama.
-        choice = await self._at(openai, name, why)
-        if openai.needs_key and choice.key is None:
+        if openai.key_needed and self._key(openai) is None:
             near = ", ".join(nearest_names(name, self._known)) or f"ollama:{name}"
             raise UsageError("model.bare_name", name=name, near=near, known=self._names())
-        return choice
+        # Names of models may hold colons too, such as the tags of Ollama.
+        return await self._at(openai, name, why)
 
     def spelled(self, name: str) -> str:
         """The name as Duckflow itself writes it; a UsageError where no endpoint is called so. Nobody is asked."""
@@ -275,20 +284,21 @@ class Discovery:
         return UsageError("model.unknown_endpoint", name=_parted(name)[0], near=near, known=self._names())
 
     async def _serves(self, endpoint: Endpoint, name: str) -> bool:
-        models = await list_models(endpoint, find_key(endpoint, self._environ), LISTING_SECONDS)
+        models = await list_models(endpoint, self._key(endpoint), LISTING_SECONDS)
         return any(_same(name, listed.model) for listed in models)
 
     async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
-        key = find_key(endpoint, self._environ)
+        key = self._key(endpoint)
         model = model or endpoint.model
         if not endpoint.base_url:
             raise UsageError("model.endpoint_without_address", name=endpoint.name)
         if not model:
-            models = await list_models(endpoint, key, LISTING_SECONDS)
-            if not models:
-                raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
+            models = await fetch_models(endpoint, key, LISTING_SECONDS)
             endpoint, model = _with_window(models[0]), models[0].model
         return await self._with_window(endpoint, model, why, key)
+
+    def _key(self, endpoint: Endpoint) -> Key | None:
+        return self._typed.get(endpoint.name) or find_key(endpoint, self._environ)
 
     async def _with_window(self, endpoint: Endpoint, model: str, why: Phrase, key: Key | None) -> ModelChoice:
         """The choice; a server on this machine is asked how many tokens the model gets, and that is said."""

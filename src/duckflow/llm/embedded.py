@@ -118,6 +118,10 @@ class Embedded(EndpointModel):
         """The server is started without the part that sees."""
         return False
 
+    @property
+    def least_price(self) -> float | None:
+        return 0.0
+
     async def warm(self) -> None:
         """Return when the server answers: one that has died is started again, one that is starting is waited for."""
         await self._server.start()

@@ -22,10 +22,10 @@ from duckflow.http import (
     proxy_for,
 )
 from duckflow.llm.endpoints import Endpoint, Key
-from duckflow.llm.facts import Abilities, AbilityBook, facts_of, has_price, price_of
+from duckflow.llm.facts import Abilities, AbilityBook, facts_of, price_of
 from duckflow.llm.failures import BLIND, Failures, Setback, persist
 from duckflow.llm.provider import Chunk, Finished, Remark, Request, measure
-from duckflow.llm.settings import LlmSettings
+from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.wires.wire import Refusal, WireRequest, smaller, wire_named
 from duckflow.state.phrase import say
@@ -83,9 +83,8 @@ class EndpointModel:
 
     @property
     def least_price(self) -> float | None:
-        if self._endpoint.key_needed and not has_price(self._settings, self._endpoint.name, self._model):
-            return None
-        return price_of(self._settings, self._endpoint.name, self._model).least
+        price = price_of(self._settings, self._endpoint.name, self._model)
+        return price.least if price else None
 
     def forgo_tools(self) -> None:
         self._learn(self._abilities._replace(tools="json"))
@@ -145,7 +144,7 @@ class EndpointModel:
             raise setback_of(error, self._endpoint, self._failures, self._settings.connect_seconds) from None
 
     def _finished(self, request: Request, reply: StreamedReply) -> Finished:
-        price = price_of(self._settings, self._endpoint.name, self._model)
+        price = price_of(self._settings, self._endpoint.name, self._model) or Price()
         calls, where = reply.calls, self._endpoint.name
         text = reply.text + "".join(call.arguments for call in calls)
         kept = tuple(call.model_copy(update={"extra": {where: call.extra}}) if call.extra else call for call in calls)

@@ -64,10 +64,6 @@ class Endpoint(NamedTuple):
         host = urlsplit(self.base_url).hostname or ""
         return host in LOOPBACK or host.startswith("127.")
 
-    @property
-    def needs_key(self) -> bool:
-        return self.key_needed and not self.is_loopback
-
 
 def _known() -> Iterator[Endpoint]:
     table: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("endpoints.json").read_text("utf-8"))

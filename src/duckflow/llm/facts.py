@@ -155,16 +155,11 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
     return list(dict.fromkeys(spellings[spelling] for group in near for spelling in group))[:most]
 
 
-def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price:
-    """The user's own price, else the listed one; a model of neither costs nothing that could be counted."""
+def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price | None:
+    """The user's own price, else the listed one; nothing where neither is known. Servers on this machine are free."""
     names = (f"{endpoint}:{model}", f"{endpoint}/{model}", model)
     own = next((settings.prices[name] for name in names if name in settings.prices), None)
-    return own or facts_of(endpoint, model).price or Price()
-
-
-def has_price(settings: LlmSettings, endpoint: str, model: str) -> bool:
-    """Says whether what a model costs can be counted."""
-    return price_of(settings, endpoint, model) != Price() or facts_of(endpoint, model).price is not None
+    return own or facts_of(endpoint, model).price or (Price() if endpoint in SERVERS else None)
 
 
 def _facts(name: str, row: Row) -> Facts:

@@ -26,7 +26,8 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
 ) -> None:
     words = Words(language)
     answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
-    with FakeEndpoint(says("ok"), says(answer), models=MODELS, key=KEY) as endpoint:
+    again = answer.replace("here I am", "the key was asked for again")
+    with FakeEndpoint(says("ok"), says(answer), says("ok"), says(again), models=MODELS, key=KEY) as endpoint:
         terminal = open_terminal(opened, tmp_path, None, "--lang", language, **NOWHERE)
         terminal.wait_for("/help")
         terminal.enter("hello")
@@ -48,6 +49,17 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
         assert "export SERVER_API_KEY=" in "".join(screen.split("\n")) and words("own.leave") in screen
         terminal.enter("/quit")
         assert terminal.wait_for_end() == 0
+        # The key was kept nowhere: the next start asks for it, and for another one where it is wrong.
+        terminal = open_terminal(opened, tmp_path, None, "--lang", language, **NOWHERE)
+        terminal.wait_for(words("first_run.key_later", endpoint="server"))
+        terminal.enter("hello again")
+        terminal.wait_for(words("own.ask.key", endpoint=endpoint.url))
+        terminal.answer("sk-wrong-wrong-wrong")
+        terminal.wait_for("Incorrect API key")
+        terminal.answer(KEY)
+        assert KEY not in terminal.wait_for("Quack, the key was asked for again.")
+        terminal.enter("/quit")
+        assert terminal.wait_for_end() == 0
     settings = tomllib.loads((tmp_path / "home/config/config.toml").read_text())["llm"]
     assert settings["model"] == "server:duck-small"
     assert settings["endpoints"]["server"] == {"base_url": endpoint.url, "key_env": "SERVER_API_KEY"}
@@ -66,7 +78,7 @@ def test_a_key_that_the_chosen_model_lacks_is_asked_for_with_the_first_message(
     terminal.enter("hello")
     terminal.wait_for(Words("en")("own.ask.key", endpoint="https://duck.invalid/v1"))
     terminal.answer("leave")
-    terminal.wait_until(lambda screen: screen.count("MINE_API_KEY") == 2, what="how to set it, at the start and now")
+    terminal.wait_for("MINE_API_KEY")
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from duckflow.agent.questions import FREE, read_choice, read_words
 from duckflow.cli.init.own_model import LEAVE
-from duckflow.cli.init.set_up import CHANGE, InterviewLeft, set_up
+from duckflow.cli.init.set_up import CHANGE, KEEP, InterviewLeft, set_up
 from duckflow.cli.parser import Options
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -40,7 +40,7 @@ class _Unasked:
 
     async def __call__(self, question: Question) -> Answer:
         keys = [choice.key for choice in question.choices]
-        return Answer(choice=CHANGE if self._force and CHANGE in keys else keys[0])
+        return Answer(choice=(CHANGE if self._force else KEEP) if CHANGE in keys else keys[0])
 
 
 class _Asking:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from duckflow.cli.doctor.model import try_out
@@ -46,7 +47,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
             break
         except DuckflowError as problem:
             # Some endpoints list their models for any key, so a wrong one may show itself only here.
-            key = await typed_key(ask, endpoint, said(problem))
+            key = await typed_key(ask, endpoint.where, said(problem))
     told = say("own.answers", model=choice.name, seconds=round(seconds, 1))
     settings, kept = keep(endpoint, choice)
     return OwnModel(choice, settings, (told, *kept))
@@ -64,7 +65,7 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
     endpoints = catalogue({}, os.environ)
     providers = [Choice(key=name, label=quote(name)) for name in KEYED]
     endpoint = endpoints[await _choose(ask, say("own.ask.provider"), providers)]
-    return endpoint, await typed_key(ask, endpoint, None)
+    return endpoint, await typed_key(ask, endpoint.where, None)
 
 
 async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
@@ -75,7 +76,7 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
         try:
             endpoint, refused = await reach(address)
             wanted = say("own.wants_key", endpoint=endpoint.name, detail=refused.values["detail"]) if refused else None
-            return endpoint, await typed_key(ask, endpoint, wanted) if wanted else None
+            return endpoint, await typed_key(ask, endpoint.where, wanted) if wanted else None
         except DuckflowError as error:
             problem = said(error)
 
@@ -98,10 +99,10 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
     raise problem or UsageError("model.bad_address", origin=address)
 
 
-async def typed_key(ask: Ask, endpoint: Endpoint, problem: Phrase | None) -> Key:
+async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
     """A key that is fit to be sent; it is shown nowhere."""
     while True:
-        title = say("own.ask.key", endpoint=endpoint.where if endpoint.base_url else endpoint.name)
+        title = say("own.ask.key", endpoint=where)
         secret = await _typed(ask, title, problem, secret=True)
         try:
             return usable_key(secret, TYPED)
@@ -163,7 +164,8 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
     if not known:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
-    return tuple(settings), (say("own.export", variable=variable),)
+    missing = may_be_stored(endpoint) and find_spec("keyring") is None
+    return tuple(settings), (say("own.export_or_keyring" if missing else "own.export", variable=variable),)
 
 
 def _name_of(address: str) -> str:

@@ -17,6 +17,7 @@ from duckflow.events.ports import Ask
 from duckflow.i18n.language import facts_of, languages, read_piece
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import KEYED, KNOWN
+from duckflow.llm.settings import DEFAULT_MODEL
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
@@ -44,20 +45,23 @@ class InitAnswers:
 
 
 async def interview(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
-    """Asks what was not given already, in the language of the first answer. The first choice of each question is the
-    one most people want."""
+    """Asks what was not given already, in the language of the first answer. The first choice of each question is what
+    is set already, else what most people want."""
+    layer = read_toml(paths.user_config) if paths.user_config.exists() else {}
     codes = [words.language, *(code for code in languages() if code != words.language)]
     words.language = given.get("language") or await _asked(ask, "language", _languages(codes))
     answers = InitAnswers(words.language, given.get("model") or "", "")
     if "model" not in given:
-        answers = await _with_model(answers, ask, paths)
-    return replace(answers, mode=given.get("mode") or await _asked(ask, "mode", _modes()))
+        answers = await _with_model(answers, ask, paths, layer.get("llm", {}).get("model", ""))
+    modes = sorted(_modes(), key=lambda choice: choice.key != layer.get("safety", {}).get("mode"))
+    return replace(answers, mode=given.get("mode") or await _asked(ask, "mode", modes))
 
 
-async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths) -> InitAnswers:
-    by_itself = Choice(key=BY_ITSELF, label=say("init.choice.model.auto"))
-    named = [Choice(key=name, label=say("init.choice.model", model=name)) for name in models_at_hand()]
-    chosen = await _asked(ask, "model", [by_itself, *named, *OWN])
+async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, now: str) -> InitAnswers:
+    names = dict.fromkeys((*filter(None, (now,)), BY_ITSELF, *models_at_hand()))
+    labels = {BY_ITSELF: say("init.choice.model.auto")}
+    named = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
+    chosen = await _asked(ask, "model", [*named, *OWN])
     if chosen not in (choice.key for choice in OWN):
         return replace(answers, model="" if chosen == BY_ITSELF else chosen)
     try:
@@ -122,7 +126,7 @@ def agents_text(found: ProjectSurvey, words: Words) -> str:
 
 
 AGENTS_FILE = "AGENTS.md"
-CHANGE = "change"
+KEEP, CHANGE = "keep", "change"
 
 
 async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
@@ -130,10 +134,25 @@ async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths:
     wishes = await interview(ask, given, words, paths)
     return [
         *wishes.told,
+        *_lacking(wishes.model, paths),
         await _config(ask, wishes, paths.user_config),
         await _agents(ask, words, folder),
         say("init.next"),
     ]
+
+
+def _lacking(model: str, paths: Paths) -> Iterator[Phrase]:
+    """Says what the local model still needs, where that was chosen."""
+    if model.partition(":")[0] != "local":
+        return
+    from duckflow.llm.local.runtime import runtime_missing
+    from duckflow.llm.local.weights import Weights
+
+    holding = Weights(paths.models, os.environ).holding(model.partition(":")[2] or DEFAULT_MODEL)
+    if runtime_missing():
+        yield say("local.missing")
+    if not holding.complete:
+        yield say("local.no_weights", name=holding.model.name, path=str(holding.path))
 
 
 async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
@@ -148,7 +167,7 @@ async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
         text = set_value(text, key, value)
     if text == read_text(path):
         return say("init.same", path=str(path))
-    if not await _yes(ask, say("init.ask.change_config", path=str(path))):
+    if not await _yes(ask, say("init.ask.change_config", path=str(path)), first=CHANGE):
         return say("init.left", path=str(path))
     write_text(path, text)
     return say("init.changed", path=str(path))
@@ -159,7 +178,7 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
     text = agents_text(survey(folder), words)
     aside = ""
     if path.exists() or path.is_symlink():
-        if not await _yes(ask, say("init.ask.replace_agents")):
+        if not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
             return say("init.left", path=AGENTS_FILE)
         aside = _put_aside(path)
     try:
@@ -181,10 +200,11 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
             yield key, value
 
 
-async def _yes(ask: Ask, title: Phrase) -> bool:
-    """Keeping it is the first choice: whoever only presses Enter loses nothing."""
-    choices = (Choice(key="keep", label=say("init.keep")), Choice(key=CHANGE, label=say("init.change")))
-    return (await ask(Question(kind="choice", title=title, choices=choices))).choice == CHANGE
+async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
+    """The first choice is that of whoever only presses Enter: the answers just given are meant, and a file is lost by
+    nobody who has not said so."""
+    choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
+    return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE
 
 
 def _put_aside(path: Path) -> str:
