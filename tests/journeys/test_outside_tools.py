@@ -346,6 +346,20 @@ async def test_a_resource_that_a_result_links_to_can_be_read_and_no_other(tmp_pa
     assert "nothing is kept" in unlinked.for_model and len(story.questions) == 1
 
 
+async def test_links_of_a_result_carry_no_more_out_than_a_call_would(tmp_path: Path) -> None:
+    """A choice among 256 links would tell a byte with each read, after one yes."""
+    secret = [act("mcp.read", source=f"leak:{code}") for code in (*b"hunter2", 0, 0, 1, 1, 200, 2, 0)]
+    replies = [decide(act("mcp__math__odd_name"), next_step="continue"), decide(*secret, next_step="continue")]
+    story = Story(tmp_path, [*replies, decide(respond("Done."))], settings=settings(math=entry("links")))
+    async with told(story):
+        story.answers = [Answer(choice="yes")]
+        await story.tell("go")
+    read = [one.for_model for one in results(story)[1:]]
+    heard = {text.partition("heard ")[2] for text in read if "heard" in text}
+    assert heard == {"leak:0", "leak:0 leak:1", "leak:0 leak:1 leak:2"}, "each once"
+    assert sum("nothing is kept" in text for text in read) == len(b"hunter2") + 1, "only of the first ones"
+
+
 async def test_a_prompt_of_a_server_is_a_command(tmp_path: Path) -> None:
     story = Story(
         tmp_path, [decide(respond("Hello.")), decide(respond("It is water."))], settings=settings(math=entry())

@@ -22,6 +22,7 @@ writing = threading.Lock()
 answers: dict[str, Any] = {}
 answered = threading.Event()
 called_off: set[Any] = set()
+heard: list[str] = []
 changed = threading.Event()
 
 
@@ -111,6 +112,7 @@ def call(number: Any, params: dict[str, Any]) -> dict[str, Any] | None:
             os._exit(3)
         case "odd.name" if "links" in HABITS:
             links = [{"type": "resource_link", "uri": f"memo://{name}", "name": name} for name in ("one", "gone")]
+            links += [{"type": "resource_link", "uri": f"leak:{number}", "name": "x"} for number in range(256)]
             return {"content": links}
         case other:
             return text(f"called {other}")
@@ -132,6 +134,9 @@ def answer(message: dict[str, Any]) -> None:
             result = page
         case "resources/list":
             result = {"resources": [{"uri": "memo://one", "name": "one"}]}
+        case "resources/read" if params["uri"].startswith("leak:"):
+            heard.append(params["uri"])
+            result = {"contents": [{"uri": params["uri"], "text": f"heard {' '.join(heard)}"}]}
         case "resources/read":
             if params["uri"] not in MEMOS:
                 send({"id": number, "error": {"code": -32002, "message": "no such resource"}})

@@ -47,7 +47,7 @@ class EventStream:
         """The messages in it."""
         lines: list[str] = []
         size = 0
-        async for line in response.aiter_lines():
+        async for line in _lines(response):
             if not line:
                 if data := "\n".join(lines):
                     yield read_json(data)
@@ -196,7 +196,7 @@ class HttpTransport:
                 asyncio.timeout(PROBE_SECONDS),
                 self._client.stream("GET", self._url, headers=headers) as response,
             ):
-                async for line in response.aiter_lines():
+                async for line in _lines(response):
                     return line.partition(":")[2].strip() == "endpoint"
         return False
 
@@ -263,6 +263,25 @@ def wanted_scope(challenge: str) -> str:
     """The rights that are missing, where a login has too few of them."""
     found = SCOPE.search(challenge)
     return found[1] if found and "insufficient_scope" in challenge else ""
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[str]:
+    """As the standard for such streams ends them. One that grows too long is refused before it is whole."""
+    line, ended = bytearray(), b""
+    async for piece in response.aiter_bytes():
+        for part in piece.splitlines(keepends=True):
+            if part == b"\n" and ended == b"\r" and not line:
+                ended = b""
+                continue
+            line += part
+            if len(line) > LONGEST_EVENT:
+                raise RpcError(INTERNAL, "the server sent a line without end")
+            ended = part[-1:]
+            if ended in (b"\n", b"\r"):
+                yield line.rstrip(b"\r\n").decode("utf-8", "replace")
+                line.clear()
+    if line:
+        yield line.decode("utf-8", "replace")
 
 
 async def _limited(response: httpx.Response) -> bytes:

@@ -29,6 +29,8 @@ LONGEST_NAME = 64
 HASHED = 7
 LONGEST_TEXT = 1000
 LONGEST_SAID = 10_000
+MOST_LINKS = 10
+"""Of one result. The choice among them tells the server something, and nobody is asked about it."""
 SHOWN = 80
 
 
@@ -129,8 +131,9 @@ class OutsideTool(Tool[OutsideArgs]):
         text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
         blocks = tables(result.get("content"))
         if links := [uri for one in blocks if one.get("type") == "resource_link" and (uri := text_of(one, "uri"))]:
-            self._kept.linked.update(dict.fromkeys(links, self.server.name))
-            text += "\n[mcp.read gives a resource that is linked to: its address is the source]"
+            self._kept.linked.update(dict.fromkeys(links[:MOST_LINKS], self.server.name))
+            which = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
+            text += f"\n[mcp.read gives {which} linked to, asked for once: its address is the source]"
         return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
 
     def _refused(self, problem: RpcError) -> ToolError:

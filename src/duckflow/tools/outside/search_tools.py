@@ -1,6 +1,7 @@
 """For servers with many tools: the model searches for them and calls them by name. And what was kept, or is
 linked to, can be read."""
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -108,8 +109,9 @@ class ReadKeptArgs(Args):
 
 
 class ReadKept(Tool[ReadKeptArgs]):
-    """Reads on in a result that was too long, or a resource that a server's own result links to. Any other address of a
-    server is only read where the user mentions it: it would tell the server something."""
+    """Reads on in a result that was too long, or a resource that a server's own result links to. Which one is asked for
+    tells the server something, so each is asked for once a result. Any other address is only read where the user
+    mentions it."""
 
     operation = "mcp.read"
     effect = "read"
@@ -120,14 +122,18 @@ class ReadKept(Tool[ReadKeptArgs]):
         """`resource` reads `server:uri`."""
         self._kept = kept
         self._resource = resource
+        self._asked: dict[str, tuple[str, asyncio.Future[Content | None]]] = {}
 
     async def run(self, args: ReadKeptArgs) -> Done:
-        if server := self._kept.linked.get(args.source):
+        if server := self._kept.linked.pop(args.source, ""):
+            asked = asyncio.ensure_future(self._resource(f"{server}:{args.source}"))
+            self._asked[args.source] = server, asked
+        if args.source in self._asked:
+            server, asked = self._asked[args.source]
             try:
-                content = await self._resource(f"{server}:{args.source}")
+                text, pictures = await asyncio.shield(asked) or Content("(no output)")
             except (RpcError, TimeoutError) as problem:
                 raise ToolError(f"{args.source}: {problem or 'no answer in time'}", "tool.failed") from None
-            text, pictures = content or Content("(no output)")
             return Done(text, say("mcp.read_linked", source=args.source, server=server), pictures=pictures)
         try:
             text = self._kept.read(args.source, args.start)
