@@ -17,7 +17,7 @@ from duckflow.cli.build import BuiltConversation, build_conversation
 from duckflow.cli.conversations import ChosenSession, new_session, resumed_session
 from duckflow.cli.setup import Setup
 from duckflow.config.load import load
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import Event, QuestionAsked
 from duckflow.events.views import Attachment
 from duckflow.i18n.language import language_of
@@ -76,10 +76,17 @@ class AsyncDuckflow:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Done by `async with`. A UsageError where folder, mode or session cannot be used."""
+        """Done by `async with`. A UsageError where folder, mode or session cannot be used, in words for people."""
+        try:
+            await self._open()
+        except DuckflowError as problem:
+            problem.args = (Words(language_of(self._options.language)).error(problem),)
+            raise
+
+    async def _open(self) -> None:
         options, paths = self._options, Paths.of_user()
         if not options.folder.is_dir():
-            raise UsageError("usage.no_folder", path=str(options.folder))
+            raise UsageError("editor.no_folder", folder=str(options.folder))
         flags = {"safety.mode": options.mode or None, "language": options.language or None, **options.settings}
         loaded = await asyncio.to_thread(load, paths.user_config, options.folder, flags)
         words = Words(language_of(loaded.settings.language))

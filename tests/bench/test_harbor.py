@@ -42,11 +42,13 @@ def _works(python: str) -> bool:
 @pytest.fixture(scope="session")
 def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with Harbor in it."""
-    # Not while tests are collected: every worker would start each Python of this machine.
-    if not newer_python():
-        pytest.skip("Harbor needs Python 3.12")
-    folder = Path(os.environ.get("DUCKFLOW_HARBOR", "") or tmp_path_factory.mktemp("harbor"))
+    folder = Path(os.environ.get("DUCKFLOW_HARBOR", "") or tmp_path_factory.mktemp("harbor")).expanduser()
     if not (folder / "bin/harbor").exists():
+        # Not while tests are collected: every worker would start each Python of this machine.
+        if not newer_python():
+            pytest.skip(
+                "Harbor needs Python 3.12: none was found, and DUCKFLOW_HARBOR names no environment with Harbor"
+            )
         subprocess.run([newer_python(), "-m", "venv", folder], check=True)
         subprocess.run([folder / "bin/pip", "install", "--quiet", "harbor>=0.24", "uv"], check=True)
         subprocess.run([folder / "bin/pip", "install", "--quiet", "--no-deps", "-e", HERE], check=True)
@@ -69,7 +71,7 @@ def run_trial(harbor: Path, task: Path, script: Path, jobs: Path) -> dict[str, A
     ]
     command += ["-e", "tests.bench.stand_in:FreshRoot", "--ek", f"script={script}", "--job-name", task.name, "-y"]
     command += ["-m", "scripted:/installed-agent/script.jsonl"]
-    path = f"{Path(newer_python()).parent}:{os.environ['PATH']}"
+    path = f"{(harbor / 'python3').resolve().parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PYTHONPATH": str(HERE), "PATH": path, "HARBOR_TELEMETRY": "off"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
     found = sorted((jobs / task.name).glob("*/result.json"))

@@ -73,9 +73,12 @@ def test_an_answer_may_be_a_coroutine_and_a_turn_has_its_events_without_a_loop(s
 
 
 def test_what_cannot_be_used_is_told(shell: Shell) -> None:
-    with pytest.raises(UsageError), Duckflow(shell.work / "nowhere"):
+    with pytest.raises(UsageError, match="There is no folder"), Duckflow(shell.work / "nowhere"):
         pass
-    with pytest.raises(UsageError), Duckflow(shell.work, resume="19700101-000000-ffffff"):
+    with (
+        pytest.raises(UsageError, match="セッション"),
+        Duckflow(shell.work, resume="19700101-000000-ffffff", language="ja"),
+    ):
         pass
     with pytest.raises(RuntimeError, match="with"):
         Duckflow(shell.work).say("hello")

@@ -129,7 +129,10 @@ async def test_a_fleet_that_is_forgotten_is_no_more_and_others_go_on(tmp_path: P
     (row,) = engine.figures(second)
     assert (row.state, row.cost_usd, row.result) == ("done", 0.01, "duckflow/a.2-1")
     assert as_csv([row]).splitlines()[1].startswith("a.2,/r,done,1,0.01,")
-    assert as_markdown(second, [row], Words("en")).splitlines()[0].startswith(f"# {second}: 1 of 1 task done, $0.01")
+    told = f"# {second}: 1 of 1 task done; cost "
+    assert as_markdown(second, [row], Words("en")).startswith(f"{told}$0.01, ")
+    unpriced = row.model_copy(update={"cost_usd": 0.0})
+    assert as_markdown(second, [unpriced], Words("en")).startswith(f"{told}–, ")
     assert [(one.task.name, one.state) for one in engine.tasks(second)] == [("a.2", "done")]
     # Its name is free again.
     third = engine.start(FleetOrder([task]))

@@ -82,6 +82,21 @@ async def test_a_worker_that_is_stopped_for_too_long_is_ended_before_its_attempt
     yard.engine.close()
 
 
+async def test_what_a_killed_worker_of_this_machine_did_goes_on_before_its_lease_runs_out(tmp_path: Path) -> None:
+    yard = Yard(tmp_path)
+    yard.engine.close()
+    yard.engine = open_engine(yard.address, "here", 4, 600.0, hold_a_lock(yard.ledger, 0.1))
+    fleet = yard.start("long")
+    command = (sys.executable, "-m", "tests.fleet.stand_in", yard.address, "here", "4", "600", str(yard.ledger), "60")
+    killed = await asyncio.create_subprocess_exec(*command)
+    await until(lambda: yard.words() == ["begin"])
+    killed.kill()
+    await asyncio.wait_for(yard.engine.work(fleet), 60)
+    await killed.wait()
+    assert yard.words() == ["begin", "begin", "end"]
+    yard.engine.close()
+
+
 async def test_a_worker_that_others_take_for_dead_stops_itself_and_all_it_started(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
     fleet = yard.start("long")

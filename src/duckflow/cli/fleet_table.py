@@ -81,7 +81,10 @@ def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) ->
         state = words(f"fleet.doing.{attempt.doing}")
     if task and task.state in ("merged", "done") and task.picked == attempt.number:
         state = words("fleet.state.merged" if task.state == "merged" else "fleet.picked")
-    seconds = (attempt.ended or time.time()) - attempt.started if attempt.started else 0
+    seconds = (attempt.ended or time.time()) - attempt.started if attempt.started else 0.0
+    if attempt.report and not attempt.live:
+        # Without the time in which it waited for a person or a limit.
+        seconds = attempt.report.seconds
     return [attempt.task, f"#{attempt.number}", state, money(attempt.cost_usd), clock(seconds)]
 
 
@@ -101,12 +104,13 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
 def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
     done = sum(row.state in ("done", "merged", "choose") for row in rows)
     cost, tokens = sum(row.cost_usd for row in rows), sum(row.tokens for row in rows)
-    head = words("fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=f"{cost:.2f}", tokens=tokens)
+    head = words("fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=money(cost) or "–", tokens=tokens)
     titles = [words(f"fleet.report.{column}") for column in REPORTED]
     table = [_markdown_row(titles), _markdown_row("---" for _ in REPORTED)]
     for row in rows:
         state = words(f"fleet.state.{row.state}")
-        cells = (row.task, row.repository, state, row.attempts, f"{row.cost_usd:.2f}", row.tokens, f"{row.seconds:.0f}")
+        spent = (money(row.cost_usd) or "–", row.tokens, f"{row.seconds:.0f}")
+        cells = (row.task, row.repository, state, row.attempts, *spent)
         table.append(_markdown_row((*map(str, cells), row.proof, row.result)))
     return "\n".join([head, "", *table])
 

@@ -5,7 +5,6 @@ when its lease has run out; from then on nothing that the dead one still says is
 """
 
 import os
-import platform
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, cycle
@@ -17,7 +16,7 @@ from duckflow.errors import LeaseLost
 from duckflow.fleet.allowance import end_calls
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE
-from duckflow.fleet.host import born_at
+from duckflow.fleet.host import born_at, has_gone, this_machine
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, read_limits, write_notes
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, TASKS, WORKERS
@@ -137,7 +136,7 @@ class Claims:
 
     def enter(self) -> None:
         pid = os.getpid()
-        row = {"worker": self.worker, "place": self.place, "machine": platform.node(), "pid": pid, "born": born_at(pid)}
+        row = {"worker": self.worker, "place": self.place, "machine": this_machine(), "pid": pid, "born": born_at(pid)}
 
         def change(connection: sa.Connection) -> None:
             if connection.execute(sa.select(WORKERS.c.worker).where(self._own)).first() is None:
@@ -264,12 +263,15 @@ class Claims:
         return self._database.do(change, patience=0)
 
     def reap(self) -> None:
-        """Marks workers as dead whose lease has run out: from then on others may take what they were doing."""
+        """Marks workers as dead whose lease has run out, or whose process on this machine is no more: from then on
+        others may take what they were doing."""
 
         def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)
-            late = (WORKERS.c.until < now) & ~WORKERS.c.dead & ~self._own
-            connection.execute(sa.update(WORKERS).where(late).values(dead=True))
+            others = connection.execute(sa.select(WORKERS).where(~WORKERS.c.dead, ~self._own)).all()
+            gone = [row.worker for row in others if row.until < now or has_gone(row.machine, row.pid, row.born)]
+            if gone:
+                connection.execute(sa.update(WORKERS).where(WORKERS.c.worker.in_(gone)).values(dead=True))
             dead = sa.select(WORKERS.c.worker).where(WORKERS.c.dead)
             end_calls(connection, CALLS.c.worker.in_(dead), now)
             move_forsaken(connection, now, self.lease)

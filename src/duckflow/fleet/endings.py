@@ -1,14 +1,13 @@
 """How attempts and tasks come to an end other than by their own work: cancelled, out of money, or settled when all
 attempts at a task have ended."""
 
-import platform
 from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE, AttemptState, Choose, Happening, Notify, TaskState
-from duckflow.fleet.host import born_at, kill_processes
+from duckflow.fleet.host import has_gone, kill_processes
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
 from duckflow.fleet.tables import ATTEMPTS, TASKS, WORKERS
@@ -119,9 +118,9 @@ class Endings:
 
     def _gone(self, connection: sa.Connection, names: sa.Select[tuple[str]]) -> list[str]:
         """Workers that cannot see to it: dead, without a lease, or a process of this machine that is no more."""
-        now, here = self._database.now(connection), platform.node()
+        now = self._database.now(connection)
         return [
             row.worker
             for row in connection.execute(sa.select(WORKERS).where(WORKERS.c.worker.in_(names)))
-            if row.dead or row.until < now or (row.machine == here and born_at(row.pid) != row.born)
+            if row.dead or row.until < now or has_gone(row.machine, row.pid, row.born)
         ]

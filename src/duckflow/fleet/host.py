@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -40,9 +41,24 @@ async def end_processes(attempt_id: str) -> int:
     return await asyncio.to_thread(kill_processes, attempt_id)
 
 
+@cache
+def this_machine() -> str:
+    """The name of the machine, and what tells this very system and its processes from others of that name."""
+    with contextlib.suppress(OSError):
+        running = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{platform.node()} {running} {(PROC / 'self/ns/pid').readlink()}"
+    asked = subprocess.run(["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
+    return f"{platform.node()} {asked.stdout.strip()}"
+
+
+def has_gone(machine: str, pid: int, born: str) -> bool:
+    """Whether a process is known to be no more. Of other machines nobody here knows."""
+    return machine == this_machine() and born_at(pid) != born
+
+
 def end_worker(machine: str, pid: int, born: str) -> bool:
     """Kill a worker of this machine that has lost its lease but is still there: stopped, or stuck."""
-    if machine != platform.node() or pid == os.getpid() or born_at(pid) != born:
+    if machine != this_machine() or pid == os.getpid() or born_at(pid) != born:
         return False
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGKILL)
@@ -53,8 +69,9 @@ def end_worker(machine: str, pid: int, born: str) -> bool:
 def born_at(pid: int) -> str:
     """When a process was started, empty where there is none: numbers of processes are given out again."""
     with contextlib.suppress(OSError):
-        # The name, in brackets, may hold anything; the start is the 22nd field of all.
-        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
+        # The name, in brackets, may hold anything; the start is the 22nd field of all. A zombie has ended.
+        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
     if PROC.joinpath("self").exists():
         return ""
     asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from duckflow.fleet.task import AttemptReport, FleetTask
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, money
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.state.noun import shorten
@@ -113,7 +113,7 @@ def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[st
     rows.append([words("fleet.row.files"), *map(_size, shown)])
     rows.append([words("fleet.row.proof"), *(words(f"fleet.proof.{one.proof}") if one.proof else "–" for one in shown)])
     rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown)])
-    rows.append([words("fleet.row.cost"), *(f"${report.cost_usd:.2f}" for report in shown)])
+    rows.append([words("fleet.row.cost"), *(money(report.cost_usd) or "–" for report in shown)])
     rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown)])
     rows.append([words("fleet.row.against"), *("; ".join(_against(report, words)) or "–" for report in shown)])
     return rows

@@ -28,6 +28,8 @@ from duckflow.state.phrase import said, say
 BEAT = 1.0
 MOST_FAILURES = 5
 """One after the other, of the same thing."""
+LOOK_SECONDS = 3.0
+"""Between two looks after other workers."""
 SAFE_PART = 0.75
 """Of a lease: a worker that could not renew it for that long ends what it does, before others begin with it."""
 
@@ -107,7 +109,7 @@ class Clerk(WorkerThread):
     def _see_to_all(self) -> None:
         if self._running or self._notes:
             self._tell()
-        if time.monotonic() - self._looked_after > self._claims.lease / 3:
+        if time.monotonic() - self._looked_after > min(self._claims.lease / 3, LOOK_SECONDS):
             self._look_after_others()
             self._looked_after = time.monotonic()
 
