@@ -16,7 +16,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE: "ViewportSize" = {"width": 1440, "height": 900}
 PHONE: "ViewportSize" = {"width": 390, "height": 844}
 PATIENCE_MS = 60_000
-READING_MS = 350
+READING_MS = 500
 
 
 def chromium() -> str:

@@ -11,21 +11,26 @@ from duckflow.state.question import Choice, Question
 STATES = ("done", "running", "merged", "waiting", "failed", "choose", "done", "running", "merged", "cancelled")
 FLEET = "20260101-fleet"
 
+ASKS = Question(
+    kind="text", title=say("agent.asks", text="2 or 3?"), choices=(Choice(key="stop", label=say("agent.stop")),)
+)
+
 
 class PlayedFleet:
-    """A fleet of so many tasks. `done`: what was done to it."""
+    """A fleet of so many tasks, of which some ask a question. `done`: what was done to it."""
 
-    def __init__(self, count: int = 0, asks: int = 0, alive: bool = True) -> None:
+    def __init__(self, count: int = 0, asks: int = 0, alive: bool = True, question: Question = ASKS) -> None:
+        self._question = question
         self.done: list[tuple[Any, ...]] = []
         self.alive = alive
         self._asks = asks
         self.tasks = [_task(number, asks) for number in range(count)]
 
+    async def to_pick(self) -> int:
+        return sum(task["state"] == "choose" for task in self.tasks)
+
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
-        question = Question(
-            kind="text", title=say("agent.asks", text="2 or 3?"), choices=(Choice(key="stop", label=say("agent.stop")),)
-        )
-        shown = question.model_dump(mode="json")
+        shown = self._question.model_dump(mode="json")
         return [
             {"asked_id": f"a{number}", "task": f"task-{number}", "attempt": 1, "question": shown, "same": ""}
             for number in range(self._asks)
@@ -68,6 +73,7 @@ class PlayedFleet:
         self.alive = True
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
+        self.done.append(("answer", asked_id, text, choice))
         was, self._asks = self._asks, 0
         return bool(was)
 

@@ -29,6 +29,7 @@ async def test_of_two_open_gates_a_yes_goes_to_the_chosen_one_alone(tmp_path: Pa
         assert not list(talk.folder.glob("*.py"))
         assert await violations(tab) == []
         await (await tab.see(".target button", "name.py")).click()
+        await tab.page.wait_for_timeout(READING_MS)
         await tab.say("yes")
         await tab.page.wait_for_function("() => document.querySelectorAll('.card').length === 1")
         assert (talk.folder / "name.py").exists()
@@ -58,6 +59,7 @@ async def test_a_gate_that_is_out_of_sight_is_shown_before_a_yes_counts(tmp_path
             await tab.page.evaluate("() => { document.querySelector('.talk').scrollTop = 0; }")
             await tab.page.wait_for_timeout(100)
         await tab.page.evaluate("() => document.querySelector('.card').scrollIntoView()")
+        await tab.page.wait_for_timeout(READING_MS)
         await box.fill("")
         await box.press("1")
         await tab.see(".r-action.check", "a.py")

@@ -154,7 +154,7 @@ class ChatLoop:
         session.subscribe(self._count)
         self._close_open_turn()
 
-    def take(self, line: str, question_id: str = "") -> asyncio.Future[Taken]:
+    def take(self, line: str, question_id: str | None = "", language: str = "") -> asyncio.Future[Taken]:
         line = make_whole(line)
         text, meaning = line.strip(), "answer" if question_id else self.reads_as(line)
         told: tuple[Phrase, ...] = ()
@@ -162,8 +162,10 @@ class ChatLoop:
             return self.answer(question_id, text)
         if meaning == "answer" and not question_id and len(self.questions) > 1:
             return _known(Taken("unclear", (say("question.which"),)))
+        if meaning == "answer" and question_id is None:
+            return _known(Taken("unclear", (say("question.unseen"),)))
         if meaning not in ("nothing", "message"):
-            secret = meaning == "answer" and self._question(question_id).secret
+            secret = meaning == "answer" and self._question(question_id or "").secret
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
         match meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):
@@ -177,10 +179,10 @@ class ChatLoop:
             case "message":
                 self._turns.submit(text)
             case "answer":
-                return self.answer(self._question(question_id).question_id, text)
+                return self.answer(self._question(question_id or "").question_id, text)
             case "command":
                 command = "/" + unicodedata.normalize("NFKC", text[1:])
-                self._commands.start(command.split()[0], self.run_command(command))
+                self._commands.start(command.split()[0], self._run(command, language))
             case "own_command":
                 self._commands.start(text, self._run_own(text[1:].strip()))
             case _:
@@ -273,7 +275,10 @@ class ChatLoop:
         return line.startswith("/") and await self._commands.table.knows(line)
 
     async def run_command(self, line: str) -> str:
-        return await self._commands.table.run(self, self._questions.ask, line)
+        return await self._run(line)
+
+    async def _run(self, line: str, language: str = "") -> str:
+        return await self._commands.table.run(self, self._questions.ask, line, language)
 
     async def run_own(self, command: str) -> int:
         """In a folder that is not wanted nothing is done at all."""

@@ -21,6 +21,7 @@ from duckflow.events.types import (
     Noticed,
     PermissionGiven,
     PermissionTaken,
+    SessionTitled,
 )
 from duckflow.i18n.language import is_language, languages
 from duckflow.i18n.template import note
@@ -63,6 +64,11 @@ class Choices:
         if not is_language(language):
             raise UsageError("language.choices", languages=", ".join(languages()))
         self._session.emit(LanguageChosen(language=language))
+
+    def rename(self, title: str) -> None:
+        if not title.strip():
+            raise UsageError("rename.no_title")
+        self._session.emit(SessionTitled(title=title))
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:
         kept = self._gatekeeper.permissions

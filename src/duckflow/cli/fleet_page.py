@@ -19,7 +19,7 @@ from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 
 if TYPE_CHECKING:
-    from duckflow.fleet.engine import AttemptState, Engine
+    from duckflow.fleet.engine import AttemptState, Engine, FleetState
 
 SHOWN = 5
 """Fleets that the page lists."""
@@ -48,6 +48,10 @@ class PageFleet:
         engine = await self._engine()
         asked = await asyncio.to_thread(engine.inbox) if engine else ()
         return [one.model_dump(mode="json") for one in asked]
+
+    async def to_pick(self) -> int:
+        engine = await self._engine()
+        return await asyncio.to_thread(_to_pick, engine) if engine else 0
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
@@ -207,10 +211,18 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace").strip()
 
 
+def _latest(engine: "Engine") -> "list[FleetState]":
+    return sorted(engine.fleets(), key=lambda one: one.started)[: -SHOWN - 1 : -1]
+
+
+def _to_pick(engine: "Engine") -> int:
+    return sum(task.state == "choose" for fleet in _latest(engine) for task in engine.tasks(fleet.fleet))
+
+
 def _listed(engine: "Engine") -> list[dict[str, Any]]:
-    latest = sorted(engine.fleets(), key=lambda one: one.started)[: -SHOWN - 1 : -1]
     return [
-        fleet.model_dump(mode="json") | {"ended": fleet.ended, "tasks": _tasks(engine, fleet.fleet)} for fleet in latest
+        fleet.model_dump(mode="json") | {"ended": fleet.ended, "tasks": _tasks(engine, fleet.fleet)}
+        for fleet in _latest(engine)
     ]
 
 

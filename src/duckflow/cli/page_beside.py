@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from duckflow.cli.host_process import flag_words
 from duckflow.cli.web import require_parts
 from duckflow.programs.launch import Launch
 
@@ -16,16 +17,26 @@ START_SECONDS = 20.0
 class PageBeside:
     """Started when the first session can be joined. It shows the sessions that this terminal has held, no others."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
+        """`language`: the one that the user has named; without one the page speaks its browser's."""
         require_parts()
+        self._language = language
         self._process: asyncio.subprocess.Process | None = None
 
-    async def show(self, session_id: str, language: str) -> str:
+    async def show(self, session_id: str) -> str:
         """Gives the page's address when it has not been told yet; nothing when the page does not start."""
         begins = self._process is None
         if begins:
             pipe = asyncio.subprocess.PIPE
-            command = (sys.executable, "-P", "-m", "duckflow", "web", "--beside", "--lang", language)
+            command = (
+                sys.executable,
+                "-P",
+                "-m",
+                "duckflow",
+                "web",
+                "--beside",
+                *flag_words({"--lang": self._language}),
+            )
             launch = Launch(command, Path.cwd(), os.environ)
             self._process = await launch.spawn(pipe, pipe, asyncio.subprocess.DEVNULL)
         process = self._process

@@ -81,7 +81,7 @@ class SessionShelf:
             return None
         return Joined(remote, remote.aclose)
 
-    async def begin(self, folder: str, mode: str, model: str) -> str:
+    async def begin(self, folder: str, mode: str, model: str, language: str) -> str:
         if self._only is not None:
             raise UsageError("serve.alone")
         try:
@@ -92,7 +92,7 @@ class SessionShelf:
             raise UsageError("editor.no_folder", folder=folder)
         session_id = new_session_id()
         journal = Sessions(self._paths.sessions_of(place)).path(session_id)
-        await self._start(journal, "new", flag_words({"--mode": mode, "-m": model}), place)
+        await self._start(journal, "new", flag_words({"--mode": mode, "-m": model, "--lang": language}), place)
         return session_id
 
     async def go_on(self, session_id: str) -> None:

@@ -218,7 +218,7 @@ def _page_beside(options: Options) -> "PageBeside | None":
         return None
     from duckflow.cli.page_beside import PageBeside
 
-    return PageBeside()
+    return PageBeside(options.lang or "")
 
 
 async def _one(
@@ -273,7 +273,7 @@ async def _one(
 
 
 async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, session_id: str) -> None:
-    if beside and (address := await beside.show(session_id, setup.words.language)):
+    if beside and (address := await beside.show(session_id)):
         chat.screen.note(setup.words("serve.beside", address=address))
 
 

@@ -1,8 +1,9 @@
 """The record: for every action the Gate it passed, the answer, and what came of it."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from duckflow.events.types import Event
@@ -15,6 +16,8 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, PlanItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import items_of
+
+NAMED_ANSWERS = frozenset(("yes", "no", "session", "always", "edit", "all"))
 
 
 @dataclass(slots=True)
@@ -33,13 +36,23 @@ class AuditEntry:
     told: Phrase | None = None
     subject: str = ""
     """Name of the argument that says what it is about."""
+    why_told: Phrase | None = None
+    answer_told: Phrase | None = None
+    """The reason and the answer for people, where `why` and `answer` are words of the program's own."""
+    answer_text: str = ""
+    """The words that came with the answer."""
 
     @property
     def about(self) -> str:
         return str(self.args.get(self.subject, ""))
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"told": self.told.model_dump() if self.told else None}
+        phrases = {"told": self.told, "why_told": self.why_told, "answer_told": self.answer_told}
+        return asdict(self) | {name: phrase.model_dump() if phrase else None for name, phrase in phrases.items()}
+
+    def answer_line(self, words: Words) -> str:
+        said = words.phrase(self.answer_told) if self.answer_told else ""
+        return ": ".join(filter(None, (said, self.answer_text))) or self.answer
 
 
 def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
@@ -72,7 +85,9 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
         case QuestionItem(question=question) if question and question.kind == "duck_call":
             yield _duck_call(item, question)
         case NoticeItem(about="intervened"):
-            yield AuditEntry(item.at, f"pacemaker.{item.subject}", {}, str(item.severity), ok=True, told=item.what)
+            entry = AuditEntry(item.at, f"pacemaker.{item.subject}", {}, str(item.severity), ok=True, told=item.what)
+            entry.why_told = say(f"severity.{item.severity}") if item.severity else None
+            yield entry
         case NoticeItem(about="reviewed", review=review) if review:
             why = f"{review.rating}, {review.verdict} ({review.by})"
             yield AuditEntry(item.at, "review", {}, why, ok=True)
@@ -88,7 +103,7 @@ def _deed(item: ActionItem, action: Action) -> AuditEntry:
     why = "" if action.reasoning == action.operation else action.reasoning
     entry = AuditEntry(item.at, item.operation, action.args, why, item.gate, subject=action.subject)
     if item.gate:
-        entry.answer = _answered(item.answer)
+        _note_answer(entry, item.answer)
     if result := item.result:
         entry.ok, entry.changed = result.ok, result.changed
         entry.evidence, entry.told = result.for_model, result.for_user
@@ -97,13 +112,18 @@ def _deed(item: ActionItem, action: Action) -> AuditEntry:
 
 def _duck_call(item: QuestionItem, question: Question) -> AuditEntry:
     why = f"{question.reason} ({question.severity})"
-    return AuditEntry(item.at, "duck_call", {}, why, answer=_answered(item.answer), ok=True if item.answer else None)
+    entry = AuditEntry(item.at, "duck_call", {}, why, ok=True if item.answer else None, why_told=question.title)
+    _note_answer(entry, item.answer, {choice.key: choice.label for choice in question.choices})
+    return entry
 
 
-def _answered(answer: Answer | None) -> str:
+def _note_answer(entry: AuditEntry, answer: Answer | None, labels: Mapping[str, Phrase] = MappingProxyType({})) -> None:
     if answer is None:
-        return ""
-    return f"{answer.choice}: {answer.text}" if answer.text and answer.choice != "edit" else answer.choice
+        return
+    text = answer.text if answer.choice != "edit" else ""
+    entry.answer, entry.answer_text = f"{answer.choice}: {text}" if text else answer.choice, text
+    named = say(f"audit.chosen.{answer.choice}") if answer.choice in NAMED_ANSWERS else None
+    entry.answer_told = labels.get(answer.choice) or named
 
 
 MOST_NAMED = 10
@@ -118,11 +138,12 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
         # Of an answer the reason may be its own beginning.
         why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
+        why = words.phrase(entry.why_told) if entry.why_told else why
         why = words("audit.typed") if entry.operation.startswith("user.") else why
         unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
         parts = {
             "audit.why": why,
-            "audit.answer": entry.answer or unanswered,
+            "audit.answer": entry.answer_line(words) or unanswered,
             "audit.came": came,
             "audit.changed": name_first(entry.changed),
         }

@@ -254,4 +254,14 @@ def language(context: CommandContext, wanted: str) -> str:
     return context.words("language.now", name=facts_of(wanted).name)
 
 
-CHOICES = (Command("mode", mode, OFFERED), Command("model", model), Command("lang", language, languages()))
+def rename(context: CommandContext, title: str) -> str:
+    context.conversation.choices.rename(title)
+    return context.words("rename.now", title=context.conversation.state.heading)
+
+
+CHOICES = (
+    Command("mode", mode, OFFERED),
+    Command("model", model),
+    Command("lang", language, languages()),
+    Command("rename", rename),
+)

@@ -52,22 +52,31 @@ class Commands:
                 await source.look()
         return name in self._commands
 
-    async def run(self, conversation: InnerConversation, ask: Ask, line: str) -> str:
-        """What to show. An unknown command names the nearest one."""
+    async def run(self, conversation: InnerConversation, ask: Ask, line: str, language: str = "") -> str:
+        """What to show, in a language or in that of the session. An unknown command names the nearest one."""
+        words = Words(language) if language else self._words
+        words.emoji = self._words.emoji
+        shown = await self._shown(conversation, ask, line, words)
+        if language not in ("", words.language):
+            # The command was one that has chosen a language.
+            self._words.language = words.language
+        return shown
+
+    async def _shown(self, conversation: InnerConversation, ask: Ask, line: str, words: Words) -> str:
         name, _, rest = line[1:].strip().partition(" ")
         if name not in self._own:
             for source in self._sources:
                 await source.look()
         if found := self._commands.get(name):
             try:
-                shown = found.run(CommandContext(conversation, self._words, ask), rest.strip())
+                shown = found.run(CommandContext(conversation, words, ask), rest.strip())
                 return shown if isinstance(shown, str) else await shown
             except DuckflowError as problem:
-                return self._words.error(problem)
+                return words.error(problem)
         near = difflib.get_close_matches(name, self._commands, n=1)
         if near:
-            return self._words("command.near", name=name, near=near[0])
-        return self._words("command.unknown", name=name)
+            return words("command.near", name=name, near=near[0])
+        return words("command.unknown", name=name)
 
     def _help(self, context: CommandContext, _: str) -> str:
         width = max(map(len, self._own))

@@ -55,7 +55,7 @@ class CommandTable(Protocol):
         """Whether the line begins with one of them; those that come and go are looked for."""
         ...
 
-    async def run(self, conversation: "InnerConversation", ask: Ask, line: str) -> str: ...
+    async def run(self, conversation: "InnerConversation", ask: Ask, line: str, language: str = "") -> str: ...
 
 
 class ChoicesPort(Protocol):
@@ -71,6 +71,10 @@ class ChoicesPort(Protocol):
         ...
 
     def change_language(self, language: str) -> None: ...
+
+    def rename(self, title: str) -> None:
+        """The user's own title for the session."""
+        ...
 
 
 class WorkPort(Protocol):
@@ -143,10 +147,12 @@ class Conversation(Protocol):
     """One conversation on one session, as every front end sees it, in this process or over a socket: what is read here
     is known at once, and what is done can be waited for. What cannot be done raises a DuckflowError."""
 
-    def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:
+    def take(self, line: str, question_id: str | None = "", language: str = "") -> Awaitable[Taken]:
         """A line as people type it: the answer to the first open question, a `/command`, a `!command`, a word about
         running work, or a message. It is carried out in the background; what comes of it is told by events.
-        `question_id`: the question that it was typed for, and no other."""
+        `question_id`: the question that it was typed for, and no other; None where whoever typed it had none in sight,
+        so that it answers none. `language`: that of whoever typed it, in which a command answers, else the
+        session's."""
         ...
 
     def reads_as(self, line: str) -> Meaning:

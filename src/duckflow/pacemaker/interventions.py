@@ -159,7 +159,7 @@ class DuckCall(NamedTuple):
 
     def question(self) -> Question:
         choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
-        details = (*self.found(), say(f"severity.{self.severity}"), *self.health.report(otherwise="stuck"))
+        details = (*self.found(), say(f"severity.{self.severity}"), *self.health.complaint())
         return Question(
             kind="duck_call",
             title=self.situation(),

@@ -198,11 +198,18 @@ class Health(NamedTuple):
         faces = {f"{sign.name}_face": sign.face for sign in self} | {f"{sign.name}_trend": sign.trend for sign in self}
         return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
-    def report(self, otherwise: str = "none") -> tuple[Phrase, ...]:
-        """One line for each vital, then the finding with what it recommends; `otherwise` where no vital is low."""
-        # Lost focus says most of what to do, then wear, then doubt.
+    def report(self) -> tuple[Phrase, ...]:
+        """One line for each vital, then the finding with what it recommends."""
+        return say("health.title"), *(sign.line() for sign in self), self._finding("none")
+
+    def complaint(self) -> tuple[Phrase, ...]:
+        """The vitals that are low, and the finding. A good one says nothing to somebody who is called for help."""
+        return *(sign.line() for sign in self if sign.troubled), self._finding("stuck")
+
+    def _finding(self, otherwise: str) -> Phrase:
+        """Lost focus says most of what to do, then wear, then doubt; `otherwise` where no vital is low."""
         worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
-        return say("health.title"), *(sign.line() for sign in self), say(f"health.finding.{worst}")
+        return say(f"health.finding.{worst}")
 
 
 def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:

@@ -111,6 +111,9 @@ class RemoteChoices:
     def change_language(self, language: str) -> None:
         self._call("change_language", language=language)
 
+    def rename(self, title: str) -> None:
+        self._call("rename", title=title)
+
 
 class WayOut:
     """This front end goes, and the conversation goes on without it."""
@@ -173,14 +176,14 @@ class RemoteConversation(Mirror):
         self._call(LEAVE)
         await self._link.close()
 
-    def take(self, line: str, question_id: str = "") -> Awaitable[Taken]:
+    def take(self, line: str, question_id: str | None = "", language: str = "") -> Awaitable[Taken]:
         name = "" if question_id else _command(line)
         if name in LEAVES:
             self._loop.call_soon(self.sessions.leave)
         if name in (*LEAVES, *STAYS):
             told = (say("attach.not_here", command=name),) if name in STAYS else ()
             return asyncio.ensure_future(_known(Taken("command", told)))
-        return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id)))
+        return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id, language=language)))
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
         return await self._call("say", text=text, attachments=attachments)

@@ -76,6 +76,7 @@ class ConversationServer:
             "change_mode": conversation.choices.change_mode,
             "change_model": conversation.choices.change_model,
             "change_language": conversation.choices.change_language,
+            "rename": conversation.choices.rename,
             "control": conversation.work.control,
             "stop_agent": conversation.work.stop_agent,
             "tell_agent": conversation.work.tell_agent,

@@ -273,6 +273,13 @@ class ActionResult(Value):
     """The report of a run of tests or of another check."""
 
     @property
+    def well(self) -> bool:
+        """Whether what was done has ended well, too: a command with another exit code than 0 or an agent that was
+        stopped has not."""
+        key, code = self.for_user.key, self.for_user.values.get("code", 0)
+        return self.ok and code in (0, "0") and (not key.startswith("agent.ended.") or key == "agent.ended.done")
+
+    @property
     def shows(self) -> bool:
         """Whether its text holds more than that something was changed."""
         return not self.changed or self.effect == "run"

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,6 +84,9 @@ def _gathered(db: sqlite3.Connection) -> Headline | None:
 PARTS = (".db", ".db-wal", ".db-shm", ".lock")
 
 
+NUMBERED = re.compile(r" \(\d+\)$")
+
+
 class SessionEntry(NamedTuple):
     """One line of the list of sessions. `here`: it belongs to the folder one is in."""
 
@@ -153,14 +157,24 @@ class Sessions:
         return hits[0]
 
     def fork(self, source: Path) -> Path:
-        """A new journal with all events of `source` under a new id."""
+        """A new journal with all events of `source` under a new id, and with a title of its own. The source may be
+        open elsewhere: it is only read."""
         session_id = new_session_id()
         target = source.with_name(f"{session_id}.db")
-        with closing(Journal(source)) as origin, closing(Journal(target)) as journal:
+        headline = read_headline(source)
+        with closing(JournalReader.open(source)) as origin, closing(Journal(target)) as journal:
             copy_events(origin, journal, session_id)
-            if headline := read_headline(source):
-                journal.save_headline(headline.model_dump_json())
+            if headline:
+                titled = SessionTitled(title=self._next_title(headline.title or headline.asked))
+                journal.append(titled)
+                journal.save_headline(headline.model_copy(update={"title": titled.title}).model_dump_json())
         return target
+
+    def _next_title(self, title: str) -> str:
+        """The title with the next number that no session here has."""
+        base = NUMBERED.sub("", title)
+        taken = {entry.headline.title or entry.headline.asked for entry in self.all()}
+        return next(name for number in count(2) if (name := f"{base} ({number})") not in taken)
 
     def rename(self, entry: SessionEntry, title: str) -> None:
         with closing(Journal(entry.path)) as journal:

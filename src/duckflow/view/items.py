@@ -191,6 +191,8 @@ class NoticeItem(NamedTuple):
     job: str = ""
     job_name: str = ""
     turn: int = 0
+    paths: tuple[str, ...] = ()
+    """Of what was undone or done again: the files."""
 
 
 class TurnItem(NamedTuple):

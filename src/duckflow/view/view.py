@@ -356,7 +356,7 @@ class View:
                 key = f"undo.{'done' if event.back else 'redone'}{'_named' if event.name else ''}"
                 what = say(key, turn=event.turn, name=event.name, files=files)
                 notice = self._notice(number, event, "undone", what, subject="back" if event.back else "")
-                return [notice._replace(turn=0 if event.name else event.turn)]
+                return [notice._replace(turn=0 if event.name else event.turn, paths=event.changed)]
             case happened.PermissionGiven():
                 return [self._notice(number, event, "allowed", event.rule)]
             case happened.PastForgotten() if event.words:

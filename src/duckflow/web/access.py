@@ -1,7 +1,10 @@
 """The lock of the page: every request passes here before anything else looks at it."""
 
+import base64
+import hashlib
 import ipaddress
 import json
+import re
 import time
 from collections.abc import Iterable
 from html import escape
@@ -9,14 +12,21 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from duckflow.i18n.words import Words
+from duckflow.web.desk import wanted_language
 from duckflow.web.visitors import Visitors
 
 READING = frozenset({"GET", "HEAD"})
 OWN_SITES = frozenset({"same-origin", "none"})
 """What `Sec-Fetch-Site` may say; another port of this machine is the same site, and not us."""
+STYLE = (
+    ":root{color-scheme:light dark;font:16px/1.6 system-ui,sans-serif}"
+    "main{max-width:34rem;margin:15vh auto;padding:0 1rem}"
+)  # fmt: skip
+"""Of the page for somebody who is not let in, and so gets none of the page's files."""
+STYLE_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_DIGEST}'; img-src 'self' data:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"content-security-policy", POLICY.encode()),
@@ -90,11 +100,12 @@ class Allowance:
 class Access:
     """Wraps the application (ASGI)."""
 
-    def __init__(self, app: Any, place: ServedAt, visitors: Visitors, words: Words) -> None:
+    def __init__(self, app: Any, place: ServedAt, visitors: Visitors, words: Words, as_browser: bool) -> None:
         self._app = app
         self._place = place
         self._visitors = visitors
         self._words = words
+        self._as_browser = as_browser
         self._doing = Allowance()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -109,11 +120,10 @@ class Access:
                 sent = {**sent, "headers": [*given, *HEADERS, *kept]}
             await send(sent)
 
-        for_person = any("text/html" in line for line in headers.get("accept", []))
         if refused := self._refused(scope, headers):
-            await _answer(guarded, refused.status, self._words(refused.key), for_person)
+            await self._answer(guarded, refused, headers)
         elif scope["path"] == "/":
-            await self._enter(scope, guarded, for_person)
+            await self._enter(scope, guarded, headers)
         else:
             scope = {**scope, "path": scope["path"].removeprefix(f"/{self._visitors.place}")}
             await self._app(scope, receive, guarded)
@@ -148,31 +158,39 @@ class Access:
     def _cookie(self) -> str:
         return f"duckflow-{self._place.port}"
 
-    async def _enter(self, scope: Any, send: Any, for_person: bool) -> None:
+    async def _enter(self, scope: Any, send: Any, headers: dict[str, list[str]]) -> None:
         given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
         tired, cookie = self._visitors.tired, self._visitors.enter(given[0], tuple(scope["client"]))
         if cookie is None:
             # Whoever has the right one is let in all the same: else anybody could lock the door by guessing.
             refused = Refused(429, "serve.too_many") if tired else Refused(401, "serve.unknown")
-            await _answer(send, refused.status, self._words(refused.key), for_person)
+            await self._answer(send, refused, headers)
             return
         path = f"/{self._visitors.place}/"
         kept = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"
-        headers = [(b"location", path.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
-        await send({"type": "http.response.start", "status": 303, "headers": headers})
+        sent = [(b"location", path.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 303, "headers": sent})
         await send({"type": "http.response.body", "body": b""})
 
+    async def _answer(self, send: Any, refused: Refused, headers: dict[str, list[str]]) -> None:
+        """A person who opens it in a browser gets a page, the page's own script gets JSON."""
+        listed = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
+        words = Words(wanted_language(listed) or self._words.language)
+        if any("text/html" in line for line in headers.get("accept", [])):
+            body, kind = _door(words(refused.key), words.language), b"text/html"
+        else:
+            body, kind = json.dumps({"error": words(refused.key)}, ensure_ascii=False), b"application/json"
+        data = body.encode()
+        sent = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(data))]
+        await send({"type": "http.response.start", "status": refused.status, "headers": sent})
+        await send({"type": "http.response.body", "body": data})
 
-async def _answer(send: Any, status: int, sentence: str, for_person: bool) -> None:
-    """`for_person`: the sentence is shown in a browser, else it is read by the page's script."""
-    if for_person:
-        body = f"<!doctype html><meta charset=utf-8><title>Duckflow</title><h1>Duckflow</h1><p>{escape(sentence)}</p>"
-    else:
-        body = json.dumps({"error": sentence}, ensure_ascii=False)
-    body, kind = body.encode(), b"text/html" if for_person else b"application/json"
-    headers = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+
+def _door(sentence: str, language: str) -> str:
+    told = re.sub("`(.*?)`", r"<code>\1</code>", escape(sentence))
+    viewport = "<meta name=viewport content='width=device-width, initial-scale=1'>"
+    head = f"<meta charset=utf-8>{viewport}<title>Duckflow</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang={language}><head>{head}</head><main><h1>Duckflow</h1><p>{told}</p></main></html>"
 
 
 def _headers(given: Iterable[tuple[bytes, bytes]]) -> dict[str, list[str]]:

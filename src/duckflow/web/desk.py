@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.i18n.language import is_language
+from duckflow.i18n.language import facts_of, is_language
 from duckflow.i18n.words import Words
 from duckflow.state.noun import as_table
 from duckflow.web.ports import Fleets, Models, Shelf
@@ -50,11 +50,17 @@ class PageDesk(NamedTuple):
         return await self.watching.get(str(request.path_params["session"]), self.words.language)
 
     def spoken_to(self, request: Request) -> "PageDesk":
-        """The desk in the first language of the browser's list that Duckflow speaks."""
-        listed = request.headers.get("accept-language", "") if self.as_browser else ""
-        codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
-        language = next((code for code in codes if len(code) <= LONGEST_CODE and is_language(code)), "")
+        """The desk in the first language of the browser's list that Duckflow speaks wholly."""
+        language = wanted_language(request.headers.get("accept-language", "")) if self.as_browser else ""
         return self._replace(words=Words(language)) if language else self
+
+
+def wanted_language(listed: str) -> str:
+    """The first language of a browser's list for which there are all words; nothing where there is none. Half of the
+    words would make a page of two languages."""
+    codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
+    known = (code for code in codes if len(code) <= LONGEST_CODE and is_language(code))
+    return next((code for code in known if facts_of(code).complete), "")
 
 
 Handler = Callable[[PageDesk, Request], Awaitable[Any]]

@@ -15,6 +15,7 @@ from duckflow.state.changes import Hunk
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import said
 from duckflow.web.desk import PageDesk, number_of, read_body
+from duckflow.web.listing import branch
 from duckflow.web.ports import Models
 from duckflow.web.telling import worded
 from duckflow.web.watched import WatchedSession
@@ -93,8 +94,8 @@ async def review(desk: PageDesk, request: Request) -> Any:
     return {"told": worded(told.model_dump(), watched.words) if told else ""}
 
 
-OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
-"""Commands that lead out of a conversation: the page has its own ways."""
+OWN_WAYS = {"quit": "#/", "exit": "#/", "resume": "#/", "new": "#/new", "clear": "#/new", "fork": "#/s/"}
+"""Commands that lead out of a conversation, and where the page goes then."""
 NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")
 _RUNNING: set[asyncio.Future[Any]] = set()
@@ -107,9 +108,10 @@ async def begin(desk: PageDesk, request: Request) -> Any:
         await desk.shelf.go_on(session_id)
     else:
         mode = given.text("mode")
-        session_id = await desk.shelf.begin(given.text("folder"), read_mode(mode) if mode else "", given.text("model"))
+        mode, language = read_mode(mode) if mode else "", desk.words.language
+        session_id = await desk.shelf.begin(given.text("folder"), mode, given.text("model"), language)
     if message := given.text("message"):
-        await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message)
+        await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message, None)
     return {"id": session_id}
 
 
@@ -122,11 +124,17 @@ async def say(desk: PageDesk, request: Request) -> Any:
     if given.flag("later"):
         talk.queue(text)
         return {"taken": "message", "told": []}
-    if own := _own_way(text, watched.words):
-        return own
+    if name := _own_way(text):
+        if desk.shelf.alone():
+            raise UsageError("serve.alone")
+        branched = await branch(desk, request) if name == "fork" else ""
+        return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branched}
     # Words that do not answer the only open question go past it, as in the terminal; a chosen question gets them all.
-    answers = given.flag("aimed") or talk.reads_as(text) == "answer"
-    return _taken(await talk.take(text, given.text("question_id") if answers else ""), watched.words)
+    # Words that name no question were typed with none in sight, and answer none.
+    answers, language = given.flag("aimed") or talk.reads_as(text) == "answer", watched.words.language
+    return _taken(
+        await talk.take(text, (given.text("question_id") if answers else "") or None, language), watched.words
+    )
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:
@@ -147,7 +155,8 @@ async def interrupt(desk: PageDesk, request: Request) -> Any:
 async def undo(desk: PageDesk, request: Request) -> Any:
     """Take the last turn back; it is asked about first, as everywhere."""
     given, watched = await read_body(request), await desk.watched(request)
-    return _taken(await watched.conversation.take("/redo" if given.flag("again") else "/undo"), watched.words)
+    command, words = "/redo" if given.flag("again") else "/undo", watched.words
+    return _taken(await watched.conversation.take(command, None, words.language), words)
 
 
 async def control(desk: PageDesk, request: Request) -> Any:
@@ -192,11 +201,9 @@ def read_mode(text: str) -> str:
     return text
 
 
-def _own_way(line: str, words: Words) -> dict[str, Any] | None:
+def _own_way(line: str) -> str:
     first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
-    if first.startswith("/") and first[1:] in OWN_WAYS:
-        return {"taken": "command", "told": [words("serve.own_way", name=first[1:])]}
-    return None
+    return first[1:] if first.startswith("/") and first[1:] in OWN_WAYS else ""
 
 
 def _taken(taken: Taken, words: Words) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from duckflow.state.phrase import say
 from duckflow.web.desk import Handler, PageDesk, read_body
 from duckflow.web.stream import QUIET_SECONDS, changed_facts
 from duckflow.web.telling import sent, worded
-from duckflow.web.watched import AGAIN, QUIET
+from duckflow.web.watched import AGAIN, QUIET, WatchedSession
 
 LOOK_SECONDS = 1.0
 SHARE = 10
@@ -76,16 +76,31 @@ async def rename(desk: PageDesk, request: Request) -> Any:
     title = (await read_body(request)).text("title").strip()[:LONGEST_TITLE]
     if not title:
         raise UsageError("serve.bad", what=title)
-    await asyncio.to_thread(desk.shelf.rename, _session(request), title)
+    if watched := await _open(desk, request):
+        watched.conversation.choices.rename(title)
+    else:
+        await asyncio.to_thread(desk.shelf.rename, _session(request), title)
     return {"title": title}
 
 
+async def _open(desk: PageDesk, request: Request) -> WatchedSession | None:
+    """The session where a process holds it."""
+    return await desk.watched(request) if _session(request) in desk.shelf.running() else None
+
+
 async def fork(desk: PageDesk, request: Request) -> Any:
-    """Branches a session and goes on with the branch."""
     await read_body(request)
+    return {"id": await branch(desk, request)}
+
+
+async def branch(desk: PageDesk, request: Request) -> str:
+    """Branches a session and goes on with the branch. One that is in the middle of a turn is not branched, as in the
+    terminal."""
+    if (watched := await _open(desk, request)) and watched.conversation.in_turn:
+        raise UsageError("resume.busy")
     session_id = await asyncio.to_thread(desk.shelf.fork, _session(request))
     await desk.shelf.go_on(session_id)
-    return {"id": session_id}
+    return session_id
 
 
 async def archive(desk: PageDesk, request: Request) -> Any:
@@ -144,8 +159,8 @@ async def sessions(desk: PageDesk, request: Request) -> Any:
     held = [one for one in held if one and not desk.shelf.is_of_fleet(one["folder"])]
     listed = held + [_old(one) for key, one in by_id.items() if key not in seen]
     listed.sort(key=lambda one: (ORDER[one["state"]], -one["updated"]))
-    asked = await desk.fleet.inbox() if desk.fleet else ()
-    return {"sessions": worded(listed, desk.words), "fleet_asks": len(asked)}
+    asks = len(await desk.fleet.inbox()) + await desk.fleet.to_pick() if desk.fleet else 0
+    return {"sessions": worded(listed, desk.words), "fleet_asks": asks}
 
 
 def _old(one: SessionSummary) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Shelf(Protocol):
         """Nothing where no process holds it any more."""
         ...
 
-    async def begin(self, folder: str, mode: str, model: str) -> str:
+    async def begin(self, folder: str, mode: str, model: str, language: str) -> str:
         """A new session in a process of its own, which can be joined."""
         ...
 
@@ -128,6 +128,10 @@ class Fleets(Protocol):
     are worded here. What cannot be done raises a DuckflowError."""
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]: ...
+
+    async def to_pick(self) -> int:
+        """The number of tasks that wait for somebody to pick one of their attempts."""
+        ...
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
         """The latest ones first, each with its tasks, each of these with its attempts. Fleets and tasks say in `doing`

@@ -125,10 +125,11 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
     for item in _items(desk, session_id, CHANGES):
         match item:
             case TurnItem(turn=turn):
-                turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "undone": False}
+                turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "taken": list[str]()}
                 turns[turn] |= {"files": list[str](), "diffs": list[str](), "proof": None, "shown": ""}
             case NoticeItem(about="undone", turn=turn) if turn in turns:
-                turns[turn]["undone"] = item.subject == "back"
+                others = [path for path in turns[turn]["taken"] if path not in item.paths]
+                turns[turn]["taken"] = [*others, *(item.paths if item.subject == "back" else ())]
             case NoticeItem(proof=proof, turn=turn) if turn in turns and proof:
                 turns[turn] |= {"proof": proof.model_dump(mode="json"), "shown": notice_line(item, desk.words)}
             case QuestionItem(question=question, turn=turn) if turn in turns and question and question.gate:

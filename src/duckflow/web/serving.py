@@ -152,7 +152,7 @@ async def serve(
     watching = Watching(shelf)
     place = place_of(listening)
     desk = PageDesk(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
-    app = Access(make_app(desk), place, visitors, words)
+    app = Access(make_app(desk), place, visitors, words, as_browser)
     config = uvicorn.Config(
         app,
         log_config=None,

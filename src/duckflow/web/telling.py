@@ -79,7 +79,8 @@ def page_item(item: Item, words: Words) -> dict[str, Any] | None:
         case ReasonItem() if item.rationale or item.thoughts:
             return _fields(item, words, "rationale", "confidence", "profile", "alternative", "thoughts")
         case ActionItem() if item.state != "asked" and not item.talks and (item.doing or item.result):
-            return _fields(item, words, "operation", "state", "action", "doing", "job", "job_name", "result")
+            fields = _fields(item, words, "operation", "state", "action", "doing", "job", "job_name", "result")
+            return fields | {"well": item.result.well if item.result else None}
         case QuestionItem() if item.question.on_record if item.question else item.number:
             return _fields(item, words, "question", "answer")
         case PlanItem(active=True, plan=plan) if plan.status == "draft":
@@ -114,7 +115,7 @@ def _notice(item: NoticeItem, words: Words) -> dict[str, Any] | None:
         return {"kind": "offered", "id": item.id, "text": plain(item.subject)}
     text = notice_line(item, words) if item.about in NOTICES else ""
     well = (item.outcome is None or ended_well(item.outcome)) and not (item.proof and item.proof.hollow)
-    fields = _fields(item, words, "about", "proof") | {"text": plain(text), "well": well}
+    fields = _fields(item, words, "about", "proof", "turn", "paths", "subject") | {"text": plain(text), "well": well}
     return fields if text else None
 
 

@@ -1,10 +1,12 @@
 // The page: which view is shown, the theme, and what is told in passing.
 
 import { html, render, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useFacts } from "./facts.js";
 import { Fleet } from "./fleet.js";
 import { Duck, Icon } from "./icons.js";
-import { SessionList } from "./list.js";
+import { SessionList, waitingIn } from "./list.js";
 import { Models } from "./models.js";
+import { mark, useFresh } from "./notices.js";
 import { SessionPage } from "./view.js";
 import { Theme } from "./theme-switch.js";
 import { get } from "./requests.js";
@@ -34,6 +36,20 @@ function App({ me }) {
 	const [locked, setLocked] = useState(false);
 	const [fleetAsks, setFleetAsks] = useState(0);
 	const timer = useRef(0);
+	const lock = () => setLocked(true);
+	// A page beside a terminal has no other sessions.
+	const [facts, problem] = useFacts(me.alone ? "" : "api/sessions", lock);
+	useEffect(() => setFleetAsks(facts?.fleet_asks ?? 0), [facts?.fleet_asks]);
+	const others = (facts?.sessions ?? []).filter((session) => session.state === "waiting" && !(where.view === "s" && session.id === where.id));
+	const waits = others.length + fleetAsks;
+	// The fleets' own page tells of each question itself.
+	useFresh(waitingIn(facts && { fleet_asks: where.view === "fleet" ? 0 : fleetAsks }, others));
+	useEffect(() => {
+		if (where.view === "s") return;
+		const name = { fleet: "page.fleet", models: "page.models" }[where.view];
+		document.title = `${waits ? "● " : ""}${name ? `${t(name)} · ` : ""}Duckflow`;
+		mark(waits > 0);
+	}, [where.view, waits > 0]);
 	useEffect(() => {
 		const change = () => setWhere(place());
 		addEventListener("hashchange", change);
@@ -47,7 +63,7 @@ function App({ me }) {
 	const go = (hash) => {
 		location.hash = hash;
 	};
-	const common = { go, tell, lock: () => setLocked(true), alone: Boolean(me.alone), folder: me.folder ?? "", asks: setFleetAsks };
+	const common = { go, tell, lock, facts, problem, waits, fleetAsks, alone: Boolean(me.alone), folder: me.folder ?? "", asks: setFleetAsks };
 	const skip = (event) => {
 		event.preventDefault();
 		document.getElementById("main")?.focus();
@@ -55,7 +71,7 @@ function App({ me }) {
 	return html`<a class="skip" href="#main" onClick=${skip}>${t("page.skip")}</a>
 		${!locked && where.view === "s"
 			? html`<${SessionPage} key=${where.id} id=${where.id} panel=${where.panel} at=${where.at} ...${common} />`
-			: html`<${Top} view=${where.view} fleet=${me.fleet} asks=${fleetAsks} />${locked ? html`<${Locked} />` : views(where.view, common)}`}
+			: html`<${Top} view=${where.view} fleet=${me.fleet} waits=${others.length} asks=${fleetAsks} />${locked ? html`<${Locked} />` : views(where.view, common)}`}
 		<div class="told" role="status" aria-live="polite">
 			${told
 				? html`<p class=${told.kind}>
@@ -72,13 +88,13 @@ const views = (view, common) => {
 	return html`<${SessionList} key=${view} begins=${view === "new"} ...${common} />`;
 };
 
-function Top({ view, fleet, asks }) {
+function Top({ view, fleet, waits, asks }) {
 	const link = (name, to, count) => html`<a href=${to} aria-current=${view === name ? "page" : undefined}>
 		${t({ list: "page.sessions", fleet: "page.fleet", models: "page.models" }[name])}${count ? html` <span class="count">${count}</span>` : null}
 	</a>`;
 	return html`<header class="top">
 		<a class="brand" href="#/" aria-label="Duckflow"><${Duck} /><span>Duckflow</span></a>
-		<nav aria-label=${t("page.views")}>${link("list", "#/")}${fleet ? link("fleet", "#/fleet", asks) : null}${link("models", "#/models")}</nav>
+		<nav aria-label=${t("page.views")}>${link("list", "#/", waits)}${fleet ? link("fleet", "#/fleet", asks) : null}${link("models", "#/models")}</nav>
 		<${Theme} />
 	</header>`;
 }

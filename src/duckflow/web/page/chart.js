@@ -14,17 +14,9 @@ function thinned(points) {
 	return points.filter((point, place) => place % each === 0 || point.mark || place === points.length - 1);
 }
 
-const known = (points) => {
-	const last = { mood: 1, focus: 1, stamina: 1, tokens: 0 };
-	return points.map((point) => {
-		for (const name of Object.keys(last)) if (point[name] !== undefined && point[name] !== null) last[name] = point[name];
-		return { ...point, ...last };
-	});
-};
-
 export function Chart({ points: given }) {
 	const [cursor, setCursor] = useState(null);
-	const points = thinned(known(given));
+	const points = thinned(given);
 	if (points.length < 2) return html`<p class="nothing">${t("page.no_chart")}</p>`;
 	const most = Math.max(1, ...points.map((point) => point.tokens));
 	const x = (place) => LEFT + (place / (points.length - 1)) * (WIDTH - LEFT - RIGHT);

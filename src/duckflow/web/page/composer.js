@@ -2,14 +2,14 @@
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
-import { inSight, subjectOf } from "./question.js";
+import { LONGEST_NAME, subjectOf } from "./question.js";
+import { bring, seenSince } from "./sight.js";
 import { t, visible } from "./words.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST = 8 * 1024 * 1024;
 const MOST_OFFERED = 12;
 const LOOK_MS = 120;
-const LONGEST_NAME = 80;
 
 /** What is being completed at the cursor: [where it begins, kind, the word], or nothing. */
 function wanted(text, cursor) {
@@ -40,11 +40,14 @@ export function Composer({ session, tell }) {
 	const field = useRef(null);
 	const looking = useRef(0);
 	const recalled = useRef(-1);
+	/** When what stands in the line was begun. */
+	const begun = useRef(0);
 	const { writable } = session;
 
 	const setText = (value) => {
+		if (!value || !begun.current) begun.current = value ? performance.now() : 0;
 		setTextOnly(value);
-		sessionStorage.setItem(kept, value);
+		if (!session.target?.secret) sessionStorage.setItem(kept, value);
 	};
 	useEffect(() => {
 		const box = field.current;
@@ -101,11 +104,15 @@ export function Composer({ session, tell }) {
 	const send = async (later = false) => {
 		const said = text.trim();
 		if (!said && !files.length) return;
-		const { target } = session;
-		if (target && !inSight(target)) {
-			tell(t("page.look_first"), "warn");
+		const asked = session.target;
+		if (asked?.secret) {
+			tell(t("page.secret_above"), "warn");
+			document.querySelector(".card input[type=password]")?.focus();
 			return;
 		}
+		// Words that were begun before the question could be read were not meant for it, unless it was chosen.
+		const since = asked ? seenSince(asked.question_id) : 0;
+		const target = since && (begun.current >= since || session.aimed === asked.question_id) ? asked : null;
 		const more = { files: files.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
 		if (later) more.later = true;
 		if (target) more.question_id = target.question_id;
@@ -115,8 +122,15 @@ export function Composer({ session, tell }) {
 		recalled.current = -1;
 		session.follows = true;
 		try {
-			const { taken, told } = await session.say(said, more);
-			if (taken === "unclear" && !target) setText(said);
+			const { taken, told, goes } = await session.say(said, more);
+			if (goes) location.hash = goes;
+			if (taken === "unclear" && !target) {
+				setText(said);
+				if (session.target) {
+					session.aim(session.target.question_id);
+					bring(session.target.question_id, session);
+				}
+			}
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {
 			setText(said);
@@ -129,6 +143,14 @@ export function Composer({ session, tell }) {
 		if (unheard && !field.current.value) setText(unheard);
 		field.current.focus();
 	};
+	useEffect(() => {
+		const escape = (event) => {
+			const elsewhere = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+			if (event.key === "Escape" && session.busy && !elsewhere && !event.isComposing) stop();
+		};
+		document.addEventListener("keydown", escape);
+		return () => document.removeEventListener("keydown", escape);
+	}, [session]);
 	const recall = (way) => {
 		const said = session.items.list.filter((item) => item.by === "user").map((item) => item.text).reverse();
 		const next = Math.max(-1, Math.min(said.length - 1, recalled.current + way));
@@ -215,7 +237,7 @@ export function Composer({ session, tell }) {
 				aria-controls=${listed ? "offers" : undefined}
 				aria-autocomplete="list"
 				aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-				placeholder=${t(session.waitsFor ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
+				placeholder=${t(session.waitsFor && !session.target?.secret ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
 				disabled=${!writable}
 				value=${text}
 				onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
@@ -256,11 +278,12 @@ function Target({ session }) {
 	const { questions, target } = session;
 	const name = (question) => visible([question.job_name, subjectOf(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);
 	if (!questions.length) return null;
+	if (target?.secret) return html`<p class="target">${t("page.secret_above")}</p>`;
 	if (questions.length === 1) return html`<p class="target">${t("page.answers", { question: name(target) })}</p>`;
 	return html`<div class="target" role="radiogroup" aria-label=${t("page.answers_which")}>
 		<span>${t("page.answers_which")}</span>
 		${questions.map(
-			(question) => html`<button type="button" role="radio" aria-checked=${String(question === target)} onClick=${() => (session.aim(question.question_id), inSight(question))}>${name(question)}</button>`,
+			(question) => html`<button type="button" role="radio" aria-checked=${String(question === target)} onClick=${() => (session.aim(question.question_id), bring(question.question_id, session))}>${name(question)}</button>`,
 		)}
 	</div>`;
 }

@@ -40,7 +40,7 @@ export function FleetTasks({ fleet, tasks, ...common }) {
 		setTimeout(() => document.getElementById(`task-${fleet.fleet}-${name}`)?.scrollIntoView({ block: "center" }), 50);
 	};
 	const all = tasks.filter((task) => task.state === "done").length;
-	const deeds = [all > 1 && deed("merge", "merge_all"), !fleet.ended && deed("cancel", "cancel", { task: fleet.fleet })].filter(Boolean);
+	const deeds = [all > 1 && deed("merge", "merge_all"), !fleet.ended && { ...deed("cancel", "cancel", { task: fleet.fleet }), name: t("page.fleet_cancel_all") }].filter(Boolean);
 	const facts = [moment(fleet.started), t("page.tokens", { tokens: thousands(fleet.tokens) }), money(fleet.cost_usd)].filter(Boolean);
 	return html`<section class="fleet-of" aria-label=${fleet.fleet}>
 		<h2>${visible(fleet.fleet)}</h2>
@@ -52,7 +52,7 @@ export function FleetTasks({ fleet, tasks, ...common }) {
 		<div class="filters" role="group" aria-label=${t("page.fleet_filter")}>
 			${[["", tasks.length], ...countsOf(tasks)].map(
 				([kind, count]) => html`<button aria-pressed=${String(filter === kind)} onClick=${() => setFilter(kind)}>
-					${t(kind === "asks" ? "job.status.waits" : kind ? `fleet.state.${kind}` : "page.fleet_all")} ${count}
+					${kind ? html`<i class=${`m-${kind}`} aria-hidden="true" />` : null}${t(kind === "asks" ? "job.status.waits" : kind ? `fleet.state.${kind}` : "page.fleet_all")} ${count}
 				</button>`,
 			)}
 			${tasks.length > 6

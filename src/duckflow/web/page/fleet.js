@@ -5,13 +5,14 @@ import { useFacts, useTick } from "./facts.js";
 import { NewFleet } from "./fleet-form.js";
 import { FleetTasks } from "./fleet-table.js";
 import { Icon } from "./icons.js";
-import { mark, useFresh } from "./notices.js";
-import { Card } from "./question.js";
+import { useFresh } from "./notices.js";
+import { Card, LONGEST_NAME, subjectOf } from "./question.js";
 import { post } from "./requests.js";
 import { t, visible } from "./words.js";
 
 export function Fleet({ tell, lock, folder, asks }) {
 	const [open, setOpen] = useState([]);
+	const [aimed, setAimed] = useState("");
 	const [data, problem, again] = useFacts(`api/fleet?${new URLSearchParams(open.map((place) => ["open", place]))}`, lock);
 	const fleets = data?.fleets ?? [];
 	useTick(1000, fleets.some((fleet) => !fleet.ended));
@@ -19,11 +20,10 @@ export function Fleet({ tell, lock, folder, asks }) {
 	const common = { again, tell, look, closely: data?.closely ?? {} };
 	const asked = data?.asked ?? [];
 	useFresh(data && asked.map(({ asked_id: id, task, question }) => [id, task, question.title]));
+	const toPick = fleets.flatMap((fleet) => fleet.tasks.map((name) => data[`${fleet.fleet}/${name}`])).filter((task) => task?.state === "choose").length;
 	useEffect(() => {
-		document.title = `${asked.length ? "● " : ""}${t("page.fleet")} · Duckflow`;
-		mark(asked.length > 0);
-		asks(asked.length);
-	}, [asked.length]);
+		if (data) asks(asked.length + toPick);
+	}, [Boolean(data), asked.length, toPick]);
 	// Of those that ask the same one is shown, and says how many wait behind it.
 	const shown = asked.filter((one, place) => !one.same || asked.findIndex((other) => other.same === one.same) === place);
 	const behind = (one) => (one.same ? asked.filter((other) => other.same === one.same).length - 1 : 0);
@@ -35,7 +35,16 @@ export function Fleet({ tell, lock, folder, asks }) {
 			<h2 id="inbox">${t("page.inbox")} ${asked.length ? html`<span class="count">${asked.length}</span>` : null}</h2>
 			${data && !asked.length ? html`<p class="nothing">${t("page.inbox_empty")}</p>` : null}
 			${shown.map(
-				(one, place) => html`<${Asked} key=${one.asked_id} asked=${one} same=${behind(one)} first=${place === 0} again=${again} tell=${tell} />`,
+				(one) => html`<${Asked}
+					key=${one.asked_id}
+					asked=${one}
+					same=${behind(one)}
+					alone=${shown.length === 1}
+					aimed=${shown.length === 1 || aimed === one.asked_id}
+					aim=${() => setAimed(one.asked_id)}
+					again=${again}
+					tell=${tell}
+				/>`,
 			)}
 		</section>
 		<${Workers} workers=${data?.workers ?? []} fleets=${fleets} ...${common} />
@@ -47,25 +56,35 @@ export function Fleet({ tell, lock, folder, asks }) {
 	</main>`;
 }
 
-function Asked({ asked, same, first, again, tell }) {
+/** One that asks. Of several each is a line until it is looked at; numbers answer the one that was chosen last. */
+function Asked({ asked, same, alone, aimed, aim, again, tell }) {
 	const [all, setAll] = useState(false);
-	const { question, task, attempt } = asked;
+	const [opened, setOpened] = useState(alone);
+	const { task, attempt } = asked;
+	const question = { ...asked.question, question_id: asked.asked_id };
 	const desk = {
 		writable: true,
+		aim,
 		answer: async (_, answer) => {
 			const taken = await post("api/fleet/answer", { asked: asked.asked_id, for_all_same: all, ...answer });
 			again();
 			return { told: taken.taken === "closed" ? [t("question.elsewhere")] : [], ...taken };
 		},
 	};
+	const whose = html`<b>${visible(task)}</b> <span class="meta">${t("page.attempt", { number: attempt })}</span>`;
+	if (!opened) {
+		return html`<button class="asked line" aria-expanded="false" onClick=${() => (aim(), setOpened(true))}>
+			<${Icon} name="gate" />${whose} <span>${visible(question.title)}</span> <code>${visible(subjectOf(question)).slice(0, LONGEST_NAME)}</code>
+		</button>`;
+	}
 	return html`<div class="asked">
-		<p class="whose"><b>${visible(task)}</b> <span class="meta">${t("page.attempt", { number: attempt })}</span></p>
+		<p class="whose">${whose}</p>
 		${same
 			? html`<label class="all">
 					<input type="checkbox" checked=${all} onChange=${(event) => setAll(event.target.checked)} />${t("page.all_same", { count: same })}
 				</label>`
 			: null}
-		<${Card} question=${question} session=${desk} first=${first} alone=${true} tell=${tell} />
+		<${Card} question=${question} session=${desk} first=${aimed} alone=${true} tell=${tell} />
 	</div>`;
 }
 

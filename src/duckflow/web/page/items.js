@@ -33,6 +33,14 @@ export class Items {
 		return this.list.findLast((item) => item.kind === "plan");
 	}
 
+	/** The files of a turn that were taken back whole and not put in again. */
+	takenBack(turn) {
+		const taken = new Set();
+		const changes = this.list.filter((item) => item.about === "undone" && item.turn === turn);
+		for (const { subject, paths } of changes) for (const path of paths) taken[subject === "back" ? "add" : "delete"](path);
+		return taken;
+	}
+
 	/** Older ones go before these; one that was begun there and ended here is one. */
 	prepend(older) {
 		const later = this.list.filter((item) => !older.byId.has(item.id));

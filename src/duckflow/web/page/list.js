@@ -1,10 +1,9 @@
 // All sessions of this machine; those that wait for the person come first. What was said in them can be searched.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
-import { useFacts, useTick } from "./facts.js";
+import { useTick } from "./facts.js";
 import { Icon } from "./icons.js";
-import { mark, useFresh } from "./notices.js";
 import { get, post } from "./requests.js";
 import { NewSession } from "./start.js";
 import { ago, moment, money, t, visible } from "./words.js";
@@ -16,16 +15,14 @@ const LEAST_WORDS = 2;
 export const addressOf = (id, more = "") => `#/s/${encodeURIComponent(id)}${more}`;
 
 /** What waits, as it is told outside of the page; nothing while nothing is known. */
-export const waitingIn = (facts, sessions) => {
+export const waitingIn = (facts, waiting) => {
 	if (!facts) return null;
-	const waiting = sessions.filter((session) => session.state === "waiting");
 	const told = waiting.map(({ id, title, question, about }) => [id, title, `${question} ${about ?? ""}`]);
 	const count = facts.fleet_asks;
 	return count ? [...told, [`fleet-${count}`, t("page.fleet"), t("page.fleet_asks", { count })]] : told;
 };
 
-export function SessionList({ go, tell, lock, folder, asks, begins }) {
-	const [facts, problem] = useFacts("api/sessions", lock);
+export function SessionList({ go, tell, facts, problem, fleetAsks, folder, begins }) {
 	useTick(MINUTE_MS);
 	const [wanted, setWanted] = useState("");
 	const [archived, setArchived] = useState(false);
@@ -35,13 +32,6 @@ export function SessionList({ go, tell, lock, folder, asks, begins }) {
 	const away = sessions.filter((session) => session.archived).length;
 	const fits = ({ title, folder: place }) => !words || `${title} ${place}`.toLowerCase().includes(words);
 	const shown = sessions.filter((session) => (archived || !session.archived || session.state !== "old") && fits(session));
-	const waits = sessions.filter((session) => session.state === "waiting").length + (facts?.fleet_asks ?? 0);
-	useFresh(waitingIn(facts, sessions));
-	useEffect(() => asks(facts?.fleet_asks ?? 0), [facts?.fleet_asks]);
-	useEffect(() => {
-		document.title = waits ? "● Duckflow" : "Duckflow";
-		mark(waits > 0);
-	}, [waits]);
 	return html`<main class="page" id="main" tabindex="-1">
 		<h1>${t("page.sessions")}</h1>
 		<${NewSession} folder=${folder} go=${go} tell=${tell} open=${begins} />
@@ -52,9 +42,7 @@ export function SessionList({ go, tell, lock, folder, asks, begins }) {
 					<input type="search" placeholder=${t("page.search")} value=${wanted} onInput=${(event) => setWanted(event.target.value)} />
 				</label>`
 			: null}
-		${facts?.fleet_asks
-			? html`<a class="fleet-asks" href="#/fleet"><${Icon} name="gate" />${t("page.fleet_asks", { count: facts.fleet_asks })}</a>`
-			: null}
+		<${FleetAsks} count=${fleetAsks} />
 		${facts && !shown.length ? html`<p class="nothing">${t(words ? "page.no_title" : "page.no_sessions")}</p>` : null}
 		${away
 			? html`<label class="all">
@@ -68,6 +56,9 @@ export function SessionList({ go, tell, lock, folder, asks, begins }) {
 		<${Said} words=${words} />
 	</main>`;
 }
+
+export const FleetAsks = ({ count }) =>
+	count ? html`<a class="fleet-asks" href="#/fleet"><${Icon} name="gate" />${t("page.fleet_asks", { count })}</a>` : null;
 
 /** The places in all sessions where something was said. */
 function Said({ words }) {
@@ -122,10 +113,17 @@ const Row = ({ session, now, tell }) => html`<li class=${`session st-${session.s
 	<${Deeds} session=${session} tell=${tell} />
 </li>`;
 
-/** What can be done to a whole session; most of it only once it has ended. */
+/** What can be done to a whole session; some of it only once it has ended. */
 function Deeds({ session, tell }) {
 	const [open, setOpen] = useState("");
 	const [title, setTitle] = useState(session.title);
+	const box = useRef(null);
+	const began = useRef(false);
+	useEffect(() => {
+		// What was opened or closed has the focus.
+		if (began.current) box.current.querySelector("input, button")?.focus();
+		began.current = true;
+	}, [open]);
 	const path = `api/sessions/${encodeURIComponent(session.id)}`;
 	const act = async (what, body) => {
 		try {
@@ -142,12 +140,12 @@ function Deeds({ session, tell }) {
 	};
 	const button = (name, onClick, kind = "") => html`<button class=${kind} onClick=${onClick}>${t(`page.session_${name}`)}</button>`;
 	const label = t("page.session_more", { title: session.title });
-	if (!open) return html`<button class="tool more" aria-label=${label} title=${label} onClick=${() => setOpen("menu")}>⋯</button>`;
+	if (!open) return html`<div ref=${box}><button class="tool more" aria-label=${label} title=${label} onClick=${() => setOpen("menu")}>⋯</button></div>`;
 	const id = `title-${session.id}`;
 	const menu = () => html`
+		${button("rename", () => setOpen("rename"))} ${button("fork", () => act("fork"))}
 		${session.state === "old"
-			? html`${button("rename", () => setOpen("rename"))} ${button("fork", () => act("fork"))}
-				${button(session.archived ? "unarchive" : "archive", () => act("archive", { away: !session.archived }))}
+			? html`${button(session.archived ? "unarchive" : "archive", () => act("archive", { away: !session.archived }))}
 				${button("remove", () => setOpen("remove"))}`
 			: null}
 		${["html", "md"].map((form) => html`<a class="button" href=${`${path}/export?format=${form}`} download>${t(`page.session_${form}`)}</a>`)}`;
@@ -158,7 +156,7 @@ function Deeds({ session, tell }) {
 	</form>`;
 	const removing = () => html`<p class="warn">${t("page.session_sure")}</p>
 		${button("remove", () => act("remove"), "bad")}`;
-	return html`<div class="deeds">
+	return html`<div class="deeds" ref=${box}>
 		${{ menu, rename: naming, remove: removing }[open]()}
 		<button onClick=${() => setOpen("")}>${t("page.cancel")}</button>
 	</div>`;

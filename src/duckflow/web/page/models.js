@@ -12,7 +12,6 @@ export function Models({ lock }) {
 	const [model, setModel] = useState("");
 	const read = () => get("api/endpoints").then(setKnown, (error) => (error.status === 401 ? lock() : setProblem(error.message)));
 	useEffect(() => {
-		document.title = `${t("page.models")} · Duckflow`;
 		read();
 	}, []);
 	const may = known?.keys_here;

@@ -30,14 +30,15 @@ export function Changes({ session, tell }) {
 
 function Turn({ turn, session, tell }) {
 	const [open, setOpen] = useState(false);
-	return html`<li class=${turn.undone ? "undone" : ""}>
+	const undone = turn.files.every((path) => turn.taken.includes(path));
+	return html`<li>
 		<h3>
 			${t("page.turn", { turn: turn.turn })} ${turn.at ? html`<span class="meta">${moment(turn.at)}</span>` : null}
-			${turn.undone ? html` <span class="badge">${t("page.taken_back")}</span>` : null}
+			${undone ? html` <span class="badge">${t("page.taken_back")}</span>` : null}
 		</h3>
-		<ul class="impacts">${turn.files.map((path) => html`<li><code>${visible(path)}</code></li>`)}</ul>
+		<ul class="impacts">${turn.files.map((path) => html`<li class=${turn.taken.includes(path) ? "undone" : ""}><code>${visible(path)}</code></li>`)}</ul>
 		${turn.proof ? html`<${Proof} proof=${turn.proof} line=${turn.shown} session=${session} tell=${tell} />` : null}
-		${session.writable && !turn.undone
+		${session.writable && !undone
 			? html`<details onToggle=${(event) => setOpen(event.target.open)}>
 					<summary>${t("page.look_through")}</summary>
 					${open ? html`<${Review} session=${session} turn=${turn.turn} tell=${tell} />` : null}
@@ -64,8 +65,8 @@ export function Health({ session }) {
 }
 
 /** Nothing where it is the beginning of what was said. */
-const reason = ({ operation, why, told }) =>
-	operation.startsWith("user.") ? t("audit.typed") : (told ?? "").startsWith(why.replace(/…$/, "")) ? "" : why;
+const reason = ({ operation, why, why_told: whyTold, told }) =>
+	whyTold ? whyTold : operation.startsWith("user.") ? t("audit.typed") : (told ?? "").startsWith(why.replace(/…$/, "")) ? "" : why;
 
 const MARKS = { true: "check", false: "cross", null: "ring" };
 
@@ -76,7 +77,7 @@ export function Audit({ session }) {
 			<ol class="audit">${[...(data ?? [])].reverse().map(
 				(one) => html`<li><${Icon} name=${MARKS[String(one.ok ?? null)]} label=${t(one.ok ? "page.ok" : one.ok === false ? "page.failed" : "page.open")} />
 					<div><code>${visible(one.operation)}</code> ${visible(subject(one)).slice(0, 160)} <span class="meta">${moment(one.at)}</span>
-						${[["why", reason(one)], ["answer", one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
+						${[["why", reason(one)], ["answer", [one.answer_told, one.answer_text].filter(Boolean).join(": ") || one.answer], ["came", one.told]].map(([name, text]) => (text ? html`<p class="what">${t(`audit.${name}`)}: ${visible(text)}</p>` : null))}</div></li>`,
 			)}</ol>
 		<//>
 	</section>`;
@@ -91,7 +92,7 @@ export function Layers({ session }) {
 		<${Reading} problem=${problem} data=${data}>
 			<ul class="layers">${layers.map(
 				(one) => html`<li><span>${visible(one.label)}</span><span class="meta">${thousands(one.tokens)}${one.budget ? ` / ${thousands(one.budget)}` : ""}</span>
-					<meter max=${most} value=${one.tokens} aria-label=${visible(one.label)}>${one.tokens}</meter></li>`,
+					<progress max=${most} value=${one.tokens} aria-label=${visible(one.label)}>${one.tokens}</progress></li>`,
 			)}</ul>
 			<p class="what">${t("page.tokens", { tokens: thousands(sum) })}</p>
 		<//>

@@ -15,17 +15,18 @@ const tasksOf = (step) => step.task_list?.tasks ?? [];
 /** What a call is about, in the words of the argument that its tool names. */
 export const subject = (call) => String(call?.args?.[call.subject] ?? "");
 
-const Mark = ({ status, doubted }) =>
-	status === "in_progress"
+/** `halted`: nobody is at work on it just now. */
+const Mark = ({ status, doubted, halted }) =>
+	status === "in_progress" && !halted
 		? html`<${Spinner} label=${t("page.status.in_progress")} />`
-		: html`<${Icon} name=${doubted ? "note" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`page.status.${status}`)} />`;
+		: html`<${Icon} name=${doubted ? "note" : halted && status === "in_progress" ? "pause" : MARKS[status]} label=${doubted ? t("plan.unverified") : t(`page.status.${status}`)} />`;
 
-function Step({ step, number, numbers }) {
+function Step({ step, number, numbers, halted }) {
 	const tasks = tasksOf(step);
 	const done = tasks.filter((task) => task.status === "completed").length;
 	const after = step.depends_on.map((id) => numbers.get(id)).filter(Boolean).join(", ");
 	return html`<li class=${`step s-${unverified(step) ? "unverified" : step.status}`}>
-		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} />
+		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} halted=${halted} />
 			<span class="name">${number}. ${visible(step.name)}</span>
 			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
 		${step.description && step.description !== step.name ? html`<p class="what"><${Sentence} text=${step.description} /></p>` : null}
@@ -34,7 +35,7 @@ function Step({ step, number, numbers }) {
 		${unverified(step) ? html`<p class="evidence none">${t("plan.unverified")}</p>` : null}
 		${tasks.length
 			? html`<ul class="tasks" aria-label=${t("page.tasks")}>${tasks.map(
-					(task) => html`<li><${Mark} status=${task.status} /><code>${visible(task.operation)}</code> ${visible(subject(task)).slice(0, 120)}
+					(task) => html`<li><${Mark} status=${task.status} halted=${halted} /><code>${visible(task.operation)}</code> ${visible(subject(task)).slice(0, 120)}
 						${task.result && task.status === "failed" ? html`<p class="what warn">${visible(task.result).slice(0, 300)}</p>` : null}</li>`,
 				)}</ul>`
 			: null}
@@ -42,14 +43,14 @@ function Step({ step, number, numbers }) {
 }
 
 /** `status`: how the plan stands by now, where it is shown as it once was proposed. */
-export function PlanTree({ plan, status, heading = "h3" }) {
+export function PlanTree({ plan, status, halted, heading = "h3" }) {
 	const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
 	const done = plan.steps.filter((step) => step.status === "completed").length;
 	return html`<div class="plan">
 		<${heading} class="plan-name">${visible(plan.name)} <span class=${`badge p-${status ?? plan.status}`}>${t(`plan.status.${status ?? plan.status}`)}</span><//>
 		${status ? null : html`<${Progress} done=${done} total=${plan.steps.length} label=${visible(plan.name)} />`}
 		${plan.goal && plan.goal !== plan.name ? html`<p class="what"><${Sentence} text=${t("plan.goal", plan)} /></p>` : null}
-		<ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} />`)}</ol>
+		<ol class="steps">${plan.steps.map((step, number) => html`<${Step} step=${step} number=${number + 1} numbers=${numbers} halted=${halted} />`)}</ol>
 		${plan.status === "draft" && plan.checks?.length
 			? html`<p class="what">${t("plan.checks")}</p>${plan.checks.map((check) => html`<pre class="check"><code>$ ${visible(check)}</code></pre>`)}`
 			: null}
@@ -110,14 +111,18 @@ function Job({ job, session, tell }) {
 	</li>`;
 }
 
-/** Whether there is anything to see of plans, jobs and agents. What a turn is about stands in the conversation. */
-export const hasWork = ({ plan, state }) => Boolean(plan) || [state.jobs, state.agents].some((workers) => Object.keys(workers ?? {}).length);
+/** Whether there is anything to see of plans, jobs and agents. What a turn is about stands in the conversation, and so does
+ *  a draft. */
+export const hasWork = ({ plan, state }) => Boolean(plan && plan.status !== "draft") || [state.jobs, state.agents].some((workers) => Object.keys(workers ?? {}).length);
 
-export function Work({ session, tell }) {
+export function Work({ session, tell, wide }) {
 	const { plan } = session;
 	const jobs = Object.values(session.state.jobs ?? {}).reverse();
 	const agents = Object.values(session.state.agents ?? {}).reverse();
-	const five = Object.entries(session.state.five ?? {}).filter(([, value]) => value?.length);
+	// What the plan says below is not said twice.
+	const five = Object.entries(session.state.five ?? {}).filter(([name, value]) => value?.length && !(plan && (name === "goal" || name === "plan")));
+	const own = jobs.filter((job) => job.plan_id === plan?.plan_id);
+	const halted = !session.writable || (own.length > 0 && own.every((job) => job.status !== "running"));
 	return html`
 		${five.length
 			? html`<section aria-labelledby="five"><h2 id="five">${t("page.five")}</h2>
@@ -125,7 +130,7 @@ export function Work({ session, tell }) {
 			: null}
 		${plan || !hasWork(session)
 			? html`<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
-					${plan ? html`<${PlanTree} plan=${plan} /><${Approve} session=${session} plan=${plan} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
+					${plan ? html`<${PlanTree} plan=${plan} halted=${halted} />${wide ? null : html`<${Approve} session=${session} plan=${plan} />`}` : html`<p class="nothing">${t("page.no_plan")}</p>`}
 				</section>`
 			: null}
 		${agents.length

@@ -6,9 +6,9 @@ import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
 import { Duck, Icon } from "./icons.js";
 import { Notices } from "./notices.js";
+import { inSight, useSight } from "./sight.js";
 import { t, visible } from "./words.js";
 
-const READING_MS = 300;
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 
 /** The diff without the commands, which stand before it. */
@@ -22,12 +22,16 @@ function Gate({ gate }) {
 		...gate.alternatives.map((text) => ["gate.alternative", text]),
 	].filter(([, text]) => text?.trim());
 	return html`<div class="gate">
-		${gate.commands.map(
-			(command) => html`<div class="copied">
-				<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>
-				<${Copy} read=${() => command.replace(/^\$ /, "")} label=${t("page.copy_command")} />
-			</div>`,
-		)}
+		${gate.commands.length
+			? html`<div data-subject>
+					${gate.commands.map(
+						(command) => html`<div class="copied">
+							<pre class="command" tabindex="0"><${Code} text=${visible(command)} language="sh" /></pre>
+							<${Copy} read=${() => command.replace(/^\$ /, "")} label=${t("page.copy_command")} />
+						</div>`,
+					)}
+				</div>`
+			: null}
 		${gate.impacts.length
 			? html`<ul class="impacts">${gate.impacts.map(
 					(one) => html`<li><span class=${`change c-${one.change}`}>${t(`gate.${one.change}`)}</span> <code>${visible(one.path)}</code>
@@ -44,41 +48,38 @@ function Gate({ gate }) {
 		${said.length
 			? html`<dl class="points" aria-label=${t("page.model_says")}>${said.map(([key, text]) => html`<dt>${t(key)}</dt><dd><${Sentence} text=${text} /></dd>`)}</dl>`
 			: null}
-		${diff.trim() ? html`<${Diff} text=${diff} />` : null}
+		${diff.trim() ? html`<div data-subject><${Diff} text=${diff} /></div>` : null}
 	</div>`;
 }
+
+export const LONGEST_NAME = 80;
 
 /** What a question is about, where it is about a command or files. */
 export const subjectOf = ({ gate }) => gate?.commands[0] ?? gate?.impacts.map((impact) => impact.path).join(", ") ?? "";
 
-const LEAST_SEEN = 60;
-
-/** Whether the person has the card of a question before them; if not, it is brought there. */
-export function inSight(question) {
-	const card = document.querySelector(`[data-question="${CSS.escape(question.question_id)}"]`);
-	const frame = card?.closest(".talk")?.getBoundingClientRect();
-	if (!frame) return true;
-	const { top, bottom } = card.getBoundingClientRect();
-	const seen = Math.min(bottom, frame.bottom) - Math.max(top, frame.top);
-	if (seen >= Math.min(LEAST_SEEN, bottom - top)) return true;
-	card.scrollIntoView({ block: "start" });
-	return false;
+/** Whoever has answered goes on where they can type, or from the top where there is no such place. */
+function giveFocus() {
+	if (document.activeElement !== document.body) return;
+	const line = matchMedia("(hover: hover)").matches ? document.querySelector(".composer textarea:not(:disabled)") : null;
+	(line ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
 /** One open question. `first`: the one that numbers answer; `alone`: there is no line below to answer in words. */
 export function Card({ question, session, first, alone, tell }) {
-	const [shownAt] = useState(() => performance.now());
 	const [busy, setBusy] = useState(false);
 	const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
 	const [text, setText] = useState(question.kind === "edit" ? question.text : "");
 	const [problem, setProblem] = useState("");
 	const [typed, setTyped] = useState(false);
 	const field = useRef(null);
+	useSight(question.question_id);
+	useEffect(() => () => setTimeout(giveFocus, 0), []);
 	const { gate, choices } = question;
 	const grave = gate?.risk === "forbidden";
 
 	const send = async (answer) => {
-		if (busy || performance.now() - shownAt < READING_MS) return;
+		// What is edited is itself on screen.
+		if (busy || (answer.choice !== "edit" && !inSight(question.question_id, session, tell))) return;
 		setBusy(true);
 		try {
 			const { taken, told } = await session.answer(question.question_id, answer);
@@ -121,8 +122,7 @@ export function Card({ question, session, first, alone, tell }) {
 			const choice = choices.find((one, place) => (one.number || place + 1) === Number(event.key));
 			if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
 			event.preventDefault();
-			if (inSight(question)) choose(choice);
-			else tell(t("page.look_first"), "warn");
+			if (inSight(question.question_id, session, tell)) choose(choice);
 		};
 		document.addEventListener("keydown", key);
 		return () => document.removeEventListener("keydown", key);
@@ -131,10 +131,11 @@ export function Card({ question, session, first, alone, tell }) {
 		if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
 		if (mode === "edit" ? event.ctrlKey || event.metaKey : !event.shiftKey) words(event);
 	};
-	const label = mode === "edit" ? t("page.edit") : t("duck.free");
+	const label = mode === "edit" ? t("page.edit") : t(question.secret ? "page.secret" : "duck.free");
 	const id = `q-${question.question_id}`;
 	const typing = { id: `${id}-words`, ref: field, value: text, onInput: (event) => setText(event.target.value), onKeyDown: plainEnter };
 	return html`<section
+		role="group"
 		class=${`card q-${question.kind}${gate ? ` risk-${gate.risk}` : ""}`}
 		aria-labelledby=${id}
 		data-question=${question.question_id}
@@ -167,7 +168,7 @@ export function Card({ question, session, first, alone, tell }) {
 				<label class="unseen" for=${`${id}-words`}>${label}</label>
 				${mode === "edit"
 					? html`<textarea class="mono" rows=${Math.min(20, text.split("\n").length + 1)} ...${typing} />`
-					: html`<input type=${question.secret ? "password" : "text"} placeholder=${t("duck.free")} autocomplete="off" ...${typing} />`}
+					: html`<input type=${question.secret ? "password" : "text"} placeholder=${label} autocomplete="off" ...${typing} />`}
 				<button disabled=${busy || !session.writable || (mode !== "edit" && !text.trim())}>${t(mode === "edit" ? "page.use_this" : "page.answer")}</button>
 			</form>`}
 		</footer>

@@ -182,10 +182,10 @@ const PROOFS = ["red", "noticing", "guarding", "hollow", "untold", "unreached"];
 /** A change that nobody asked for; one click takes it back, and only it. */
 function Unasked({ change, session, tell }) {
 	const { turn, path, hunk_id: hunk } = change;
-	const taken = session?.state.taken_back?.some((one) => one.hunk_id === hunk);
+	const taken = session.state.taken_back?.some((one) => one.hunk_id === hunk) || session.items.takenBack(turn).has(path);
 	const take = () => post(`${session.path}/review`, { what: "take_back", turn, path, hunk }).then(({ told }) => tell(told), (error) => tell(error.message, "warn"));
 	return html`<p><code>${visible(`${path}:${change.line}`)}</code> ${
-		taken ? html`<span class="meta">${t("page.taken_back")}</span>` : session?.writable ? html`<button class="link" onClick=${take}>${t("page.take_back")}</button>` : null
+		taken ? html`<span class="meta">${t("page.taken_back")}</span>` : session.writable ? html`<button class="link" onClick=${take}>${t("page.take_back")}</button>` : null
 	}</p>`;
 }
 
@@ -203,7 +203,7 @@ export function Proof({ proof, line, session, tell }) {
 			${proof.unasked?.length
 				? html`<dt>${t("page.proof.unasked")}</dt><dd>${proof.unasked.map((change) => html`<${Unasked} key=${change.hunk_id} change=${change} session=${session} tell=${tell} />`)}</dd>`
 				: null}
-			${proof.why ? html`<dt>${t("page.proof.why")}</dt><dd>${visible(proof.why)}</dd>` : null}
+			${proof.why && !line.includes(proof.why) ? html`<dt>${t("page.proof.why")}</dt><dd>${visible(proof.why)}</dd>` : null}
 		</dl>
 	</details>`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { get, post } from "./requests.js";
 import { t, thousands, visible } from "./words.js";
 
-const MODES = ["", "ask", "auto-edit", "auto", "plan", "full-auto"];
+export const MODES = ["ask", "auto-edit", "auto", "plan", "full-auto"];
 
 export function NewSession({ folder, go, tell, open: opened }) {
 	const [open, setOpen] = useState(opened);
@@ -48,7 +48,7 @@ export function NewSession({ folder, go, tell, open: opened }) {
 export const ModeField = ({ value, choose }) => html`<label>
 	${t("page.mode")}
 	<select value=${value} onChange=${(event) => choose(event.target.value)}>
-		${MODES.map((mode) => html`<option value=${mode}>${mode || t("page.mode_default")}</option>`)}
+		${["", ...MODES].map((mode) => html`<option value=${mode}>${mode || t("page.mode_default")}</option>`)}
 	</select>
 </label>`;
 

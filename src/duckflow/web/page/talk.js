@@ -35,9 +35,10 @@ const Row = ({ icon, kind, children, label }) => html`<article class=${`row r-${
 
 function Action({ item, session }) {
 	const { action, result, job, job_name: name } = item;
-	const state = result ? (result.ok ? "check" : "cross") : "run";
-	const open = session.writable && item.state === "running" ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
-	const icon = result ? html`<${Icon} name=${state} label=${t(result.ok ? "page.ok" : "page.failed")} />` : open;
+	const state = result ? (item.well ? "check" : result.ok ? "warn" : "cross") : "run";
+	const runs = session.writable && item.state === "running" && session.state.jobs?.[job]?.status !== "paused";
+	const open = runs ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
+	const icon = result ? html`<${Icon} name=${state} label=${t({ check: "page.ok", warn: "page.unwell", cross: "page.failed" }[state])} />` : open;
 	const about = subject(action);
 	const told = result?.for_user || (item.doing && item.doing !== item.operation ? item.doing : about || item.operation);
 	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
@@ -106,10 +107,10 @@ const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="
 	<div class="pictures">${item.pictures.map((one) => html`<img src=${`${session.path}/pictures/${one.digest}`} alt=${visible(one.name)} title=${`${visible(one.name)} ${one.width}×${one.height}`} />`)}</div>
 <//>`;
 
-const Note = ({ item }) => {
+const Note = ({ item, session, tell }) => {
 	const name = item.about === "pruned" ? "prune" : item.well ? "note" : "warn";
 	return html`<${Row} icon=${item.proof ? null : html`<${Icon} name=${name} />`} kind=${item.well ? "note" : "warn"}>
-		${item.proof ? html`<${Proof} proof=${item.proof} line=${item.text} />` : html`<p class="text">${visible(item.text)}</p>`}
+		${item.proof ? html`<${Proof} proof=${item.proof} line=${item.text} session=${session} tell=${tell} />` : html`<p class="text">${visible(item.text)}</p>`}
 	<//>`;
 };
 
@@ -155,12 +156,12 @@ const SHOWN = {
 class Item extends Component {
 	shouldComponentUpdate(next) {
 		const { item, v, sought } = this.props;
-		const open = { action: !next.item.result, question: !next.item.answer, plan: next.item.plan?.status === "draft" };
+		const open = { action: !next.item.result, question: !next.item.answer, plan: next.item.plan?.status === "draft", notice: next.item.proof?.unasked?.length };
 		return next.item !== item || next.v !== v || next.sought !== sought || open[next.item.kind];
 	}
 
-	render({ item, session, sought }) {
-		const shown = html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} /><//>`;
+	render({ item, session, sought, tell }) {
+		const shown = html`<${Guard}><${SHOWN[item.kind]} item=${item} session=${session} tell=${tell} /><//>`;
 		return sought ? html`<div class="sought">${shown}</div>` : shown;
 	}
 }
@@ -183,53 +184,51 @@ function Live({ session }) {
 }
 
 const NEAR = 80;
+const ROOM = 60;
 const FRAMES = 12;
 
-export function Talk({ session, children }) {
+export function Talk({ session, tell, children }) {
 	const box = useRef(null);
 	const seen = useRef({ top: 0, settling: 0 });
 	const [below, setBelow] = useState(false);
 	const { list } = session.items;
 
 	const asked = session.questions.map((one) => one.question_id).join();
-	useLayoutEffect(() => {
-		if (session.follows) box.current.scrollTop = box.current.scrollHeight;
-	});
+	const showEnd = () => session.follows && (box.current.scrollTop = box.current.scrollHeight);
+	useLayoutEffect(() => void showEnd());
 	useEffect(() => setBelow(!session.follows), [list.at(-1)?.k]);
 	useLayoutEffect(() => {
 		// Of a question that is longer than the screen the beginning is seen first.
 		const card = box.current.querySelector(".card");
-		if (!card || !session.follows || card.offsetHeight < box.current.clientHeight) return;
+		if (!card || !session.follows || card.offsetHeight + ROOM < box.current.clientHeight) return;
 		session.follows = false;
 		card.scrollIntoView({ block: "start" });
 	}, [asked]);
-	useEffect(() => {
-		// Rows above it get their heights as they come into sight.
-		let frames = session.sought ? FRAMES : 0;
-		const settle = () => {
-			box.current?.querySelector(".sought")?.scrollIntoView({ block: "center" });
-			frames -= 1;
-			if (frames > 0) requestAnimationFrame(settle);
+	/** A row gets its height when it is first seen: until all in sight have theirs, places move. */
+	const settle = (show) => {
+		const step = () => {
+			seen.current.settling = box.current && show() ? seen.current.settling - 1 : 0;
+			if (seen.current.settling > 0) requestAnimationFrame(step);
 		};
-		if (frames) settle();
+		seen.current.settling = FRAMES;
+		requestAnimationFrame(step);
+	};
+	const showSought = () => {
+		const row = box.current.querySelector(".sought");
+		row?.scrollIntoView({ block: "center" });
+		return row;
+	};
+	useEffect(() => {
+		if (session.sought) settle(showSought);
 	}, [session.sought]);
 	const opened = list.length > 0;
 	useEffect(() => {
-		// A row gets its height when it is first seen: until all in sight have theirs, the end moves.
-		const settle = () => {
-			seen.current.settling -= 1;
-			if (!box.current || !session.follows) seen.current.settling = 0;
-			else box.current.scrollTop = box.current.scrollHeight;
-			if (seen.current.settling > 0) requestAnimationFrame(settle);
-		};
-		seen.current.settling = opened ? FRAMES : 0;
-		if (opened) requestAnimationFrame(settle);
+		if (opened) settle(showEnd);
 	}, [opened]);
 	useEffect(() => {
-		const watch = new ResizeObserver(() => {
-			if (session.follows && box.current) box.current.scrollTop = box.current.scrollHeight;
-		});
+		const watch = new ResizeObserver(() => box.current && showEnd());
 		watch.observe(box.current.firstElementChild);
+		watch.observe(box.current);
 		return () => watch.disconnect();
 	}, []);
 
@@ -251,14 +250,14 @@ export function Talk({ session, children }) {
 	};
 	const toEnd = () => {
 		session.follows = true;
-		box.current.scrollTop = box.current.scrollHeight;
+		showEnd();
 		setBelow(false);
 	};
 	return html`<div class="talk-frame">
 		<div class="talk" ref=${box} onScroll=${scrolled} tabindex="0" role="log" aria-live="off" aria-label=${t("page.conversation")}>
 			<div class="column">
 				${session.first > 1 ? html`<button class="link older" onClick=${older}>${t("page.older")}</button>` : null}
-				${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} sought=${item.k === session.sought} session=${session} />`)}
+				${list.map((item) => html`<${Item} key=${item.k} item=${item} v=${item.v} sought=${item.k === session.sought} session=${session} tell=${tell} />`)}
 				<${Live} session=${session} />
 				${children}
 			</div>

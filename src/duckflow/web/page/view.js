@@ -10,7 +10,8 @@ import { Work, hasWork } from "./plan.js";
 import { Card, subjectOf } from "./question.js";
 import { mark, notify } from "./notices.js";
 import { Session } from "./session.js";
-import { SwitchButton, Switcher, useOthers } from "./switcher.js";
+import { MODES } from "./start.js";
+import { SwitchButton, Switcher } from "./switcher.js";
 import { Talk } from "./talk.js";
 import { Theme } from "./theme-switch.js";
 import { get, post } from "./requests.js";
@@ -18,7 +19,6 @@ import { money, setWords, spoken, t, thousands, visible } from "./words.js";
 
 const PANELS = { work: Work, changes: Changes, health: Health, audit: Audit, layers: Layers };
 const READ = { changes: "changes", health: "chart", audit: "audit", layers: "context" };
-const MODES = ["ask", "auto-edit", "auto", "plan", "full-auto"];
 const NAMES = ["talk", ...Object.keys(PANELS)];
 const WIDE = matchMedia("(min-width: 1000px)");
 
@@ -43,12 +43,11 @@ function useSession(id, lock) {
 	return [kept.current, problem];
 }
 
-export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
+export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits, fleetAsks }) {
 	const [session, problem] = useSession(id, lock);
 	const [wide, setWide] = useState(WIDE.matches);
 	const [side, setSide] = useState(localStorage.getItem("duckflow-side") !== "closed");
 	const [listed, setListed] = useState(WIDE.matches && localStorage.getItem("duckflow-list") === "open");
-	const others = useOthers(id, alone, lock);
 	const told = useAnnouncements(session);
 	const shown = wide && panel === "talk" ? "work" : panel;
 	// A column with nothing in it takes no room, unless the person asks for it.
@@ -67,9 +66,9 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 	}, [at, session.link === "open"]);
 	const title = session.title || t("page.untitled");
 	useEffect(() => {
-		document.title = `${session.waitsFor ? "● " : ""}${title} · Duckflow`;
-		mark(session.waitsFor + others.waits > 0);
-	}, [title, session.waitsFor, others.waits > 0]);
+		document.title = `${session.waitsFor || waits ? "● " : ""}${title} · Duckflow`;
+		mark(session.waitsFor + waits > 0);
+	}, [title, session.waitsFor, waits > 0]);
 	const [asked] = session.questions;
 	useEffect(() => {
 		if (session.waitsFor) notify(title, asked ? `${asked.title} ${subjectOf(asked)}` : session.state.asked || t("page.state.waiting"));
@@ -91,21 +90,27 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone }) {
 		if (wide) localStorage.setItem("duckflow-list", open ? "open" : "closed");
 		setListed(open);
 	};
+	// What covers the conversation makes way for a question that is to be seen.
+	session.uncover = () => {
+		if (wide) return;
+		setListed(false);
+		if (panel !== "talk") show("talk");
+	};
 	const tabs = (names) => html`<${Tabs} names=${names} shown=${shown} show=${show} session=${session} />`;
 	const content = Panel
 		? html`<div class="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0">
-				<${Guard} key=${shown}><${Panel} session=${session} tell=${tell} /><//>
+				<${Guard} key=${shown}><${Panel} session=${session} tell=${tell} wide=${wide} /><//>
 			</div>`
 		: null;
 	return html`<div class=${`session-page${beside ? ` with-side side-${shown}` : ""}${listed ? " with-list" : ""}`}>
 		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone}>
-			${alone ? null : html`<${SwitchButton} others=${others} open=${listed} toggle=${() => list(!listed)} />`}
+			${alone ? null : html`<${SwitchButton} waits=${waits} open=${listed} toggle=${() => list(!listed)} />`}
 		<//>
-		${listed ? html`<${Switcher} id=${id} others=${others} chosen=${() => wide || list(false)} />` : null}
+		${listed ? html`<${Switcher} id=${id} facts=${facts} fleetAsks=${fleetAsks} chosen=${() => wide || list(false)} />` : null}
 		<main class="main" id="main" tabindex="-1">
 			${wide ? null : tabs(NAMES)}
 			<div class="talking" hidden=${!wide && panel !== "talk"}>
-				<${Talk} session=${session}>
+				<${Talk} session=${session} tell=${tell}>
 					${session.questions.map(
 						(question) => html`<${Card}
 							key=${question.question_id}

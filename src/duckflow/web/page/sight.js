@@ -1,0 +1,86 @@
+// Nothing is answered that is not on screen: one rule for every place where a question is drawn, and every way to answer.
+
+import { useEffect } from "./vendor/htm-preact.js";
+import { t } from "./words.js";
+
+const READING_MS = 300;
+const LOOK_MS = 50;
+const STEP = 12;
+const BEGINNING = 60;
+const LEAST_SEEN = 36;
+
+/** Of each question that is drawn: since when it can be answered (0: it cannot), and whether its beginning was read. */
+const seen = new Map();
+
+const cardOf = (id) => document.querySelector(`[data-question="${CSS.escape(id)}"]`);
+const isAt = (part, x, y) => part.contains(document.elementFromPoint(x, y));
+
+/** What a question is about: what runs, else the diff, else all that is told. */
+const subjectIn = (card) => card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
+
+/** How much of a part is on screen and not covered, counted from its beginning or anywhere. */
+function shownOf(part, fromBeginning) {
+	const { left, top, bottom, width } = part.getBoundingClientRect();
+	let shown = 0;
+	for (let y = top + STEP / 2; y < bottom && y < innerHeight; y += STEP) {
+		if (y >= 0 && isAt(part, left + Math.min(STEP, width / 2), y)) shown += STEP;
+		else if (fromBeginning) break;
+	}
+	return Math.min(shown, bottom - top);
+}
+
+const begins = (part) => part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
+
+function canAnswer(card, part) {
+	const button = card.querySelector(".choices button, .words button")?.getBoundingClientRect();
+	if (!button?.width || !part.offsetHeight) return false;
+	const answers = isAt(card.querySelector("footer"), button.left + button.width / 2, button.top + button.height / 2);
+	return answers && shownOf(part) >= Math.min(LEAST_SEEN, part.offsetHeight - STEP);
+}
+
+function look(id) {
+	const card = cardOf(id);
+	const state = seen.get(id) ?? { since: 0, begun: 0, read: false };
+	const now = performance.now();
+	const part = card && !document.hidden && subjectIn(card);
+	state.begun = part && begins(part) ? state.begun || now : 0;
+	state.since = part && canAnswer(card, part) ? state.since || now : 0;
+	state.read ||= state.begun > 0 && now - state.begun >= READING_MS;
+	seen.set(id, state);
+	return state;
+}
+
+/** Watches a question for as long as it is drawn. */
+export function useSight(id) {
+	useEffect(() => {
+		const timer = setInterval(look, LOOK_MS, id);
+		return () => {
+			clearInterval(timer);
+			seen.delete(id);
+		};
+	}, [id]);
+}
+
+/** Since when the person has it before them, long enough to have been read; 0: they do not. */
+export function seenSince(id) {
+	const { since, read } = look(id);
+	return read && performance.now() - since >= READING_MS ? since : 0;
+}
+
+/** Brings a question on screen, from its beginning. */
+export function bring(id, session) {
+	session.uncover?.();
+	setTimeout(() => {
+		const card = cardOf(id);
+		card?.scrollIntoView({ block: "start" });
+		if (card && !begins(subjectIn(card))) subjectIn(card).scrollIntoView({ block: "start" });
+	}, LOOK_MS);
+}
+
+/** Whether the person has it before them; if not, it is brought there, and they are told. */
+export function inSight(id, session, tell) {
+	if (seenSince(id)) return true;
+	if (!look(id).since) bring(id, session);
+	tell(t("question.unseen"), "warn");
+	return false;
+}

@@ -1,0 +1,203 @@
+"""Nothing is approved that is not on screen: whatever covers a Gate, wherever it is drawn, however it is answered."""
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duckflow.state.phrase import say
+from duckflow.state.question import FileImpact, GateRequest, Question, gate_choice
+from tests.journeys.story import act, decide, respond
+from tests.web.chromium import PHONE, READING_MS, WIDE, Tab, browsing, needs_chromium, visit
+from tests.web.played import PlayedFleet
+from tests.web.site import ID, Site, Talk
+
+MUCH = decide(respond("\n\n".join(f"Paragraph {number}." for number in range(100))), step="PLANNING")
+
+
+def writes(lines: int = 30) -> dict[str, Any]:
+    content = "".join(f"x_{number} = {number}\n" for number in range(lines))
+    return decide(act("file_ops.write_file", path="a.py", content=content), respond("Written."), rationale="asked for")
+
+
+async def behind_another_tab(tab: Tab) -> None:
+    await tab.go(f"#/s/{ID}/changes")
+    await tab.see(".panel section")
+
+
+async def under_the_list_of_sessions(tab: Tab) -> None:
+    await tab.find(".switch-button").click()
+    await tab.see(".switcher")
+
+
+async def but_for_its_buttons(tab: Tab) -> None:
+    """The answers stick to the lower edge: of a card that begins there nothing else is to be seen."""
+    await tab.page.evaluate(
+        """() => {
+            const [talk, card] = ["talk", "card"].map((name) => document.querySelector(`.${name}`));
+            talk.scrollTop += card.getBoundingClientRect().top - (talk.getBoundingClientRect().bottom - 70);
+        }"""
+    )
+
+
+async def above_the_edge(tab: Tab) -> None:
+    await tab.page.evaluate("() => { document.querySelector('.talk').scrollTop = 0; }")
+
+
+Hides = Callable[[Tab], Coroutine[Any, Any, None]]
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["1", "yes", "click"])
+@pytest.mark.parametrize(
+    ("hides", "width"),
+    [(behind_another_tab, 900), (under_the_list_of_sessions, 390), (but_for_its_buttons, 900), (above_the_edge, 1440)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+async def test_a_gate_that_is_hidden_is_shown_before_an_answer_counts(
+    tmp_path: Path, hides: Hides, width: int, way: str
+) -> None:
+    size: Any = PHONE if width == 390 else {"width": width, "height": 800}
+    talk = Talk(tmp_path, [MUCH, writes()], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site, size=size)
+        await tab.say("tell me much")
+        await tab.see(".r-said", "Paragraph 99.")
+        await tab.say("write a.py")
+        await tab.see(".card")
+        await tab.page.wait_for_timeout(READING_MS)
+        await hides(tab)
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.evaluate("() => document.activeElement.blur()")
+        await answer(tab, way)
+        await tab.see(".told", "Look at the question first")
+        assert not (talk.folder / "a.py").exists()
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.find(".composer textarea").fill("")
+        await tab.page.keyboard.press("1")
+        await tab.see(".r-action.check", "a.py")
+        assert tab.problems == []
+
+
+async def answer(tab: Tab, way: str) -> None:
+    """As a person would, or as a script of somebody else's would: by a click on what cannot be seen."""
+    if way == "1":
+        await tab.page.keyboard.press("1")
+    elif way == "click":
+        await tab.page.evaluate("() => document.querySelector('.card .choices button').click()")
+    else:
+        box = tab.find(".composer textarea")
+        await box.evaluate("(box) => { box.value = 'yes'; box.dispatchEvent(new Event('input', { bubbles: true })); }")
+        await tab.page.wait_for_timeout(100)
+        await tab.page.evaluate("() => document.querySelector('.composer').requestSubmit()")
+
+
+@needs_chromium
+async def test_words_that_were_typed_before_a_gate_came_do_not_answer_it(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, [writes()], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        box = await tab.see(".composer textarea")
+        await box.fill("yes")
+        await talk.built.conversation.take("write a.py")
+        await tab.see(".card")
+        await tab.page.wait_for_timeout(READING_MS)
+        await box.press("Enter")
+        await tab.see(".told", "Look at the question first")
+        assert await box.input_value() == "yes"
+        assert not (talk.folder / "a.py").exists()
+        await tab.page.wait_for_timeout(READING_MS)
+        await box.press("Enter")
+        await tab.see(".r-action.check", "a.py")
+        assert tab.problems == []
+
+
+async def test_over_the_wire_words_answer_only_the_question_that_they_name(tmp_path: Path) -> None:
+    """A page that has not heard of a question yet sends its words without one."""
+    talk = Talk(tmp_path, [writes()], mode="ask")
+    async with talk, Site(talk.paths) as site:
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            await talk.built.conversation.take("write a.py")
+            await reader.until(lambda: reader.facts.get("questions"))
+            for more in ({}, {"aimed": True}, {"question_id": ""}):
+                taken = await browser.post(f"sessions/{ID}/say", text="yes", **more)
+                assert taken["taken"] == "unclear" and "Look at the question first" in taken["told"][0]
+            assert not (talk.folder / "a.py").exists()
+            [question] = reader.facts["questions"]
+            named = {"question_id": question["question_id"]}
+            assert (await browser.post(f"sessions/{ID}/say", text="yes", **named))["taken"] == "answer"
+            await reader.until((talk.folder / "a.py").exists)
+        assert (talk.folder / "a.py").exists()
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [WIDE, PHONE, {"width": 1000, "height": 500}], ids=lambda size: str(size["width"]))
+async def test_a_long_change_is_approved_at_its_end_once_its_beginning_was_seen(tmp_path: Path, size: Any) -> None:
+    talk = Talk(tmp_path, [writes(300)], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site, size=size)
+        await tab.say("write a.py")
+        await tab.see(".card header")
+        await tab.page.wait_for_timeout(READING_MS)
+        for way in ("start", "end"):
+            await tab.page.evaluate(
+                "(block) => document.querySelector('[data-subject]').scrollIntoView({ block })", way
+            )
+            await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.evaluate("() => document.querySelector('.card footer').scrollIntoView({ block: 'end' })")
+        await tab.choose("yes")
+        await tab.see(".r-action.check", "a.py")
+        assert tab.problems == []
+
+
+GATE = Question(
+    kind="gate",
+    title=say("gate.title"),
+    gate=GateRequest(
+        action_ids=("a",),
+        operations=("file_ops.write_file",),
+        intent=("a file",),
+        rationale="asked for",
+        risk="low",
+        impacts=(FileImpact(path="a.py", change="create", added=30, removed=0),),
+        diff="--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,30 @@\n" + "".join(f"+x_{number} = 1\n" for number in range(30)),
+    ),
+    choices=(gate_choice("yes", say("gate.yes")), gate_choice("no", say("gate.no"))),
+)
+
+
+@needs_chromium
+@pytest.mark.slow
+async def test_of_a_fleets_gates_only_the_one_that_was_opened_and_is_seen_is_answered(tmp_path: Path) -> None:
+    fleet = PlayedFleet(200, asks=2, question=GATE)
+    talk = Talk(tmp_path, [])
+    async with talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/fleet")
+        await tab.see(".asked.line")
+        # With two of them the map of all tasks is on the first screen.
+        box = await (await tab.see(".map")).bounding_box()
+        assert box and box["y"] < WIDE["height"] * 0.7
+        await tab.see(".filters i.m-running")
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.keyboard.press("1")
+        await tab.page.wait_for_timeout(READING_MS)
+        assert fleet.done == []
+        await tab.find(".asked.line").nth(1).click()
+        await tab.see(".card")
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.evaluate(
+            "() => { const main = document.querySelector('main'); main.scrollTop = main.scrollHeight; }"
+        )
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.keyboard.press("1")
+        await tab.see(".told", "Look at the question first")
+        assert fleet.done == []
+        await tab.page.wait_for_timeout(READING_MS)
+        await tab.page.keyboard.press("1")
+        await tab.gone(".asked")
+        assert fleet.done == [("answer", "a1", "", "yes")]
+        assert tab.problems == []
