@@ -90,12 +90,18 @@ async def visit(
     colours: Literal["light", "dark"] = "light",
     scale: float = 1,
     first: str = "",
+    locale: str = "en-US",
 ) -> Tab:
     """A tab of its own, with a cookie of its own, at a site or at an address with its token. `first`: what runs in it
     before anything else."""
     phone = size["width"] < 600
     context = await browser.new_context(
-        viewport=size, color_scheme=colours, device_scale_factor=scale, is_mobile=phone, has_touch=phone
+        viewport=size,
+        color_scheme=colours,
+        device_scale_factor=scale,
+        is_mobile=phone,
+        has_touch=phone,
+        locale=locale,
     )
     context.set_default_timeout(PATIENCE_MS)
     tab = Tab(await context.new_page())

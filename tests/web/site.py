@@ -83,7 +83,9 @@ class Site:
         language: str = "en",
         models: Models | None = None,
         only: Iterable[str] | None = None,
+        as_browser: bool = False,
     ) -> None:
+        self._as_browser = as_browser
         self._models = models
         self._listening = listen(host, port)
         self.place = place_of(self._listening)
@@ -94,7 +96,15 @@ class Site:
 
     async def __aenter__(self) -> "Site":
         self._serving = asyncio.create_task(
-            serve(self._listening, self._shelf, self.visitors, self._words, self._fleet, models=self._models)
+            serve(
+                self._listening,
+                self._shelf,
+                self.visitors,
+                self._words,
+                self._fleet,
+                as_browser=self._as_browser,
+                models=self._models,
+            )
         )
         return self
 

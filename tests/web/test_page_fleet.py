@@ -170,8 +170,9 @@ async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_
     fleet = PlayedFleet(200, asks=1)
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
         tab = await visit(browser, site, "#/")
-        await tab.see(".fleet-asks", "1 question of a fleet waits for you")
-        await tab.see(".top nav a .count", "1")
+        # One question, and twenty tasks of which one attempt is to be picked.
+        await tab.see(".fleet-asks", "A fleet waits for 21 answers of yours")
+        await tab.see(".top nav a .count", "21")
         assert (await tab.page.title()).startswith("●")
         await (await tab.see(".fleet-asks")).click()
         await tab.see(".filters button", "all 200")

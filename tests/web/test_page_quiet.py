@@ -49,7 +49,7 @@ async def test_a_running_job_is_seen_without_asking(tmp_path: Path, panel: str) 
     async with Talk(tmp_path, replies) as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site)
         await tab.say("make a snake game")
-        await tab.see(".side .plan .step .name", "1. Core loop")
+        await tab.see(".r-plan .step .name", "1. Core loop")
         await tab.say("yes")
         await tab.see(".r-action .tail", "tick-")
         await tab.find(f"#tab-{panel}").click()

@@ -77,7 +77,7 @@ async def by_words(tab: Tab, talk: Talk) -> None:
 
 async def plan_and_job(tab: Tab) -> None:
     await tab.say("make a snake game")
-    await tab.see(".side .plan .step .name", "1. Core loop")
+    await tab.see(".r-plan .step .name", "1. Core loop")
     await tab.say("yes")
     await tab.choose("yes")
     await tab.see(".side .job .badge", "running")

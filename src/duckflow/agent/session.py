@@ -12,7 +12,15 @@ from duckflow.agent.request_rules import constraints_in
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
-from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, SessionOpened, TurnEnded
+from duckflow.events.types import (
+    ActionFinished,
+    DecisionMade,
+    Event,
+    MessageAdded,
+    SessionOpened,
+    SessionTitled,
+    TurnEnded,
+)
 from duckflow.i18n.answers import may_be_goal
 from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.state.action import EXIT, ActionResult, Decision
@@ -154,7 +162,7 @@ class Session(StateOwner):
             if seq % SNAPSHOT_EVERY == 0:
                 # Messages are left out: they are events of their own, so a snapshot stays small however long it gets.
                 self._journal.save_snapshot(seq, self.state.model_dump_json(exclude={"messages"}))
-            if isinstance(event, TurnEnded):
+            if isinstance(event, TurnEnded) or (isinstance(event, SessionTitled) and self.state.turn):
                 self._journal.save_headline(Headline.of(self.state).model_dump_json())
         self._bus.publish(event)
 

@@ -143,8 +143,10 @@ class JournalReader:
         return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in whole), None)
 
     def check(self) -> None:
-        """JournalDamaged unless every page is sound and every entry is there as it was written."""
+        """JournalDamaged unless every page is sound and every entry is there as it was written; JournalError where a
+        newer version has written it."""
         try:
+            _known_version(self._db)
             verdict = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if verdict != b"ok":
                 raise _damage(self.path, verdict.decode(errors="replace"))
@@ -311,6 +313,13 @@ def _check_log(path: Path) -> None:
         raise _damage(path, f"{log_file.name}, frame {read + 1}")
 
 
+def _known_version(db: sqlite3.Connection) -> int:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if VERSION < version < FORESEEN:
+        raise JournalError("journal.newer", version=version, known=VERSION)
+    return version
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     # What was said in a session is nobody else's business.
     make_private(path)
@@ -318,9 +327,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     db.text_factory = bytes
     new = path.stat().st_size == 0
     try:
-        version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if VERSION < version < FORESEEN:
-            raise JournalError("journal.newer", version=version, known=VERSION)
+        version = _known_version(db)
         if not new:
             # A file that is something else is left as it is.
             db.execute("SELECT seq, kind, body, crc FROM events LIMIT 0")

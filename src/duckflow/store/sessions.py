@@ -162,12 +162,14 @@ class Sessions:
         session_id = new_session_id()
         target = source.with_name(f"{session_id}.db")
         headline = read_headline(source)
-        with closing(JournalReader.open(source)) as origin, closing(Journal(target)) as journal:
-            copy_events(origin, journal, session_id)
-            if headline:
-                titled = SessionTitled(title=self._next_title(headline.title or headline.asked))
-                journal.append(titled)
-                journal.save_headline(headline.model_copy(update={"title": titled.title}).model_dump_json())
+        with closing(JournalReader.open(source)) as origin:
+            origin.check()
+            with closing(Journal(target)) as journal:
+                copy_events(origin, journal, session_id)
+                if headline:
+                    titled = SessionTitled(title=self._next_title(headline.title or headline.asked))
+                    journal.append(titled)
+                    journal.save_headline(headline.model_copy(update={"title": titled.title}).model_dump_json())
         return target
 
     def _next_title(self, title: str) -> str:
