@@ -128,6 +128,8 @@ async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path
         for tab in (first, second):
             await tab.see(".r-said", "Written.")
             await tab.gone(".card")
+        for tab in (first, second):
+            await tab.see(".r-note .text", "checks")
         assert await first.texts(".row .text") == await second.texts(".row .text")
 
 
