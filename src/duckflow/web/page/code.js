@@ -1,8 +1,8 @@
 // Code in its colours: a few rules that hold in most languages. Everything stays text.
 
-import { html } from "./vendor/htm-preact.js";
-import { copyText } from "./copy.js";
-import { t, visible } from "./words.js";
+import { html, render } from "./vendor/htm-preact.js";
+import { Copy } from "./copy.js";
+import { visible } from "./words.js";
 
 const WORDS = new Set(
 	("abstract and as assert async await bool break case catch class const continue def default del do elif else enum except " +
@@ -52,42 +52,22 @@ export const Sentence = ({ text }) =>
 		.split(/(`[^`\n]+`)/)
 		.map((piece, place) => (place % 2 ? html`<code>${piece.slice(1, -1)}</code>` : piece));
 
-/** A button that copies the code before it. */
-function copyButton(code) {
-	const button = document.createElement("button");
-	button.className = "tool copy";
-	button.textContent = t("page.copy");
-	button.onclick = async () => {
-		await copyText(code.textContent);
-		button.textContent = t("page.copied");
-		setTimeout(() => (button.textContent = t("page.copy")), 1500);
-	};
-	return button;
-}
-
 /** A footnote is shown where it stands in the same answer; the page's own address stays. */
 function showNote(event, element, id) {
 	event.preventDefault();
 	element.querySelector(`[id="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
 }
 
-/** What the server made of Markdown: its code gets colours, its links open outside of the page. */
+/** What the server made of Markdown: its code gets colours and a button that copies it. */
 export function dress(element) {
 	for (const pre of element.querySelectorAll("pre")) {
 		pre.tabIndex = 0;
 		const code = pre.querySelector("code");
-		if (!code || code.dataset.dressed) continue;
-		code.dataset.dressed = "yes";
-		pre.append(copyButton(code));
-		const language = (/language-([\w+#-]+)/.exec(code.className) ?? ["", ""])[1];
-		const pieces = colours(code.textContent, language).map(([kind, piece]) => {
-			if (!kind) return document.createTextNode(piece);
-			const span = document.createElement("span");
-			span.className = `x-${kind}`;
-			span.textContent = piece;
-			return span;
-		});
-		code.replaceChildren(...pieces);
+		if (!code || pre.querySelector(".copy")) continue;
+		const { className, textContent: text } = code;
+		const language = (/language-([\w+#-]+)/.exec(className) ?? ["", ""])[1];
+		pre.replaceChildren();
+		render(html`<code class=${className}><${Code} text=${text} language=${language} /></code><${Copy} read=${() => text} />`, pre);
 	}
 	for (const table of element.querySelectorAll("table")) {
 		if (table.parentElement.className === "wide") continue;
@@ -97,9 +77,7 @@ export function dress(element) {
 		table.replaceWith(wide);
 		wide.append(table);
 	}
-	for (const link of element.querySelectorAll("a")) {
-		const place = link.getAttribute("href") ?? "";
-		if (place.startsWith("#")) link.onclick = (event) => showNote(event, element, place.slice(1));
-		else Object.assign(link, { target: "_blank", rel: "noopener noreferrer" });
+	for (const link of element.querySelectorAll('a[href^="#"]')) {
+		link.onclick = (event) => showNote(event, element, link.getAttribute("href").slice(1));
 	}
 }

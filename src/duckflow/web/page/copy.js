@@ -6,7 +6,7 @@ import { t } from "./words.js";
 
 const DONE_MS = 1500;
 
-export async function copyText(text) {
+async function copyText(text) {
 	if (navigator.clipboard) return navigator.clipboard.writeText(text);
 	// Pages that are not served to this machine alone have no clipboard of their own.
 	const box = document.createElement("textarea");
