@@ -195,8 +195,8 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
     told = json.loads(done.stdout)
     assert (done.returncode, told["checks"]) == (code, "failing"), told
     assert told["check_runs"][0] | {"failures": []} == {
-        "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "left_out": [],
-        "outdated": False, "as_before": False,
+        "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "digest": "",
+        "left_out": [], "outdated": False, "as_before": False,
     }  # fmt: skip
     assert "generated xml" not in done.stdout + done.stderr
 
@@ -224,6 +224,55 @@ def test_red_is_no_success_unless_it_is_told(tmp_path: Path, wish: str, claim: s
     done = shell.run("-p", wish, "-m", model, "--mode", "full-auto", "--output-format", "json")
     told = json.loads(done.stdout)
     assert (done.returncode, told["checks"]) == (code, "failing"), told
+
+
+TABLE = "import unittest, table\n\nclass T(unittest.TestCase):\n" + "".join(
+    f"    def test_{k:02}(self): self.assertEqual(table.f[{k}], {k})\n" for k in range(60)
+)
+
+
+def table(bad: range) -> str:
+    return f"f = {[-1 if k in bad else k for k in range(60)]}\n"
+
+
+FIX_ALL = "test_table.py has failing tests. Fix table.py until all pass."
+UNRELATED = "Rename nothing; give table.py a comment."
+STILL_RED = (
+    # What was asked, what failed before and after, what is said, how it ends: 1 is no success.
+    (FIX_ALL, range(8), range(4), "All 60 tests pass.", 1),
+    (FIX_ALL, range(8), range(4), "I fixed the 4 failing tests.", 1),
+    (FIX_ALL, range(8), range(4), "4 failing tests were repaired and now work.", 1),
+    (FIX_ALL, range(8), range(4), "4 tests still fail: test_00 to test_03.", 0),
+    (FIX_ALL, range(60), range(56), "全部通りました。", 1),
+    (FIX_ALL, range(60), range(56), "まだ56件が失敗しています。", 0),
+    (FIX_ALL, range(8), range(8), "失敗していた8件を修正しました。", 1),
+    (UNRELATED, range(1), range(31), "Done.", 1),
+    (UNRELATED, range(1), range(31), "31 tests fail.", 1),
+    (UNRELATED, range(1), range(1, 2), "1 test fails.", 1),
+    (UNRELATED, range(1), range(1), "Done, as wished.", 1),
+    (UNRELATED, range(1), range(1), "Done; 1 test fails (test_00), as it did before.", 0),
+)
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("case", STILL_RED)
+@pytest.mark.parametrize("runner", ["python3 -B -m unittest", "python3 -B -m unittest 2>&1 | tail -8", "pytest -q"])
+def test_what_was_red_stays_red_only_where_that_is_told(tmp_path: Path, case: Any, runner: str) -> None:
+    """A turn that has changed something and ends red has succeeded only where it broke nothing and says what fails."""
+    wish, before, after, claim, code = case
+    shell = Shell(tmp_path)
+    (shell.work / "test_table.py").write_text(TABLE)
+    (shell.work / "table.py").write_text(table(before))
+    run, read = act("shell.run", command=runner), act("file_ops.read_file", path="table.py")
+    change = act("file_ops.write_file", path="table.py", content="# A table.\n" + table(after))
+    replies = [decide(read, run, change, run, next_step="continue"), *[decide(respond(claim))] * 4]
+    model = shell.script(*replies)
+    done = shell.run("-p", wish, "-m", model, "--mode", "full-auto", "--output-format", "json")
+    told = json.loads(done.stdout)
+    if "tail" in runner and case[1:3] == (range(1), range(1, 2)):
+        code = 0  # Only the number is known there, and that is told.
+    assert (done.returncode, told["checks"]) == (code, "failing"), told
+    assert told["check_runs"][0]["failed"] == len(after)
 
 
 def test_what_the_model_itself_rejects_is_no_success(tmp_path: Path) -> None:
@@ -316,7 +365,7 @@ FAKES = (
 )
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", FAKES)
 async def test_nothing_but_a_real_run_of_the_tests_shows_that_they_pass(tmp_path: Path, command: str) -> None:
     step = await claimed(tmp_path, "`pytest` passes", [act("shell.run", command=command)], BAD)

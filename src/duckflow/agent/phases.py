@@ -98,13 +98,13 @@ class Phases:
             self._doubted = state.turn
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         rejected = state.review is not None and state.review.verdict == "rejected"
-        failing = rejected or any(run.failing for run in state.check_runs)
+        red = any(run.failing for run in state.check_runs)
         if state.phase is Phase.REVIEW:
-            if state.review is None or state_of(state.check_runs) == "failing":
+            if state.review is None or state_of(state.check_runs) == "failing" or (red and failed):
                 self._session.emit(Reviewed(review=_computed(state, failed)))
             why = self._why("moved_unverified", failed=failed or lines_of(state.check_runs))
-            why = why if failed or failing else self._why("moved_succeeded")
-            self._move(Phase.DONE, why, status=Status.ERROR if failing else Status.SUCCESS)
+            why = why if failed or red or rejected else self._why("moved_succeeded")
+            self._move(Phase.DONE, why, status=Status.ERROR if red or rejected else Status.SUCCESS)
         return True
 
     def tell_checks(self) -> None:

@@ -102,12 +102,19 @@ class CheckReport(Value):
     tests: int = 0
     """How many tests ran; 0 where the runner does not say it."""
     failed: int = 0
+    """How many of them failed; 0 where the runner does not say it."""
     failures: tuple[str, ...] = ()
-    """The names of the tests that failed, where the runner tells them."""
+    """The names of the tests that failed, where the runner tells them all; of very many only the first."""
+    digest: str = ""
+    """Stands for the names of all tests that failed, where there are more than are kept."""
     passed: tuple[str, ...] = Field(default=(), exclude=True)
     """The names of the others, until the run is on the record."""
     left_out: tuple[str, ...] = ()
     """The tests that failed before and neither passed nor failed now: they were taken away, or are skipped."""
+
+    @property
+    def all_named(self) -> bool:
+        return bool(self.failures) and len(self.failures) == self.failed
 
     def covers(self, other: "CheckReport") -> bool:
         """Says whether this run leaves out nothing that the other one ran: its places hold all of the other's, and its
@@ -168,6 +175,8 @@ class CheckRun(Value):
     """A document was changed after it ran: a test may read it, but most do not."""
     before: CheckReport | None = None
     """The last run before the changes of its turn, where it is known."""
+    before_in_turn: bool = False
+    """That run was made in the same turn."""
 
     @property
     def failing(self) -> bool:
@@ -175,21 +184,38 @@ class CheckRun(Value):
 
     @property
     def as_before(self) -> bool:
-        """Says whether the changes of its turn broke nothing: all that fails now failed before them."""
-        if not self.after_change or self.before is None or self.before.ok is not False:
+        """Says whether the changes of its turn broke nothing: all that fails now failed before them. What nobody has
+        counted cannot be compared, and where fewer tests ran, some may have been taken away."""
+        now, before = self.report, self.before
+        if not self.after_change or before is None or before.ok is not False or now.tests < before.tests:
             return False
-        if self.report.failures and self.before.failures:
-            return set(self.report.failures) <= set(self.before.failures)
-        return self.report.failed <= self.before.failed
+        if now.all_named and before.all_named:
+            return set(now.failures) <= set(before.failures)
+        return 0 < now.failed <= before.failed
+
+    @property
+    def same_as_before(self) -> bool:
+        """Says whether the very same tests fail as before the changes of its turn."""
+        if not self.as_before or self.before is None or self.report.failed != self.before.failed:
+            return False
+        named = self.report.all_named or bool(self.report.digest)
+        return named and (self.report.failures, self.report.digest) == (self.before.failures, self.before.digest)
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
     """Adds a run to the record. A run that passes takes away the runs of which it leaves out nothing."""
     last = next((run for run in runs if run.report.check == report.check), None)
-    before = last.before if last and last.turn == turn and last.after_change else last.report if last else None
+    in_turn = last is not None and last.turn == turn
+    if last and in_turn and last.after_change:
+        before, in_turn = last.before, last.before_in_turn
+    else:
+        before = last.report if last else None
     better = report.ok or report.left_out
     others = [run for run in runs if run.report.check != report.check and not (better and report.covers(run.report))]
-    return [*others, CheckRun(report=report, turn=turn, after_change=after_change, before=before)]
+    return [
+        *others,
+        CheckRun(report=report, turn=turn, after_change=after_change, before=before, before_in_turn=in_turn),
+    ]
 
 
 def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tuple[str, ...]:

@@ -123,7 +123,8 @@ class TurnReport:
         if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
             # What was asked for could not be done without it.
             return "gate"
-        if state_of(state.check_runs) == "failing" and (state.changed_in_turn or self._doubt):
+        checks = state_of(state.check_runs)
+        if (checks == "failing" and state.changed_in_turn) or (checks.startswith("failing") and self._doubt):
             return "failed"
         if state.review and state.review.verdict == "rejected" and self._doubt:
             # The model itself says that it is not done.

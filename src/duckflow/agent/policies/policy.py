@@ -9,18 +9,22 @@ from typing import NamedTuple
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
 from duckflow.events.views import Attachment
+from duckflow.i18n.language import search
 from duckflow.i18n.template import note
 from duckflow.outcome import Outcome
+from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.signatures import failures_in
-from duckflow.state.action import Decision, evidence_of
+from duckflow.state.action import Decision, TaskProfile, evidence_of
 from duckflow.state.agent import AgentState
-from duckflow.state.checks import CheckReport
+from duckflow.state.checks import CheckReport, CheckRun
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.shell.calls import tries_out
 
 FAILURE = 120
+CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
+"""Where a part of a sentence ends. A colon before a mere number belongs to what it counts."""
 
 
 class Ending(NamedTuple):
@@ -89,10 +93,10 @@ class TurnSoFar:
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """A check whose last run failed speaks against the changes of the turn until it passes, unless it failed like
-        this before them. Any other command that tries something out does so until something else is changed or tried;
-        so does an action that failed and has not worked since. Where nothing was changed, a failure that the answer
-        tells of is only what the user wanted to know."""
+        """A check whose last run failed speaks against the changes of the turn until it passes, unless nothing was
+        broken that worked before them, and that is told. Any other command that tries something out does so until something
+        else is changed or tried; so does an action that failed and has not worked since. Where nothing was changed, a
+        failure that the answer tells of is only what the user wanted to know."""
         changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -113,24 +117,39 @@ class TurnSoFar:
                     wanted = loop.done.stop == "error" and not loop.decision.objection()
                     broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
             failed = loop.fault or failed
-        blamed = [run for run in self.state.check_runs if run.failing and not run.as_before]
-        if not self.state.changed_in_turn:
-            blamed = [run for run in blamed if run.turn == self.state.turn and not self._tells_of(run.report)]
+        blamed = [run for run in self.state.check_runs if run.failing and not self._excused(run)]
         if blamed:
             failed = ", ".join(run.report.line() for run in blamed)
         if failed:
             return Checks(failed, by_command=True)
         return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
 
+    def _excused(self, run: CheckRun) -> bool:
+        """Says whether a failing check may stand: it is told of, or it was red before, just like this, and the request
+        wants nothing of checks and nothing mended."""
+        state = self.state
+        if not state.changed_in_turn:
+            return run.turn != state.turn or self._tells_of(run.report)
+        if not run.as_before:
+            return False
+        elsewhere = run.same_as_before and not run.before_in_turn and not _wants_checks(self.request, state.language)
+        return elsewhere or self._tells_of(run.report)
+
     def _tells_of(self, report: CheckReport) -> bool:
-        """Says whether the last answer tells of a failure: by the name of a test that failed, by how many did, or by
-        the exit code where nobody counts."""
+        """Says whether the last answer tells of a failure: how many tests failed, which ones, or the exit code where
+        nobody counts."""
         answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
         answer = unicodedata.normalize("NFKC", answers[-1]) if answers else ""
+        clauses = [_Clause.read(text, self.state.language) for text in re.split(CLAUSE, answer)]
         run = next((one for one in reversed(self.state.evidence) if one.check == report), None)
         number = report.failed or (failures_in(run.output) or run.code if run else 0)
-        names = [name.rpartition("::")[2] for name in report.failures]
-        return any(name in answer for name in names) or bool(re.search(rf"(?<![\d./]){number}(?![\d.]\d|\d)", answer))
+        names = [re.split(r"\s", name.rpartition("::")[2])[0] for name in report.failures] if report.all_named else []
+        counted = rf"(?<![\d./])(?:{number})(?![\d.]\d|\d)"
+        if any(clause.fails and re.search(counted, clause.text) for clause in clauses):
+            return True
+        praised = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
+        all_named = bool(names) and all(name in answer for name in names)
+        return all_named and not praised and any(clause.fails for clause in clauses)
 
     def only_looked(self) -> bool:
         """Says whether nothing was changed, run or started in this turn."""
@@ -141,6 +160,27 @@ class TurnSoFar:
         """What the user was told in this turn, word for word."""
         results = (result for loop in self.loops for result in loop.done.results)
         return frozenset(result.said for result in results if result.said)
+
+
+class _Clause(NamedTuple):
+    """A part of an answer: whether it says that something fails, and whether it says that something is well."""
+
+    text: str
+    fails: bool
+    unsaid: bool
+
+    @classmethod
+    def read(cls, text: str, language: str) -> "_Clause":
+        failure = search("checks.fails", text, language)
+        rest = text[: failure.start()] + text[failure.end() :] if failure else text
+        unsaid = search("checks.unsays", rest, language) is not None
+        return cls(text, failure is not None and not unsaid, unsaid)
+
+
+def _wants_checks(request: str, language: str) -> bool:
+    return guess_profile(request, language) is TaskProfile.DEBUGGING or bool(
+        search("requests.of_checks", request, language)
+    )
 
 
 class Policy:

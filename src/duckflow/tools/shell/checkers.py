@@ -1,5 +1,6 @@
 """Which commands are checks, and what a run of one has reported: in a file of its own, or by its exit code."""
 
+import hashlib
 import json
 import re
 import secrets
@@ -12,7 +13,7 @@ from duckflow.safety.files import read_plain
 from duckflow.state.checks import NOT_STARTED, CheckKind, CheckReport
 from duckflow.tools.shell.calls import calls_in, deciding_call, ends_with_call, folder_of, runs_alone
 
-NAMES_KEPT = 20
+NAMES_KEPT = 200
 LONGEST_REPORT = 20_000_000
 MOST_MARKS = 500_000
 """Elements and values of a report: while they are read nothing else goes on."""
@@ -38,14 +39,22 @@ COUNTS = {
 }
 """How a runner prints the number of tests that ran, for a run without a report."""
 BAD_NEWS = {
-    "unittest": r"(?m)^FAILED \(",
+    "unittest": r"(?m)^FAILED \(.*",
     "go": r"(?m)^(?:--- )?FAIL\b",
-    "cargo": r"(?m)^test result: FAILED\.",
-    "node": r"(?m)^# fail [1-9]",
+    "cargo": r"(?m)^test result: FAILED\..*",
+    "node": r"(?m)^(?:#|ℹ) fail [1-9]\d*",
     "jest": r"(?m)^Tests:.*?[1-9]\d* failed",
     "vitest": r"(?m)^\s*Tests\s+.*?[1-9]\d* failed",
 }
-"""How a runner prints that tests failed, for a run without a report whose exit code cannot be known."""
+"""How a runner prints that tests failed, for a run without a report."""
+FAILED = re.compile(r"(?<!expected )\b(?:failures|errors|successes)=(\d+)|(\d+) failed|fail (\d+)")
+FAILED_NAMES = {
+    "unittest": r"(?m)^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (.+)",
+    "go": r"(?m)^(?:\s*--- FAIL:|FAIL\t)\s*(\S+)",
+    "cargo": r"(?m)^test (\S+) \.\.\. FAILED",
+}
+"""How a runner prints the names of the tests that failed. Go counts nothing but these."""
+LEFT_OUT = "characters left out"
 NEVER = r"(?!)"
 COUNTS_ALL = frozenset(("unittest",))
 """Runners whose number holds the tests that failed, too."""
@@ -233,19 +242,24 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
     if not (results and (results.ran or results.failed)) and _did_not_run(check, code, output):
         return _result(check, None)
     if check.hidden:
-        failed = results.failed if results else []
+        if results and results.failed:
+            return _failed(check, results.ran, len(results.failed), results.failed)
         bad_news = re.search(BAD_NEWS.get(check.words[0], NEVER), output)
-        return _result(check, False if failed or bad_news else None, results.ran if results else 0, len(failed))
+        return _failed(check, 0, *_printed(check, output)) if bad_news else _result(check, None)
     if report:
         if results is None:
             return _result(check, False if code and check.alone else None)
-        ok = False if code or results.failed else True if results.ran else None
-        judged_run = _result(check, ok, results.ran, len(results.failed), tuple(results.failed[:NAMES_KEPT]))
+        if code or results.failed:
+            judged_run = _failed(check, results.ran, len(results.failed), results.failed)
+        else:
+            judged_run = _result(check, True if results.ran else None, results.ran)
         return judged_run.model_copy(update={"passed": tuple(results.passed)})
     pattern = COUNTS.get(check.words[0]) if check.kind == "tests" else None
     counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
+    if code and not check.alone:
+        return _result(check, None)
     if code:
-        return _result(check, False if check.alone else None, sum(counts) if check.words[0] in COUNTS_ALL else 0)
+        return _failed(check, sum(counts) if check.words[0] in COUNTS_ALL else 0, *_printed(check, output))
     if pattern is None:
         return _result(check, True)
     # Where a runner prints one number and one is 0, the others were printed by something else.
@@ -253,7 +267,24 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
     return _result(check, True if ran else None, ran)
 
 
-def _result(
-    check: RecognisedCheck, ok: bool | None, tests: int = 0, failed: int = 0, failures: tuple[str, ...] = ()
-) -> CheckReport:
-    return CheckReport(check=check.name, kind=check.kind, ok=ok, tests=tests, failed=failed, failures=failures)
+def _printed(check: RecognisedCheck, output: str) -> tuple[int, list[str]]:
+    """How many tests failed, as the runner prints it, and their names where it prints them all."""
+    runner = check.words[0]
+    names: list[str] = re.findall(FAILED_NAMES.get(runner, NEVER), output)
+    told = " ".join(re.findall(BAD_NEWS.get(runner, NEVER), output))
+    count = sum(int(number) for numbers in FAILED.findall(told) for number in numbers if number)
+    if runner == "go" and LEFT_OUT not in output:
+        count = len(names)
+    return count, names
+
+
+def _result(check: RecognisedCheck, ok: bool | None, tests: int = 0) -> CheckReport:
+    return CheckReport(check=check.name, kind=check.kind, ok=ok, tests=tests)
+
+
+def _failed(check: RecognisedCheck, tests: int, failed: int, names: list[str]) -> CheckReport:
+    """A run that failed. Names that are not all of them are as good as none."""
+    names = sorted(names) if len(names) == failed else []
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest() if len(names) > NAMES_KEPT else ""
+    report = CheckReport(check=check.name, kind=check.kind, ok=False, tests=tests, failed=failed, digest=digest)
+    return report.model_copy(update={"failures": tuple(names[:NAMES_KEPT])})
