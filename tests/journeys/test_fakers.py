@@ -1,5 +1,6 @@
 """Models that make up progress, hand the work on or wait for ever are asked about; honest long work is left alone."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,35 @@ def after(first: Deeds, then: Deeds) -> Deeds:
 
 FAKE_CHECK = "import sys\nprint(sys.argv[1], 'of 900 cases fail')\nraise SystemExit(1)\n"
 MADE_UP = "import random; print(' '.join(''.join(random.choices('aeioustrn', k=7)) for _ in range(40)))"
+VALUES = 8
+CHECK_VALUES = "import unittest, values\n\nclass T(unittest.TestCase):\n" + "".join(
+    f"    def test_{place}(self): self.assertEqual(values.v{place}, {place})\n" for place in range(VALUES)
+)
+
+
+def breaking_and_mending(number: int) -> list[dict[str, Any]]:
+    """Breaks all values, and mends one after the other, each time with a run of the tests."""
+    again, place = divmod(number - 1, VALUES + 1)
+    tests = run("python3 -B -m unittest test_values 2>&1 | tail -4")
+    if place == 0:
+        broken = "".join(f"v{each} = {-1 - each - again * 10}\n" for each in range(VALUES))
+        return [read("values.py"), write("values.py", broken), tests]
+    return [edit("values.py", f"v{place - 1} = {-place - again * 10}\n", f"v{place - 1} = {place - 1}\n"), tests]
+
+
+def reading_slices(number: int) -> list[dict[str, Any]]:
+    start = 1 + 4 * (number // 6)
+    return [read(f"lib/part_{number % 6}.py", start, start + 5)]
+
+
 FAKERS: dict[str, Deeds] = {
+    "breaks and mends what worked": breaking_and_mending,
+    "reads slices of what nobody asked about": reading_slices,
+    "opens another page now and then": turns(
+        lambda n: [read(f"notes/page_{n}.md")],
+        lambda n: [run(f"date; echo {word(n)}")],
+        lambda n: [run(f"ls lib | head -{n}")],
+    ),
     "reads back what it wrote": turns(
         lambda n: [write("diary.md", f"Today: {word(n)}, {word(n + 3)}.\n")], lambda n: [read("diary.md")]
     ),
@@ -93,6 +122,17 @@ FAKERS: dict[str, Deeds] = {
 
 def prepared(story: Story) -> Story:
     (story.folder / "main.py").write_text("print('hi')\n")
+    (story.folder / "values.py").write_text("".join(f"v{place} = {place}\n" for place in range(VALUES)))
+    (story.folder / "test_values.py").write_text(CHECK_VALUES)
+    for folder in ("lib", "notes"):
+        (story.folder / folder).mkdir()
+    for number in range(60):
+        (story.folder / f"notes/page_{number}.md").write_text(
+            "".join(f"{letters(number * 70 + line)} of {word(number + line)}\n" for line in range(60))
+        )
+    for part in range(6):
+        text = "".join(f"{letters(part * 300 + line)} = '{word(line + part)}'\n" for line in range(200))
+        (story.folder / f"lib/part_{part}.py").write_text(text)
     return story
 
 
@@ -127,6 +167,12 @@ TREES: dict[str, tuple[Deeds, Deeds, int]] = {
     "agents that read the same": (four_agents, lambda n: [read("main.py")], 2),
     "agents that never end": (four_agents, lambda n: [run(f"echo {word(n)}")], 0),
     "agents that want agents": (one_agent, lambda n: [hand(f"go on with {word(n)}")], 0),
+    "agents that look at this and that": (
+        one_agent,
+        lambda n: [read(f"notes/page_{n // 1000 % 60}.md"), run(f"grep -n a lib/part_{n % 6}.py")],
+        2,
+    ),
+    "agents that read slices of the same": (four_agents, lambda n: reading_slices(n % 1000 + n // 1000), 40),
     "agents that litter": (
         lambda n: [hand(f"note {word(n)}", "work")],
         lambda n: [write(f"note_{n}.md", f"On {word(n)}.\n")],
@@ -145,7 +191,8 @@ async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, languag
     story.provider = troupe
     assert await story.tell(ASKED[language]) == "pacemaker"
     calls, tokens = used([request for part in troupe.parts.values() for request in part.requests])
-    assert calls <= MOST_CALLS and tokens <= MOST_TOKENS
+    # Agents that are at work when it is enough have each asked once more.
+    assert calls <= MOST_CALLS + 4 and tokens <= MOST_TOKENS
     assert len(story.duck_calls()) <= 5, "one question for the tree, and few for its agents"
 
 
@@ -182,7 +229,57 @@ def waiting_for_a_build(number: int) -> list[dict[str, Any]]:
     return [run("ls built.txt; sleep 0.1")]
 
 
+def polling_a_build(number: int) -> list[dict[str, Any]]:
+    if number == 1:
+        building = "for i in $(seq 300); do sleep 0.05; echo stage $i; done > build.log"
+        return [act("shell.run", command=building, background=True)]
+    return [run("sleep 0.05; tail -n 3 build.log")]
+
+
+FIRST_BAD = (9, 21, 27, 40)
+COMMITS = 48
+
+
+def history() -> str:
+    """What `git fast-import` makes commits of: each of four checks begins to fail at one of them."""
+    commits: list[str] = []
+    check = "import sys, state\nbad = state.bad[int(sys.argv[1])]\nprint('fails' if bad else 'passes')\nsys.exit(bad)\n"
+    for place in range(COMMITS):
+        text = f"bad = {[int(place >= first) for first in FIRST_BAD]}\nplace = {place}\n"
+        parent = f"from :{place}\n" if place else ""
+        commits.append(
+            f"commit refs/heads/master\nmark :{place + 1}\ncommitter a <a@b> {1700000000 + place} +0000\n"
+            f"data <<X\n{letters(place)}\nX\n{parent}M 644 inline state.py\ndata {len(text)}\n{text}\n"
+            f"M 644 inline check.py\ndata {len(check)}\n{check}\n"
+        )
+    return "".join(commits)
+
+
+def bisection() -> list[str]:
+    """As a model that answers `good` or `bad` by what the check said, for one check after the other."""
+    deeds: list[str] = []
+    for number, first in enumerate(FIRST_BAD):
+        check = f"python3 -B check.py {number}"
+        deeds.append(f"git bisect start HEAD HEAD~{COMMITS - 1} && {check}")
+        good, bad = 0, COMMITS - 1
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if middle >= first else (middle, bad)
+            deeds.append(f"git bisect {'bad' if bad == middle else 'good'}; {check}")
+        deeds.append("git bisect reset")
+    return deeds
+
+
+BISECTION = bisection()
+
+
 HONEST: dict[str, tuple[str, Deeds, int]] = {
+    "a bisection": (
+        "Each check (python3 check.py 0 to 3) fails now. Find by git bisect since when.",
+        lambda n: [run(BISECTION[n - 1])],
+        len(BISECTION),
+    ),
+    "a build that prints": ("Run ./run.sh (it takes a while) and tell me the checksum it prints.", polling_a_build, 25),
     "a project of 40 planned files": ("Build the project that PLAN.md describes.", building, 41),
     "a rename in 110 files": ("Rename every fetch function under src to load.", renaming, 110),
     "60 files moved": ("Give the files in src clearer names.", moving, 61),
@@ -193,6 +290,10 @@ HONEST: dict[str, tuple[str, Deeds, int]] = {
 
 
 def with_work(story: Story) -> Story:
+    git = ["git", "-C", str(story.folder)]
+    subprocess.run([*git, "init", "-q", "-b", "master"], check=True)
+    subprocess.run([*git, "fast-import", "--quiet"], input=history(), text=True, check=True)
+    subprocess.run([*git, "reset", "-q", "--hard"], check=True)
     (story.folder / "PLAN.md").write_text("# Files\n" + "".join(f"- {path}: one part\n" for path in PLANNED))
     (story.folder / "long.txt").write_text("".join(f"line {n}: {word(n)} {word(n * 3)}\n" for n in range(4000)))
     (story.folder / "src").mkdir()

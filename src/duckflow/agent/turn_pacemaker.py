@@ -12,7 +12,6 @@ from duckflow.forms.form import Reading
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
 from duckflow.pacemaker.limits import WorkKind, guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
-from duckflow.pacemaker.progress import check_name
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.state.action import Evidence, TaskProfile, evidence_of
@@ -53,7 +52,8 @@ class TurnPacemaker:
         self._declared: TaskProfile | None = None
         self._prunings = 0
         self._used = 0
-        self._failing: set[str] = set()
+        self._failed: set[str] = set()
+        """The kinds of checks that have failed in this turn."""
         self._hinted: tuple[str, ...] = ()
         self._completed: set[str] = set()
         session.subscribe(self._hear, StepChanged, ContextPruned, ReplyRejected)
@@ -66,7 +66,7 @@ class TurnPacemaker:
         self._work.begin(guess_profile(text, state.language))
         self._declared, self._prunings = None, 0
         self._used = self._tokens()
-        self._failing.clear()
+        self._failed.clear()
 
     def beat(self) -> Verdict:
         """The verdict before the next loop; the state and the screen learn how things are."""
@@ -123,7 +123,7 @@ class TurnPacemaker:
             self._pacemaker.observe(step)
             self._work.see(step)
             if (evidence := evidence_of(result)) and evidence.ran:
-                self._checked(check_name(step), evidence)
+                self._checked(evidence)
         if not decision.actions:
             self._pacemaker.observe(decided_nothing(spent))
         return self._pacemaker.advanced
@@ -153,15 +153,15 @@ class TurnPacemaker:
         counted = (say("limit.counted", own=own.value),) if own and own.value != state.limit else ()
         return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *told) if state.limit else told
 
-    def _checked(self, name: str, evidence: Evidence) -> None:
-        """A check that goes on failing is bad news only once: while it is being mended it has to fail. A linter that
-        finds something does what it was called for."""
+    def _checked(self, evidence: Evidence) -> None:
+        """A kind of check that fails is bad news once a turn: while something is mended or looked for, runs fail,
+        and each tells something. A linter that finds something does what it was called for."""
+        kind = evidence.check.kind if evidence.check else ""
         if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)
-            self._failing.discard(name)
-        elif name not in self._failing and not (evidence.check and evidence.check.kind == "lint"):
+        elif kind not in self._failed and kind != "lint":
             self._pacemaker.notice(Signal.CHECK_FAILED)
-            self._failing.add(name)
+            self._failed.add(kind)
 
     def _hear(self, event: Event) -> None:
         """What moves the vitals wherever it happens: a completed step, a context that was too full."""

@@ -141,8 +141,9 @@ class SameError:
 
 
 class SameCall:
-    """The same call failing in a row, whatever it says; or with the same result soon again, no edit between that could
-    have changed it. The same words or edits count only in a row."""
+    """The same call failing in a row, whatever it says, unless it changes something each time, as a bisection does; or
+    with the same result soon again, no edit between that could have changed it. The same words or edits count only in
+    a row."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -150,7 +151,7 @@ class SameCall:
 
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
-        failed = in_a_row(entries, lambda entry: entry.step.is_error and entry.call == last.call)
+        failed = in_a_row(entries, lambda entry: entry.fails_again and entry.call == last.call)
         if failed >= self._threshold.replan:
             return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", failed, failed, self._threshold)
         times = span = 0

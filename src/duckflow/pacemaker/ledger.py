@@ -46,13 +46,24 @@ class LedgerEntry(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """It has looked again at what a running command may have changed."""
-        return self.step.waits and self.repeated and not self.failed and self.step.kind not in ("talk", "edit")
+        """It has looked at something while a command runs: to see how far that is."""
+        return self.step.waits and not self.failed and self.step.kind not in ("talk", "edit")
+
+    @property
+    def idle(self) -> bool:
+        """It has looked at something, and neither gained nor changed anything, nor failed."""
+        looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
+        return looked and not self.gained.kind
 
     @property
     def reads_again(self) -> bool:
         """Most of the lines that it has read were seen before, in another part of the text."""
         return self.step.kind == "read" and self.came == "result" and not self.gained.kind
+
+    @property
+    def fails_again(self) -> bool:
+        """It has failed, and unless it said something new, things are as they were."""
+        return self.step.is_error and not (self.step.changed and self.new)
 
     @property
     def edited(self) -> bool:
@@ -86,16 +97,21 @@ class Ledger:
         self._tokens = 0
         self._progress = progress or TurnProgress()
         self._gains = 0
-        """What the turn had gained when this loop began."""
+        """What the turn had gained of what was asked for when this loop began."""
+        self._handed_on = False
+        """This loop has handed work on to an agent that brought nothing."""
 
     def begin_loop(self) -> None:
         self._gains = self._progress.gains
+        self._handed_on = False
 
-    def record(self, step: LoopStep) -> LedgerEntry:
+    def record(self, step: LoopStep, told: bool = False) -> LedgerEntry:
+        """`told`: the step tells of what was read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         came, outcome = weigh(step, call)
-        if step.name == RUN_AGENT and self._gains == self._progress.gains:
-            # Nothing was learned in its name: a report of the same kind as the last one, however it is put.
+        handed_on = step.name == RUN_AGENT and not told and self._gains == self._progress.gains
+        if handed_on:
+            # Nothing that was asked for came of it: a report of the same kind as the last one, however it is put.
             outcome = hash(plain_line(step.result.partition("\n")[0]))
         last, edits_then = self._last.get(call, (None, 0))
         repeated, edited_since = last == outcome, self._edits > edits_then
@@ -104,6 +120,9 @@ class Ledger:
         rewrites = came == "edit" and self._progress.rewrites(step)
         gained = self._progress.gain(step)
         confirmed = came == "result" and repeated and edited_since and not step.is_error
+        if handed_on:
+            # Several agents of one loop are one attempt.
+            confirmed, self._handed_on = self._handed_on, True
         self.steps += 1
         self.errors += came == "error"
         self._tokens += step.tokens

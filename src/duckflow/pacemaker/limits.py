@@ -204,8 +204,13 @@ class LoopAllowance:
         self._earned = self._extensions = self._solid = self._waited = 0
         self._gain: Gain = ""
         self._gained_at = self._solid_at = 0
+        self._looks_from()
+
+    def _looks_from(self) -> None:
+        """Something was done or found: from here on it is counted what looking alone brings."""
+        self._idle = 0
         self._elsewhere: set[int] = set()
-        """The loops that opened ever other places since something was last done or found."""
+        """The loops that looked at what nobody had asked about."""
 
     def beat(self, in_agent: bool = False) -> None:
         """A loop begins."""
@@ -229,20 +234,30 @@ class LoopAllowance:
         """The ceiling of loops. The loops of agents have one of their own on top."""
         return self._settings.most + min(self._agents, self._settings.agents_ceiling) + self._more
 
-    def gained(self, gained: Gained) -> None:
-        if gained.kind:
-            self._gain, self._gained_at = gained.kind, self._beats
+    def gained(self, gained: Gained, beat: int) -> None:
+        """`beat`: the number of the loop that has gained it. Other agents may have begun theirs since."""
+        if not gained.kind:
+            return
+        self._gain, self._gained_at = gained.kind, self._beats
         if gained.solid:
             self._solid_at, self._solid = self._beats, self._solid + gained.solid
         if gained.elsewhere:
-            self._elsewhere.add(self._beats)
-        elif gained.kind not in ("", "read"):
-            self._elsewhere.clear()
+            self._elsewhere.add(beat)
+        elif gained.kind != "read":
+            self._looks_from()
+        elif gained.solid > 1:
+            self._idle = 0
 
-    def heard(self, text: str) -> None:
+    def idled(self) -> None:
+        """A step has looked at something, and there was nothing to see."""
+        self._idle += 1
+
+    def heard(self, text: str) -> bool:
         """The model has said something. If it tells of what it has read, reading on is worth while."""
-        if self.progress.is_told_in(text):
-            self._elsewhere.clear()
+        told = self.progress.is_told_in(text)
+        if told:
+            self._looks_from()
+        return told
 
     @property
     def wanders(self) -> bool:
@@ -275,8 +290,8 @@ class LoopAllowance:
             plain = plain._replace(value=max(plain.value, self._settings.highest))
         most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain.value
         self.limit = extend_limit(plain, max(self._earned, min(self._waited, most_waiting)), self.most)
-        if self.taken >= self.limit.value and self._advances():
-            self._earned = self.taken - plain.value + self._settings.extension
+        if self.taken >= self.limit.value and (more := self._earns()) > 0:
+            self._earned = self.taken - plain.value + more
             before, self.limit = self.limit.value, extend_limit(plain, self._earned, self.most)
             if self.limit.value > before:
                 self._extensions += 1
@@ -284,8 +299,11 @@ class LoopAllowance:
             return ""
         return "ceiling" if self.taken >= self.most else "loop_exhausted"
 
-    def _advances(self) -> bool:
-        """Whether one of the last loops has gained something."""
+    def _earns(self) -> int:
+        """How many loops it gets on top: as long as one of the last ones has gained something, and since something was
+        done or found not too many have looked in vain."""
         easily = self._extensions < max(EASY_EXTENSIONS, self._solid)
         gained, last = (self._gain, self._gained_at) if easily else (self._solid, self._solid_at)
-        return bool(gained) and self._beats - last <= self._settings.progress_within
+        if not gained or self._idle > self._settings.elsewhere:
+            return 0
+        return min(self._settings.extension, last + self._settings.progress_within - self._beats)

@@ -21,6 +21,7 @@ INTERPRETER = r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh
 INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
 SAYING = frozenset(("echo", "printf", "seq", "yes", "date", "uuidgen", "shuf", "mktemp"))
 """Programs that print what they are told, the time or chance."""
+QUIET_ERRORS = r"[0-9&]>+ ?(?:&[0-9]|/dev/null)"
 CHANCE = r"/dev/u?random|\brand\b|\$S?RANDOM\b"
 QUIET = frozenset((
     "cd", "export", "set", "source", ".", "true", "false", ":", "exit", "test", "[", "[[", "sleep", "wait", "mkdir",
@@ -109,6 +110,12 @@ class OwnWork:
         fresh = {path for path in named - self._named if not self.made(path)}
         self._named |= named
         return bool(fresh) and set(self._kinds(command)) <= {"foreign", "quiet"}
+
+    def brings_others(self, command: str) -> bool:
+        """Whether what a command leaves in files comes from elsewhere: from programs that the model did not write, and
+        from nothing that it did."""
+        foreign = bool(command) and "foreign" in (kinds := set(self._kinds(command))) and kinds <= {"foreign", "quiet"}
+        return foreign and ">" not in re.sub(QUIET_ERRORS, "", command) and not self.names_own(command)
 
     def _kinds(self, command: str) -> Iterator[str]:
         return (kind for kind, _ in self._parts(command))

@@ -92,22 +92,24 @@ class Pacemaker:
             for signal in (Signal.REST, *read_signals(step.text, step.language)):
                 self._meter.notice(signal)
             return
-        self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
-        entry = self._ledger.record(step)
+        told = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
+        entry = self._ledger.record(step, told)
         self._meter.see(entry)
         self._new_since += entry.new
-        self.allowance.gained(entry.gained)
+        self.allowance.gained(entry.gained, self._last_beat)
         if entry.waits:
             self.allowance.waited()
+        elif entry.idle:
+            self.allowance.idled()
 
-    def heard(self, text: str) -> None:
-        """The model has said something beside its calls, or an agent has reported."""
-        self.allowance.heard(text)
+    def heard(self, text: str) -> bool:
+        """The model has said something beside its calls, or an agent has reported. Whether it tells something new."""
+        return self.allowance.heard(text)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
-            self.allowance.gained(Gained("completed", solid=1))
+            self.allowance.gained(Gained("completed", solid=1), self._last_beat)
 
     def beat(self, view: LoopView | None = None) -> Verdict:
         """The verdict before the next loop. Ask once a loop."""

@@ -46,7 +46,7 @@ class Gained(NamedTuple):
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """It was seen in a place that neither the request nor an earlier step had named."""
+    """It was seen in a place that has nothing to do with the request."""
 
 
 NOTHING = Gained()
@@ -63,10 +63,10 @@ class SeenMaterial:
         self._terms: dict[str, None] = {}
         self._fresh_terms: set[str] = set()
 
-    def news(self, step: LoopStep, own: OwnWork) -> int:
-        """How many lines of a result were neither seen before nor written by the model itself, if they are a third of
-        a text, or half of what a command prints. That, and the heading of a text, is compared without its numbers. A
-        search in a file that was read shows the same lines, with their place before them."""
+    def news(self, step: LoopStep, own: OwnWork) -> tuple[int, bool]:
+        """How many lines of a result were neither seen before nor written by the model itself, and whether they are
+        most of it. What a command prints, and the heading of a text, is compared without its numbers. A search in a
+        file that was read shows the same lines, with their place before them."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
         heading = f"{step.subject} ("
@@ -86,7 +86,7 @@ class SeenMaterial:
         if step.kind == "read":
             self._read.add(step.subject.rpartition("/")[2])
             _remember(self._mentioned, (name for name in names if name not in sent))
-        return len(new) if (2 if printed else 3) * len(new) >= len(lines) else 0
+        return len(new), 2 * len(new) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
         """Whether a text tells of what was seen since this was last so: in words that stood nowhere before."""
@@ -118,34 +118,30 @@ def _remember(seen: dict[Any, None], more: Iterable[Any]) -> None:
 
 
 class FailedChecks:
-    """Commands that failed in this turn, each with the least that was wrong."""
+    """Commands that were run in this turn, each with the least that was ever wrong."""
 
     def __init__(self) -> None:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
-        self._passed: set[str] = set()
         self._most_tests: dict[str, int] = {}
 
     def look(self, step: LoopStep) -> Gained:
-        """A command that failed before and passes, or that complains of less than ever before. Who makes a check fail
-        and pass in turns has gained something only once, and who takes tests away has gained nothing."""
+        """A command that failed before and passes, or that complains of less than ever before in this turn. Who breaks
+        what worked gains nothing by mending it, and who takes tests away has gained nothing."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
         self._most_tests[name] = step.tests
-        before = self._least.get(name)
-        if not step.is_error:
-            self._least.pop(name, None)
-            first = name not in self._passed
-            self._passed.add(name)
-            return Gained("passes", int(first)) if before else NOTHING
-        count, lines = failures_in(step.result), Counter(map(plain_line, step.result.split("\n")[1:LINES]))
-        if before is None:
+        least = self._least.get(name)
+        count = failures_in(step.result) if step.is_error else 0
+        lines = Counter(map(plain_line, step.result.split("\n")[1:LINES])) if step.is_error else Counter[str]()
+        if least is None:
             self._least[name] = count, lines
             return NOTHING
-        less = count < before[0] if count is not None and before[0] is not None else lines < before[1]
-        if less:
-            self._least[name] = count, lines
-        return Gained("fails_less", solid=1) if less else NOTHING
+        less = count < least[0] if count is not None and least[0] is not None else lines < least[1]
+        if not less:
+            return NOTHING
+        self._least[name] = count, lines
+        return Gained("fails_less" if step.is_error else "passes", solid=1)
 
 
 def check_name(step: LoopStep) -> str:
@@ -202,13 +198,12 @@ class TurnProgress:
         self._unused: set[str] = set()
         self._written: set[int] = set()
         self._calls: dict[int, int] = {}
-        self._places: set[str] = set()
         self.gains = 0
         self.is_told_in(asked)
 
     def gain(self, step: LoopStep) -> Gained:
         gained = self._weigh(step)
-        self.gains += bool(gained.kind)
+        self.gains += bool(gained.kind) and not gained.elsewhere
         return gained
 
     def is_told_in(self, text: str) -> bool:
@@ -216,32 +211,32 @@ class TurnProgress:
         return self._material.is_told_in(text, self._own)
 
     def _weigh(self, step: LoopStep) -> Gained:
-        elsewhere = self._goes_elsewhere(step)
-        self._own.add(step, filter(self._was_there, step.changed))
+        elsewhere, command = self._goes_elsewhere(step), command_of(step)
+        brought = bool(step.changed) and self._own.brings_others(command)
+        self._own.add(step, step.changed if brought else filter(self._was_there, step.changed))
         if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
             # An agent's report is the model's own words. What the agent has seen was counted when it saw it.
             return NOTHING
-        command = command_of(step)
         measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
-        if step.is_error or (step.kind == "search" and says_nothing_found(step.result)):
+        # What was asked about was tried on other files of the project, as a bisection does: how it ended is news.
+        moved = brought and not elsewhere
+        if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
             return measured
         gains = [measured]
-        if step.kind == "edit" or step.changed:
+        if not step.is_error and (step.kind == "edit" or step.changed):
             gains.append(self._edited(step, command))
         if step.kind != "edit" or command:
-            gains += self._used(command), self._seen(step, command)
+            gains += self._used("" if step.is_error else command), self._seen(step, command, moved)
         best = max(gains, key=_worth)
         return best._replace(elsewhere=elsewhere and best.kind == "read")
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
-        """Whether a step names a file that no step has named before and that has nothing to do with the request. A call
-        that names no file is a place of its own."""
+        """Whether a step names nothing that has to do with the request. A call that names no file is a place of its
+        own."""
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
         places = {place for text in [*texts, path] for place in re.findall(FILE_WORD, text)} | {path} - {""}
-        new = (places or {" ".join(texts)}) - self._places
-        self._places |= new
-        return bool(new) and not any(map(self._was_asked_for, new))
+        return not any(map(self._was_asked_for, places or {" ".join(texts)}))
 
     def _was_asked_for(self, place: str) -> bool:
         """Whether the request names a place, its folder, or a word of its name."""
@@ -256,14 +251,15 @@ class TurnProgress:
             return self._written.issuperset(_lines(step, old))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
-    def _seen(self, step: LoopStep, command: str) -> Gained:
+    def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
         """Something is shown for the first time that the model did not write. What a program of its own prints, or the
-        same call another time with nothing edited since, may be made up."""
+        same call another time with nothing edited or `moved` since, may be made up."""
         call = call_signature(step.name, step.args)
-        made_up = self._calls.get(call) == len(self._written)
+        made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
         comes_back = self._own.only_says(command) if command else self._reads_own(step)
-        if not (lines := self._material.news(step, self._own)) or comes_back:
+        lines, mostly = self._material.news(step, self._own)
+        if not lines or not (mostly or moved) or comes_back:
             return NOTHING
         return Gained("read", 0 if made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 

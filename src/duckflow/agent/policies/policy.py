@@ -94,9 +94,9 @@ class TurnSoFar:
 
     def checks(self) -> Checks:
         """A check whose last run failed speaks against the changes of the turn until it passes, unless nothing was
-        broken that worked before them, and that is told. Any other command that tries something out does so until something
-        else is changed or tried; so does an action that failed and has not worked since. Where nothing was changed, a
-        failure that the answer tells of is only what the user wanted to know."""
+        broken that worked before them, and that is told. Any other command that tries something out does so until
+        something else is changed or tried; so does an action that failed and has not worked since. Where nothing was
+        changed, a failure that the answer tells of is only what the user wanted to know."""
         changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
