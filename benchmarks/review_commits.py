@@ -28,9 +28,9 @@ from tests.journeys.story import act, decide, respond
 
 LARGEST_FIX = 12
 FIXES_EACH = 400
-MENDS_EACH = 15
+MENDS_EACH = 8
 """Of so many mends that can be tried, the regressions are taken first."""
-OLDEST = 512
+OLDEST = 256
 """How many commits before a mend a passing one is looked for."""
 BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent")
 PYTEST = "PYTHONPATH=src:. python3 -m pytest -q -x -p no:cacheprovider -c /dev/null --rootdir=. -W ignore"
