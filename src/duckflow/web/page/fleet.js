@@ -73,7 +73,7 @@ function Asked({ asked, same, alone, aimed, aim, again, tell }) {
 	};
 	const whose = html`<b>${visible(task)}</b> <span class="meta">${t("page.attempt", { number: attempt })}</span>`;
 	if (!opened) {
-		return html`<button class="asked line" aria-expanded="false" onClick=${() => (aim(), setOpened(true))}>
+		return html`<button class="asked line row-of" aria-expanded="false" onClick=${() => (aim(), setOpened(true))}>
 			<${Icon} name="gate" />${whose} <span>${visible(question.title)}</span> <code>${visible(subjectOf(question)).slice(0, LONGEST_NAME)}</code>
 		</button>`;
 	}

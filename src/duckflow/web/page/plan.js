@@ -120,7 +120,7 @@ export function Work({ session, tell, wide }) {
 	const jobs = Object.values(session.state.jobs ?? {}).reverse();
 	const agents = Object.values(session.state.agents ?? {}).reverse();
 	// What the plan says below is not said twice.
-	const five = Object.entries(session.state.five ?? {}).filter(([name, value]) => value?.length && !(plan && (name === "goal" || name === "plan")));
+	const five = Object.entries(session.state.five ?? {}).filter(([name, value]) => value?.length && !(plan && (name === "goal" || name === "plan_brief")));
 	const own = jobs.filter((job) => job.plan_id === plan?.plan_id);
 	const halted = !session.writable || (own.length > 0 && own.every((job) => job.status !== "running"));
 	return html`

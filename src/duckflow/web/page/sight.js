@@ -29,7 +29,11 @@ function shownOf(part, fromBeginning) {
 	return Math.min(shown, bottom - top);
 }
 
-const begins = (part) => part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
+/** Whether the first lines of what it is about are on screen: of a diff its own, not those above it. */
+function begins(card) {
+	const part = card.querySelector("[data-subject] :is(.command, .diff)") ?? subjectIn(card);
+	return part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
+}
 
 function canAnswer(card, part) {
 	const button = card.querySelector(".choices button, .words button")?.getBoundingClientRect();
@@ -43,7 +47,7 @@ function look(id) {
 	const state = seen.get(id) ?? { since: 0, begun: 0, read: false };
 	const now = performance.now();
 	const part = card && !document.hidden && subjectIn(card);
-	state.begun = part && begins(part) ? state.begun || now : 0;
+	state.begun = part && begins(card) ? state.begun || now : 0;
 	state.since = part && canAnswer(card, part) ? state.since || now : 0;
 	state.read ||= state.begun > 0 && now - state.begun >= READING_MS;
 	seen.set(id, state);
@@ -73,7 +77,7 @@ export function bring(id, session) {
 	setTimeout(() => {
 		const card = cardOf(id);
 		card?.scrollIntoView({ block: "start" });
-		if (card && !begins(subjectIn(card))) subjectIn(card).scrollIntoView({ block: "start" });
+		if (card && !begins(card)) subjectIn(card).scrollIntoView({ block: "start" });
 	}, LOOK_MS);
 }
 
