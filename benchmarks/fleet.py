@@ -28,7 +28,7 @@ from sqlalchemy.exc import OperationalError
 
 from benchmarks.fleet_remote import SharedRemotes
 from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, memory_of_attempts
-from duckflow.fleet.database_engine import DatabaseEngine
+from duckflow.fleet.database_engine import Engine
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
 from tests.fleet.stand_in import hold_a_lock, pick_first
@@ -87,7 +87,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
     randomness = random.Random(options.seed)
     places = [f"machine-{number + 1}" for number in range(options.places)]
     workplace = Workplace(places[0], options.at_once, options.lease)
-    engine = DatabaseEngine(address, hold_a_lock(folder / "unused", 0), pick_first, workplace)
+    engine = Engine(address, hold_a_lock(folder / "unused", 0), pick_first, workplace)
     trial: Trial = StandIns(options, address, folder)
     if options.real or options.remote:
         trial = (SharedRemotes if options.remote else WholeProgram)(options, address, folder)

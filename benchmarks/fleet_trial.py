@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from duckflow.fleet.engine import AttemptState, Engine, FleetOrder, Limit
+from duckflow.fleet.database_engine import Engine
+from duckflow.fleet.engine import AttemptState, FleetOrder, Limit
 from duckflow.fleet.host import MARK
 from duckflow.fleet.task import FleetTask
 from tests.fleet.yard import Repository, write

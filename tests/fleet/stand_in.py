@@ -18,7 +18,7 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Question
 
 if TYPE_CHECKING:
-    from duckflow.fleet.database_engine import DatabaseEngine
+    from duckflow.fleet.database_engine import Engine
 
 CHILD = """
 import fcntl, os, sys, time
@@ -73,12 +73,12 @@ def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) ->
     return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
 
 
-def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "DatabaseEngine":
+def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "Engine":
     """The database is loaded by who uses it, not by everybody who collects tests."""
-    from duckflow.fleet.database_engine import DatabaseEngine
+    from duckflow.fleet.database_engine import Engine
     from duckflow.fleet.worker import Workplace
 
-    return DatabaseEngine(address, carry_out, pick_first, Workplace(place, at_once, lease))
+    return Engine(address, carry_out, pick_first, Workplace(place, at_once, lease))
 
 
 async def work(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut, fleet: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.cli.fleet_workshop import make_workshop
-from duckflow.fleet.attempt import Attempts
+from duckflow.fleet.attempt import carry_out
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptReport, FleetTask
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
@@ -122,7 +122,7 @@ class Yard:
         (top / "user").mkdir()
         self.repository = Repository(top / "shop")
         self.paths, self.words = Paths.of_user(), Words(language)
-        self.attempts = Attempts(make_workshop(self.words, self.paths))
+        self.workshop = make_workshop(self.words, self.paths)
         self._scripts = 0
 
     def model(self, *replies: Any) -> str:
@@ -144,4 +144,4 @@ class Yard:
 
     async def carry_out(self, task: FleetTask, desk: MemoryDesk | None = None, **fields: Any) -> AttemptReport:
         order = AttemptOrder.model_validate({"fleet": "f1", "task": task, "number": 1} | fields)
-        return await self.attempts.carry_out(order, desk or MemoryDesk())
+        return await carry_out(self.workshop, order, desk or MemoryDesk())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckflow.cli.fleet_clean import FleetClean
 from duckflow.cli.fleet_merge import deliver_fleet, merge_fleet, tell_checks
@@ -40,7 +40,7 @@ from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
 from duckflow.errors import LeaseLost, UsageError
-from duckflow.fleet.engine import Engine, FleetOrder, Limit, TaskState
+from duckflow.fleet.engine import FleetOrder, Limit, TaskState
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.fleet.worktree import repository_in
@@ -50,6 +50,9 @@ from duckflow.outcome import exit_code_of
 from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
+
+if TYPE_CHECKING:
+    from duckflow.fleet.database_engine import Engine
 
 NAMES_TOLD = 5
 
@@ -70,16 +73,11 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 return show_inbox(engine, wanted_fleet(engine, options), options, words)
             case "answer":
                 return answer(engine, options, words)
-            case "merge":
+            case "merge" | "deliver" | "ci":
                 fleet, task = wanted_task(engine, options.words)
                 work = partial(work_and_watch, engine, fleet, options, words)
-                return asyncio.run(merge_fleet(engine, fleet, task, options, make_workshop(words, paths), work))
-            case "deliver":
-                fleet, task = wanted_task(engine, options.words)
-                return asyncio.run(deliver_fleet(engine, fleet, task, options, make_workshop(words, paths)))
-            case "ci":
-                fleet, task = wanted_task(engine, options.words)
-                return asyncio.run(tell_checks(engine, fleet, task, options, make_workshop(words, paths)))
+                ways = {"merge": partial(merge_fleet, work=work), "deliver": deliver_fleet, "ci": tell_checks}
+                return asyncio.run(ways[options.what](engine, fleet, task, options, make_workshop(words, paths)))
             case "clean":
                 fleet = wanted_fleet(engine, options)
                 return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
@@ -97,19 +95,8 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
 
 def _read(options: Options) -> ListedTasks:
     """From a file in TOML, or from a list with a line each: a file, or what is piped in."""
-    names = (
-        "model",
-        "mode",
-        "budget_usd",
-        "budget_tokens",
-        "attempts",
-        "minutes",
-        "setup",
-        "base",
-        "pick",
-        "repository",
-    )
-    given: dict[str, Any] = {name: value for name in names if (value := getattr(options, name))}
+    names = "model mode budget_usd budget_tokens attempts minutes setup base pick repository"
+    given: dict[str, Any] = {name: value for name in names.split() if (value := getattr(options, name))}
     lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
     given |= {name: value for name, value in lists.items() if value}
     given |= {"cancel_losers": True} if options.cancel_losers else {}
@@ -187,7 +174,7 @@ def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) ->
     return listed._replace(tasks=tuple(tasks))
 
 
-async def _run(engine: Engine, listed: ListedTasks, options: Options, words: Words, clones: Path) -> int:
+async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: Words, clones: Path) -> int:
     below = Path(folder_of(options.repositories)) if options.repositories else None
     tasks = await settle_bases(listed.tasks, below, clones)
     budget, most = options.fleet_budget_usd or listed.budget_usd, options.fleet_budget_tokens or listed.budget_tokens
@@ -219,7 +206,7 @@ def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) 
         print_err(plain(line))
 
 
-async def work_and_watch(engine: Engine, fleet: str, options: Options, words: Words) -> bool:
+async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: Words) -> bool:
     """Be a worker until the fleet has ended; people see how it goes. Whether it has: a signal, or a lease that is lost,
     leaves it where it is."""
 
@@ -246,7 +233,7 @@ def _ended_by_signals() -> AbstractContextManager[None]:
     return ended_by_signals(task.cancel)
 
 
-async def _work(engine: Engine, fleet: str, words: Words) -> int:
+async def _work(engine: "Engine", fleet: str, words: Words) -> int:
     """Until that fleet has ended, or for ever, or until a signal. One that is taken for dead begins anew, as another
     one."""
     print_err(words("fleet.worker"))
@@ -261,7 +248,7 @@ async def _work(engine: Engine, fleet: str, words: Words) -> int:
     return 0
 
 
-def _change(engine: Engine, options: Options, words: Words) -> int:
+def _change(engine: "Engine", options: Options, words: Words) -> int:
     fleet, task = wanted_task(engine, options.words)
     if options.attempt and not task:
         raise UsageError("fleet.attempt_usage", what=options.what)

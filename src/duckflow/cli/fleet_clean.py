@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from duckflow.cli.fleet_table import agreed, tell
 from duckflow.cli.fleet_workshop import folder_of
@@ -10,16 +11,18 @@ from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.clean import Leftover, RepositoryCleaner
-from duckflow.fleet.engine import Engine
 from duckflow.fleet.worktree import repository_in
 from duckflow.state.phrase import said
 from duckflow.ui.streams import print_out
+
+if TYPE_CHECKING:
+    from duckflow.fleet.database_engine import Engine
 
 
 class FleetClean:
     """Of one fleet, or of all that do not run."""
 
-    def __init__(self, engine: Engine, options: Options, workshop: Workshop) -> None:
+    def __init__(self, engine: "Engine", options: Options, workshop: Workshop) -> None:
         self._engine = engine
         self._options = options
         self._workshop = workshop

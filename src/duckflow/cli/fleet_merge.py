@@ -6,14 +6,14 @@ import platform
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckflow.cli.fleet_table import agreed, aligned, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.deliver import Delivered, check_state, deliver, push_address
-from duckflow.fleet.engine import Engine, TaskState
+from duckflow.fleet.engine import TaskState
 from duckflow.fleet.merge import MergeResult, merge
 from duckflow.fleet.ranking import rank, side_by_side, why_first
 from duckflow.fleet.task import AttemptReport
@@ -22,10 +22,13 @@ from duckflow.safety.git import Git
 from duckflow.safety.secrets import secret_parts
 from duckflow.ui.streams import print_err, print_out
 
+if TYPE_CHECKING:
+    from duckflow.fleet.database_engine import Engine
+
 CREATOR = "DUCKFLOW_PULL_REQUEST"
 
 
-async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop) -> int:
+async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """0 when everything that is done was delivered."""
     words = workshop.words
     here, states = options.place or platform.node(), engine.tasks(fleet)
@@ -62,7 +65,7 @@ async def deliver_fleet(engine: Engine, fleet: str, task: str, options: Options,
 
 
 async def _one(
-    engine: Engine, state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
+    engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
 ) -> Delivered:
     how = options.deliver or state.task.deliver
     name = state.task.name
@@ -79,7 +82,7 @@ async def _one(
     return delivered
 
 
-async def tell_checks(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop) -> int:
+async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """How the checks of the pull requests are. 0 when all have passed."""
     words, results = workshop.words, list[dict[str, str]]()
     for state in engine.tasks(fleet):
@@ -96,7 +99,7 @@ async def tell_checks(engine: Engine, fleet: str, task: str, options: Options, w
     return 0 if all(result["checks"] == "passed" for result in results) else 1
 
 
-def _picked(engine: Engine, state: TaskState) -> AttemptReport | None:
+def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
     if state.state not in ("done", "merged"):
         return None
     reports = [attempt.report for attempt in engine.attempts(state.fleet, state.task.name) if attempt.report]
@@ -110,7 +113,7 @@ Work = Callable[[], Awaitable[bool]]
 class FleetMerge:
     """Of one fleet."""
 
-    def __init__(self, engine: Engine, fleet: str, options: Options, workshop: Workshop) -> None:
+    def __init__(self, engine: "Engine", fleet: str, options: Options, workshop: Workshop) -> None:
         self._engine = engine
         self._fleet = fleet
         self._options = options
@@ -184,7 +187,7 @@ class FleetMerge:
             tell(text)
 
 
-async def merge_fleet(engine: Engine, fleet: str, task: str, options: Options, workshop: Workshop, work: Work) -> int:
+async def merge_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop, work: Work) -> int:
     merging = FleetMerge(engine, fleet, options, workshop)
     code = await merging.run(task, work)
     if options.json:

@@ -19,7 +19,8 @@ from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 
 if TYPE_CHECKING:
-    from duckflow.fleet.engine import AttemptState, Engine, FleetState
+    from duckflow.fleet.database_engine import Engine
+    from duckflow.fleet.engine import AttemptState, FleetState
 
 SHOWN = 5
 """Fleets that the page lists."""

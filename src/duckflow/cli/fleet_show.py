@@ -5,12 +5,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duckflow.cli.fleet_table import agreed, aligned, as_csv, as_markdown, fleet_line, table_lines, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
-from duckflow.fleet.engine import AttemptState, Engine
+from duckflow.fleet.engine import AttemptState
 from duckflow.fleet.ranking import side_by_side, why_first
 from duckflow.fleet.task import Answered, Asked
 from duckflow.i18n.plain import plain
@@ -18,8 +18,11 @@ from duckflow.i18n.words import Words, age
 from duckflow.ui.console.question_panel import print_question
 from duckflow.ui.streams import print_err, print_out
 
+if TYPE_CHECKING:
+    from duckflow.fleet.database_engine import Engine
 
-def show_inbox(engine: Engine, fleet: str, options: Options, words: Words) -> int:
+
+def show_inbox(engine: "Engine", fleet: str, options: Options, words: Words) -> int:
     """Answered here where there is a person; else only listed."""
     asked = engine.inbox(fleet)
     if options.json:
@@ -36,7 +39,7 @@ def show_inbox(engine: Engine, fleet: str, options: Options, words: Words) -> in
     return 0
 
 
-def go_through(engine: Engine, fleet: str, words: Words) -> None:
+def go_through(engine: "Engine", fleet: str, words: Words) -> None:
     """One question after the other, also those that come meanwhile; an empty line leaves one for later."""
     later: set[str] = set()
     while asked := [one for one in engine.inbox(fleet) if one.asked_id not in later]:
@@ -55,7 +58,7 @@ def go_through(engine: Engine, fleet: str, words: Words) -> None:
             tell(_told(engine.answer(answered), words))
 
 
-def answer(engine: Engine, options: Options, words: Words) -> int:
+def answer(engine: "Engine", options: Options, words: Words) -> int:
     """`fleet answer ID WORDS…`, for scripts and for those who have seen the question elsewhere."""
     wanted, *rest = options.words or [""]
     fitting = [one for one in engine.inbox() if one.asked_id.startswith(wanted)] if wanted else []
@@ -100,7 +103,7 @@ def require_few(options: Options, most: int) -> None:
         raise UsageError("fleet.too_many", words=" ".join(strange))
 
 
-def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
+def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
     """The fleet (the latest where none is named) and the task, or nothing for all of them."""
     fleets = [fleet.fleet for fleet in engine.fleets()]
     if not fleets:
@@ -120,7 +123,7 @@ def wanted_task(engine: Engine, wanted: Sequence[str]) -> tuple[str, str]:
     return fleet, rest[0]
 
 
-def wanted_fleet(engine: Engine, options: Options) -> str:
+def wanted_fleet(engine: "Engine", options: Options) -> str:
     """Nothing for all of them."""
     require_few(options, 1)
     fitting = [one.fleet for one in engine.fleets() if options.words and one.fleet.startswith(options.words[0])]
@@ -129,7 +132,7 @@ def wanted_fleet(engine: Engine, options: Options) -> str:
     return fitting[0] if fitting else ""
 
 
-def show_workers(engine: Engine, options: Options, words: Words) -> int:
+def show_workers(engine: "Engine", options: Options, words: Words) -> int:
     workers = engine.workers()
     if options.json:
         print_out(json.dumps([worker.model_dump(mode="json") for worker in workers]))
@@ -143,7 +146,7 @@ def show_workers(engine: Engine, options: Options, words: Words) -> int:
     return 0
 
 
-def write_report(engine: Engine, options: Options, words: Words) -> int:
+def write_report(engine: "Engine", options: Options, words: Words) -> int:
     """Markdown for people, CSV for tables; of a fleet that was cleaned away, too, by its whole name."""
     require_few(options, 1)
     fleet = (
@@ -168,7 +171,7 @@ def _write(text: str, options: Options) -> bool:
     return True
 
 
-async def export(engine: Engine, options: Options, words: Words) -> int:
+async def export(engine: "Engine", options: Options, words: Words) -> int:
     """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
     from duckflow.fleet.task_file import predictions
 
@@ -181,7 +184,7 @@ async def export(engine: Engine, options: Options, words: Words) -> int:
     return 0
 
 
-def show(engine: Engine, options: Options, words: Words) -> int:
+def show(engine: "Engine", options: Options, words: Words) -> int:
     """`list`, `show` and `logs`."""
     if options.what == "list":
         require_few(options, 0)
@@ -231,7 +234,7 @@ def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
     return lines
 
 
-def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words) -> int:
+def _logs(engine: "Engine", fleet: str, task: str, options: Options, words: Words) -> int:
     after = 0
     while True:
         for line in engine.logs(fleet, task, options.attempt or 0, after):
@@ -247,7 +250,7 @@ def _logs(engine: Engine, fleet: str, task: str, options: Options, words: Words)
         time.sleep(FOLLOW_SECONDS)
 
 
-def as_json(engine: Engine, fleet: str, task: str = "") -> dict[str, Any]:
+def as_json(engine: "Engine", fleet: str, task: str = "") -> dict[str, Any]:
     """For scripts."""
     (state,) = [one for one in engine.fleets() if one.fleet == fleet]
     tasks = [one.model_dump(mode="json") for one in engine.tasks(fleet) if task in ("", one.task.name)]

@@ -5,14 +5,18 @@ import csv
 import io
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from duckflow.fleet.engine import AttemptState, Engine, FleetState, TaskFigures, TaskState
+from duckflow.fleet.engine import AttemptState, FleetState, TaskFigures, TaskState
 from duckflow.i18n.answers import read_answer
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, padded
 from duckflow.i18n.words import Words, money
 from duckflow.ui.console.live_table import EnterKey, LiveLines
 from duckflow.ui.streams import print_out
+
+if TYPE_CHECKING:
+    from duckflow.fleet.database_engine import Engine
 
 LOOK_SECONDS = 0.5
 WIDEST_NAME = 32
@@ -123,7 +127,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
 class FleetWatch:
     """Draws a fleet while it works; with Enter what is asked is answered on the spot."""
 
-    def __init__(self, engine: Engine, fleet: str, words: Words, answer: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, engine: "Engine", fleet: str, words: Words, answer: Callable[[], Awaitable[None]]) -> None:
         self._engine = engine
         self._fleet = fleet
         self._words = words

@@ -33,7 +33,7 @@ from duckflow.store.paths import Paths, private_folder
 from duckflow.store.sessions import Sessions, new_session_id
 
 if TYPE_CHECKING:
-    from duckflow.fleet.database_engine import DatabaseEngine
+    from duckflow.fleet.database_engine import Engine
     from duckflow.fleet.engine import Happening
 
 
@@ -70,13 +70,13 @@ def call_hook(words: Words, happening: "Happening") -> None:
     )
 
 
-def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine":
+def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
     if not importlib.util.find_spec(PART):
         raise UsageError("fleet.not_installed", module=PART)
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-    from duckflow.fleet.attempt import Attempts
-    from duckflow.fleet.database_engine import DatabaseEngine
+    from duckflow.fleet.attempt import carry_out
+    from duckflow.fleet.database_engine import Engine
     from duckflow.fleet.ranking import choose
     from duckflow.fleet.worker import Workplace
 
@@ -86,8 +86,8 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "DatabaseEngine
     below = folder_of(options.repositories or "")
     place = Workplace(options.place or platform.node(), options.at_once, options.lease, below, str(clones_of(paths)))
     try:
-        carry_out, notify = Attempts(make_workshop(words, paths)).carry_out, partial(call_hook, words)
-        return DatabaseEngine(address, carry_out, choose, place, notify)
+        work, notify = partial(carry_out, make_workshop(words, paths)), partial(call_hook, words)
+        return Engine(address, work, choose, place, notify)
     except (SQLAlchemyError, ValueError) as problem:
         reason = str(problem.orig if isinstance(problem, DBAPIError) else problem).strip()
         raise DuckflowError("fleet.database_away", reason=reason.split("\n")[0]) from problem

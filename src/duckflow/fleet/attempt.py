@@ -52,15 +52,9 @@ def marks_of(order: AttemptOrder) -> dict[str, str]:
     return {MARK: order.attempt_id}
 
 
-class Attempts:
-    """Carries out attempts on this machine, any number at once."""
-
-    def __init__(self, workshop: Workshop) -> None:
-        self._workshop = workshop
-
-    async def carry_out(self, order: AttemptOrder, desk: Desk) -> AttemptReport:
-        """Cancelled, everything it has started is ended and what there is stays on its branch."""
-        return await Attempt(order, desk, self._workshop).run()
+async def carry_out(workshop: Workshop, order: AttemptOrder, desk: Desk) -> AttemptReport:
+    """Cancelled, everything it has started is ended and what there is stays on its branch."""
+    return await Attempt(order, desk, workshop).run()
 
 
 class Attempt:

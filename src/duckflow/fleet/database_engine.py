@@ -12,18 +12,7 @@ import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
-from duckflow.fleet.engine import (
-    AttemptState,
-    Choose,
-    FleetOrder,
-    FleetState,
-    Happening,
-    LogLine,
-    Notify,
-    TaskFigures,
-    TaskState,
-    WorkerState,
-)
+from duckflow.fleet.engine import Choose, FleetOrder, Happening, Notify, TaskState
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import Answered, Asked, CarryOut
@@ -34,17 +23,17 @@ def tell_nobody(_: Happening) -> None:
     """Where nobody wants to hear of it."""
 
 
-class DatabaseEngine:
-    """`Engine`, on a SQLite file or a Postgres."""
+class Engine(FleetStore):
+    """What `duckflow fleet` and the page know of fleets, on a SQLite file or a Postgres. All but `work` answer within
+    milliseconds."""
 
     def __init__(
         self, address: str, carry_out: CarryOut, choose: Choose, workplace: Workplace, notify: Notify = tell_nobody
     ) -> None:
-        self._database = FleetDatabase(address)
+        super().__init__(FleetDatabase(address))
         self._database.prepare()
         self._carry_out = carry_out
         self._workplace = workplace
-        self._store = FleetStore(self._database)
         self._questions = QuestionStore(self._database)
         self._endings = Endings(self._database, choose, notify)
 
@@ -52,22 +41,25 @@ class DatabaseEngine:
         self._database.close()
 
     def start(self, order: FleetOrder) -> str:
+        """A new fleet; its id. A task whose name another one in its repository has gets a number."""
         fleet = f"fleet_{secrets.token_hex(4)}"
         places = order.places or (self._workplace.place,)
 
         def change(connection: sa.Connection) -> None:
             for limit in order.limits:
-                self._store.limit(connection, limit)
+                self.limit(connection, limit)
             states = [
                 TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
-                for task, place in zip(self._store.name_apart(connection, order.tasks), cycle(places), strict=False)
+                for task, place in zip(self.name_apart(connection, order.tasks), cycle(places), strict=False)
             ]
-            self._store.add(connection, fleet, states, order)
+            self.add(connection, fleet, states, order)
 
         self._database.do(change)
         return fleet
 
     async def work(self, fleet: str = "") -> None:
+        """Be a worker of this machine, until that fleet has ended, or for ever. Raises `LeaseLost` if it took so long
+        to say that it lives that others may have taken over; whatever it did has been ended then."""
         worker = Worker(self._database, self._carry_out, self._endings, self._workplace)
         await asyncio.to_thread(worker.claims.enter)
         try:
@@ -75,44 +67,29 @@ class DatabaseEngine:
         finally:
             await worker.leave()
 
-    def fleets(self) -> tuple[FleetState, ...]:
-        return self._store.fleets()
-
-    def tasks(self, fleet: str) -> tuple[TaskState, ...]:
-        return self._store.tasks(fleet)
-
-    def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
-        return self._store.attempts(fleet, task)
-
-    def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
-        return self._store.logs(fleet, task, attempt, after)
-
     def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
+        """Every question that waits for an answer, the oldest first."""
         return self._questions.open(fleet)
 
     def answer(self, answered: Answered) -> int:
+        """How many questions that has answered; 0 where somebody else was faster."""
         return self._questions.answer(answered)
 
     def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
+        """End what runs, with all its processes, and never begin what waits. How many attempts had not ended before."""
         return self._endings.cancel(fleet, task, attempt)
 
-    def workers(self) -> tuple[WorkerState, ...]:
-        return self._store.workers()
-
-    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
-        self._database.do(lambda connection: self._store.retry(connection, fleet, task, attempt, mend, base))
-
     def pick(self, fleet: str, task: str, attempt: int) -> None:
-        self._store.change_task(fleet, task, state="done", picked=attempt)
+        self.change_task(fleet, task, state="done", picked=attempt)
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
-        self._store.change_task(fleet, task, state="merged", merged=commit)
-
-    def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
-        return self._store.figures(fleet)
+        """Note that the picked attempt is on the user's branch now."""
+        self.change_task(fleet, task, state="merged", merged=commit)
 
     def delivered(self, fleet: str, task: str, where: str) -> None:
-        self._store.change_task(fleet, task, delivered=where)
+        """Note where the result of a task has been brought."""
+        self.change_task(fleet, task, delivered=where)
 
     def forget(self, fleet: str) -> tuple[str, ...]:
-        return self._store.forget(fleet, self._workplace.place)
+        """Take a fleet that is over out of the database, once all its machines have said so: those that have not."""
+        return self.take_out(fleet, self._workplace.place)

@@ -1,11 +1,11 @@
-"""The engine of a fleet: keeps tasks, attempts and questions, has them carried out, and outlives its workers."""
+"""The nouns of a fleet: what is ordered, how far it is, and what of a model it may use."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from duckflow.errors import UsageError
-from duckflow.fleet.task import Answered, Asked, AttemptOutcome, AttemptReport, FleetTask
+from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
 from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase
 
@@ -186,68 +186,3 @@ class FleetOrder(NamedTuple):
 
 def _is_count(text: str) -> bool:
     return text.isdecimal() and int(text) > 0
-
-
-class Engine(Protocol):
-    """What `duckflow fleet` and the page know of it. All but `work` answer within milliseconds."""
-
-    def start(self, order: FleetOrder) -> str:
-        """A new fleet; its id. A task whose name another one in its repository has gets a number."""
-        ...
-
-    async def work(self, fleet: str = "") -> None:
-        """Be a worker of this machine, until that fleet has ended, or for ever. Raises `LeaseLost` if it took so long
-        to say that it lives that others may have taken over; whatever it did has been ended then."""
-        ...
-
-    def fleets(self) -> tuple[FleetState, ...]:
-        """The newest first."""
-        ...
-
-    def tasks(self, fleet: str) -> tuple[TaskState, ...]: ...
-
-    def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]: ...
-
-    def workers(self) -> tuple[WorkerState, ...]:
-        """Those that live first, then the latest."""
-        ...
-
-    def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
-        """The lines after line `after`."""
-        ...
-
-    def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
-        """Every question that waits for an answer, the oldest first."""
-        ...
-
-    def answer(self, answered: Answered) -> int:
-        """How many questions that has answered; 0 where somebody else was faster."""
-        ...
-
-    def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
-        """End what runs, with all its processes, and never begin what waits. What nobody runs has ended at once, the
-        rest within seconds. How many attempts had not ended before."""
-        ...
-
-    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
-        """As many attempts as the task has, with new numbers, from the commit `base` if it is named; or this one again,
-        from its branch, to mend what does not go together with the commit `mend`."""
-        ...
-
-    def pick(self, fleet: str, task: str, attempt: int) -> None: ...
-
-    def merged(self, fleet: str, task: str, commit: str) -> None:
-        """Note that the picked attempt is on the user's branch now."""
-        ...
-
-    def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
-        """Also of a fleet that was taken out."""
-        ...
-
-    def delivered(self, fleet: str, task: str, where: str) -> None:
-        """Note where the result of a task has been brought."""
-        ...
-
-    def forget(self, fleet: str) -> tuple[str, ...]:
-        """Take a fleet that is over out of the database, once all its machines have said so: those that have not."""
-        ...

@@ -23,7 +23,7 @@ from duckflow.fleet.engine import (
 )
 from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
-from duckflow.fleet.task import AttemptReport, FleetTask, Note, free_name, read_row, under_names
+from duckflow.fleet.task import AttemptReport, FleetTask, Note, Row, free_name, read_row, under_names
 from duckflow.state.phrase import Phrase
 
 KEPT_SECONDS = 3600.0
@@ -79,6 +79,7 @@ class FleetStore:
         connection.execute(sa.insert(LIMITS).values(limit.model_dump()))
 
     def fleets(self) -> tuple[FleetState, ...]:
+        """The newest first."""
         # First of all: one that is started meanwhile has tasks, but is not listed yet.
         rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         counted = sa.select(TASKS.c.fleet, TASKS.c.state, sa.func.count().label("tasks"))
@@ -90,11 +91,9 @@ class FleetStore:
         spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
         living = Counter(worker.place for worker in self.workers() if worker.lives)
         return tuple(
-            FleetState(
-                fleet=row.fleet,
-                started=row.started,
-                budget_usd=row.budget_usd,
-                budget_tokens=row.budget_tokens,
+            of_row(
+                FleetState,
+                row,
                 cost_usd=spent[row.fleet].cost,
                 tokens=int(spent[row.fleet].tokens),
                 tasks=counts[row.fleet],
@@ -106,21 +105,13 @@ class FleetStore:
         )
 
     def workers(self) -> tuple[WorkerState, ...]:
+        """Those that live first, then the latest."""
         held = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
         running = Counter(row.worker for row in self._database.read(held))
         now = self._database.time()
         rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.dead, WORKERS.c.until.desc()))
-        return tuple(
-            WorkerState(
-                worker=row.worker,
-                place=row.place,
-                machine=row.machine,
-                seen=row.seen,
-                lives=not row.dead and row.until > now,
-                running=running[row.worker],
-            )
-            for row in rows
-        )
+        lives = {row.worker: not row.dead and row.until > now for row in rows}
+        return tuple(of_row(WorkerState, row, lives=lives[row.worker], running=running[row.worker]) for row in rows)
 
     def has_ended(self, fleet: str) -> bool:
         open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(ENDED_TASKS)).limit(1)
@@ -129,18 +120,7 @@ class FleetStore:
     def tasks(self, fleet: str, task: str = "") -> tuple[TaskState, ...]:
         chosen = sa.select(TASKS).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
         rows = self._database.read(chosen.order_by(TASKS.c.position))
-        return tuple(
-            TaskState(
-                fleet=fleet,
-                task=read_row(FleetTask, row.task),
-                place=row.place,
-                state=row.state,
-                picked=row.picked,
-                merged=row.merged,
-                delivered=row.delivered,
-            )
-            for row in rows
-        )
+        return tuple(of_row(TaskState, row, task=read_row(FleetTask, row.task)) for row in rows)
 
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
         asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
@@ -152,25 +132,22 @@ class FleetStore:
         rows = self._database.read(chosen.order_by(TASKS.c.position, ATTEMPTS.c.number))
         return tuple(_attempt_of(row, questions[row.task, row.number]) for row in rows)
 
-    def logs(self, fleet: str, task: str, attempt: int, after: int) -> tuple[LogLine, ...]:
+    def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
+        """The lines after line `after`."""
         chosen = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
         if task:
             chosen = chosen.where(LINES.c.task == task)
         if attempt:
             chosen = chosen.where(LINES.c.attempt == attempt)
-        return tuple(
-            LogLine(
-                line=row.line,
-                at=row.at,
-                task=row.task,
-                attempt=row.attempt,
-                said=Phrase.model_validate_json(row.said),
-            )
-            for row in self._database.read(chosen.order_by(LINES.c.line))
-        )
+        rows = self._database.read(chosen.order_by(LINES.c.line))
+        return tuple(of_row(LogLine, row, said=read_row(Phrase, row.said)) for row in rows)
 
-    def retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str, base: str) -> None:
-        """Puts attempts of a task that has ended into the queue again."""
+    def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
+        """As many attempts as the task has, with new numbers, from the commit `base` if it is named; or this one again,
+        from its branch, to mend what does not go together with the commit `mend`."""
+        self._database.do(lambda connection: self._retry(connection, fleet, task, attempt, mend, base))
+
+    def _retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str, base: str) -> None:
         row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
         if row is None or row.state not in ENDED_TASKS:
             raise UsageError("fleet.not_ended" if row else "fleet.unknown", fleet=fleet, task=task)
@@ -202,7 +179,7 @@ class FleetStore:
         kept = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
         return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(kept))
 
-    def forget(self, fleet: str, place: str) -> tuple[str, ...]:
+    def take_out(self, fleet: str, place: str) -> tuple[str, ...]:
         """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
         that: those that are still to come."""
 
@@ -240,9 +217,13 @@ class FleetStore:
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
 
 
+def of_row(kind: type[Row], row: sa.Row[Any], **more: Any) -> Row:
+    """A noun whose fields are columns of the row, but for those that are named."""
+    return kind(**{name: getattr(row, name) for name in kind.model_fields if hasattr(row, name)} | more)
+
+
 def read_limits(connection: sa.Connection) -> list[Limit]:
-    names = ("model", "at_once", "requests", "tokens")
-    return [Limit(**{name: getattr(row, name) for name in names}) for row in connection.execute(sa.select(LIMITS))]
+    return [of_row(Limit, row) for row in connection.execute(sa.select(LIMITS))]
 
 
 def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Sequence[Note]) -> None:
@@ -269,18 +250,5 @@ def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigur
 
 
 def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:
-    return AttemptState(
-        fleet=row.fleet,
-        task=row.task,
-        number=row.number,
-        state=row.state,
-        doing=row.doing,
-        worker=row.worker or "",
-        goes=row.goes,
-        started=row.started,
-        ended=row.ended,
-        cost_usd=row.cost_usd,
-        tokens=row.tokens,
-        open_questions=questions,
-        report=read_row(AttemptReport, row.report) if row.report else None,
-    )
+    report = read_row(AttemptReport, row.report) if row.report else None
+    return of_row(AttemptState, row, worker=row.worker or "", open_questions=questions, report=report)
