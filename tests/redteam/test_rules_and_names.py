@@ -71,11 +71,62 @@ def test_a_rule_for_a_command_that_names_files_or_values_covers_that_command_alo
     assert not older.covers("shell.run", (), tried), "a rule that was given before is not wider either"
 
 
-@pytest.mark.parametrize("tried", ["psql shop -c 'select 1'", "psql shop -e", "psql shop --command=x", "psql shop -mx"])
-def test_a_rule_to_which_words_may_be_added_takes_no_code(tried: str) -> None:
-    rule = rule_for("shell.run", (), "psql shop")
-    assert rule and rule.told == "psql shop …"
-    assert rule.covers("shell.run", (), "psql shop --quiet") and not rule.covers("shell.run", (), tried)
+RUN_PROGRAMS = [
+    ("psql shop", "psql shop -c 'select 1'"),
+    ("psql shop", "psql shop --command=x"),
+    ("psql shop", "psql shop -mx"),
+    ("git rebase main", "git rebase -x ./evil HEAD~1"),
+    ("git rebase main", "git rebase main -x ./evil"),
+    ("git rebase main", "git rebase main '-x' ./evil"),
+    ("git rebase main", 'git rebase main "--exec=./evil"'),
+    ("git rebase main", "git rebase main --ex ./evil"),
+    ("git fetch origin", "git fetch --upload-pack=./evil ."),
+    ("git fetch origin", "git fetch origin --upload-pack ./evil"),
+    ("git pull origin", "git pull --upload-pack ./evil . main"),
+    ("git difftool main", "git difftool -y -x ./evil HEAD~2"),
+    ("git difftool main", "git difftool main --extcmd=./evil"),
+    ("git bisect start HEAD", "git bisect run ./evil"),
+    ("git submodule update lib/a", "git submodule foreach ./evil"),
+    ("git submodule", "git submodule foreach ./evil"),
+    ("git stash", "git stash drop"),
+    ("git push origin", "git push origin --receive-pack=./evil"),
+    ("git clone a.git", "git clone a.git -u ./evil"),
+    ("git archive HEAD", "git archive --remote=. --exec=./evil HEAD"),
+    ("git grep word", "git grep word -O./evil"),
+    ("cmake build", "cmake build -P evil.cmake"),
+    ("gradle build", "gradle build --init-script evil.gradle"),
+    ("cargo fmt", "cargo fmt --config-path evil"),
+    ("gh pr view 1", "gh pr merge 1"),
+    ("go run ./a.go", "go run ./evil.go"),
+    ("deno run a.ts", "deno run evil.ts"),
+    ("rsync a.txt b.txt", "rsync -e ./evil a.txt b.txt"),
+    ("terraform plan", "terraform plan -chdir=evil"),
+    ("aws s3 ls", "aws s3 rm s3://all"),
+]
+
+
+@pytest.mark.parametrize(("agreed", "tried"), RUN_PROGRAMS)
+def test_a_rule_covers_no_option_and_no_other_task(agreed: str, tried: str) -> None:
+    """Among those of a program there may be one that runs programs, or another thing altogether."""
+    rule = rule_for("shell.run", (), agreed)
+    assert rule and rule.covers("shell.run", (), agreed) and not rule.covers("shell.run", (), tried)
+    older = Permission(operation="shell.run", pattern=" ".join(agreed.split()[:2]))
+    assert not older.covers("shell.run", (), tried), "a rule that was given before is not wider either"
+
+
+@pytest.mark.parametrize(
+    ("agreed", "covered"),
+    [
+        ("git add a.py", "git add src/b.py docs/c.md"),
+        ("git commit -m 'one'", 'git commit -am "two: -x"'),
+        ("git bisect start HEAD", "git bisect start HEAD v1.0"),
+        ("npm run build", "npm run build"),
+        ("psql shop", "psql shop 10.0.0.1"),
+    ],
+)
+def test_a_rule_covers_the_same_task_with_other_files(agreed: str, covered: str) -> None:
+    rule = rule_for("shell.run", (), agreed)
+    assert rule and rule.told.endswith(" …") and rule.covers("shell.run", (), covered)
 
 
 FREE = ["cat a.txt", "ls", "grep x a.txt", "head -1 a.txt", "wc -l a.txt", "sort a.txt", "git --version", "rg x a.txt"]

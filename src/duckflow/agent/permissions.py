@@ -3,8 +3,9 @@
 import contextlib
 import json
 import re
+import shlex
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import repeat, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -59,9 +60,7 @@ class Permission(Value):
             if command == self.pattern:
                 return True
             plain = _unwrapped(command) if _plain(command) else ""
-            if _stands_alone(self.pattern) or _hands_over_code(plain):
-                return plain == self.pattern
-            return f"{plain} ".startswith(self.pattern + " ")
+            return plain == self.pattern or (not _stands_alone(self.pattern) and _task(plain) == self.pattern)
         paths = [impact.path for impact in impacts]
         if not paths:
             return self.pattern == ANY
@@ -134,9 +133,13 @@ RUNS_ANYTHING = frozenset((
 ))  # fmt: skip
 """No rule is made for these: it would allow far more than it looks like."""
 CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
+ANY_OPTIONS = "git commit"
+"""No option of it runs a program, and each commit has another message."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """After these the next word says what runs: `npm run test`, `poetry run pytest`."""
+SHORTEST_TASK = 2
+"""A program and what it is to do."""
 
 
 def rule_for(
@@ -198,32 +201,46 @@ def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, languag
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """The program and what it is told to do, or the whole command where the first word is an option, a file or a
-    value; nothing where that would allow any code."""
+    """What a program is told to do, or the whole command where an option, a file or a value says it; nothing where
+    that would allow any code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
     if _hands_over_code(command):
         return None
-    shown = words[: 3 if words[1:2] and words[1] in NAMES_WHAT_RUNS else 2]
-    return Permission(operation=operation, pattern=" ".join(words if _stands_alone(" ".join(shown)) else shown))
+    task = _task(_unwrapped(command))
+    return Permission(operation=operation, pattern=" ".join(words) if _stands_alone(task) else task)
+
+
+def _task(command: str) -> str:
+    """The words at the beginning that say what to do, such as `git bisect start`. Nothing where an option follows: it
+    may be one that runs a program (`git rebase -x`), and nobody knows those of every program."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    task = " ".join(takewhile(WHAT_TO_DO.fullmatch, words))
+    return "" if task != ANY_OPTIONS and any(word.startswith("-") for word in words) else task
 
 
 def _stands_alone(pattern: str) -> bool:
-    """Whether a rule covers that command and no other. More words may follow only where the ones before them are plain
-    names that say what a program is to do, as in `git commit`: `sed -i`, `rm a.py` and `./deploy.sh` do not."""
+    """Whether a rule covers that command and no other. Files and values may follow only where the words before them
+    are plain names that say what a program is to do, as in `git add`: `sed -i`, `rm a.py` and `./deploy.sh` do not.
+    Another such name is another task: `git bisect run`."""
     from duckflow.safety.commands.judge import TAKES_FILES
     from duckflow.safety.commands.parse import WRITERS
 
     words = pattern.split()
+    if len(words) < SHORTEST_TASK or words[-1] in NAMES_WHAT_RUNS:
+        return True
     takes_files = program_name(words[0]) in TAKES_FILES or not WRITERS.isdisjoint(words[1:2])
-    return takes_files or not all(map(WHAT_TO_DO.fullmatch, words[:3]))
+    return takes_files or not all(map(WHAT_TO_DO.fullmatch, words))
 
 
 def _hands_over_code(command: str) -> bool:
     """Options such as `-c` bring code of their own; those of a commit only its message."""
     words = command.split()
-    return words[:2] != ["git", "commit"] and any(word.startswith(CODE_OPTIONS) for word in words)
+    return " ".join(words[:2]) != ANY_OPTIONS and any(word.startswith(CODE_OPTIONS) for word in words)
 
 
 def _unwrapped(command: str) -> str:
