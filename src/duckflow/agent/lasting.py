@@ -117,10 +117,11 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
-    """Secret files are covered, and what tools make anew at will is no loss."""
+    """Secret files are covered, and what tools make anew at will is no loss. A link stands for what it leads to."""
     try:
+        path = path.resolve()
         facts = path.lstat()
-        inner = path.relative_to(folder).as_posix()
+        inner = path.relative_to(folder.resolve()).as_posix()
     except (OSError, ValueError):
         return False
     if MADE_ANEW.fullmatch(path.name) or CACHE.search(inner) or secret_name(inner) or not stat.S_ISREG(facts.st_mode):

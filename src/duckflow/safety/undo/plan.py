@@ -128,8 +128,11 @@ class UndoStep:
 
     @property
     def safe(self) -> bool:
-        """Nothing is destroyed that could not be brought back, and nothing is promised that is not there."""
-        return self.same_content or all(fact is None or fact.kept for fact in (self.fact, self.target))
+        """Nothing is promised that is not there, and nothing is only removed that could not be brought back. What the
+        work itself has put in the place of something (a pipe, a huge file) makes way for that."""
+        if self.same_content:
+            return True
+        return self.target.kept if self.target else self.fact is None or self.fact.kept
 
     @property
     def replaces(self) -> bool:

@@ -118,7 +118,7 @@ def name_some(key: str, names: Mapping[str, int]) -> Phrase:
 def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
     """Files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too much)."""
     for one in changes:
-        for fact in [fact for fact in (one.before, one.after) if fact and not fact.kept][:1]:
+        for fact in [fact for fact in (one.before or one.after,) if fact and not fact.kept]:
             large = "large" if fact.size > largest_mb * MB else "unkept"
             yield "special" if fact.kind == "special" else large, one.path
 

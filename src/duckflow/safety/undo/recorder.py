@@ -23,7 +23,8 @@ from duckflow.safety.undo.ledger import (
 )
 from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import FolderWalk, Survey, TooManyFiles, Tree, upwards
+from duckflow.safety.undo.tree import Tree, upwards
+from duckflow.safety.undo.walk import FolderWalk, Survey, TooManyFiles
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
@@ -205,7 +206,8 @@ class Recorder:
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
         """Compare the whole folder. Without an author's work what differs is nobody's in particular."""
         known = self._baseline.entries
-        survey = FolderWalk(self.tree, known, self.settings, self._own).walk("", self._work)
+        kept = known if self._survey else ()
+        survey = FolderWalk(self.tree, known, self.settings, self._own, kept).walk("", self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():

@@ -1,24 +1,16 @@
-"""The work folder as undo reaches it: beneath one handle, never through a link; and looked through as a whole."""
+"""The work folder as undo reaches it: beneath one handle, never through a link."""
 
 import contextlib
 import errno
 import os
-import re
-import stat
 import weakref
-from collections.abc import Container, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from duckflow.errors import PathRefused
 from duckflow.safety.files import NEW, changed, kind_of, open_regular
-from duckflow.safety.ignore_rules import CACHE, HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
-from duckflow.safety.path_names import MAX_DEPTH
-from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, PACK
 from duckflow.safety.undo.ledger import Contents, Fact, Seen, Stamp, content_id
-from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.workspace import Trail
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -196,202 +188,6 @@ def _dress(folder: int, name: str, fact: Fact) -> None:
         Path(f"/proc/self/fd/{handle}").chmod(fact.mode)
     finally:
         os.close(handle)
-
-
-OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
-Facts = os.stat_result
-
-
-class TooManyFiles(Exception):
-    """More than may be covered."""
-
-
-@dataclass(slots=True)
-class Survey:
-    """What lies in the folder, by path."""
-
-    covered: dict[str, Seen] = field(default_factory=dict[str, Seen])
-    watched: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
-    """Files that git ignores: only whether they changed is known."""
-    places: set[str] = field(default_factory=set[str])
-    """The ignored files and folders that these belong to."""
-    blind: dict[str, str] = field(default_factory=dict[str, str])
-    """Folders of which nothing is known: not ours to read, too deep, or more than is watched. And what to call them."""
-    repositories: list[str] = field(default_factory=list[str])
-
-    def left_out(self, path: str) -> bool:
-        """Whether something may have been there that is not covered."""
-        return any(above in self.places or above in self.blind for above in upwards(path))
-
-    def unseen(self, path: str) -> bool:
-        return any(above in self.blind for above in upwards(path))
-
-    def touched_since(self, before: "Survey") -> dict[str, int]:
-        """How many ignored files are new, gone or different, by the ignored file or folder they are in; no caches."""
-        found: dict[str, int] = {}
-        paths = (before.watched | self.watched).keys() - before.covered.keys()
-        for path in (path for path in paths if not CACHE.search(path)):
-            old, seen = before.watched.get(path), self.covered.get(path)
-            new = seen.stamp if seen else self.watched.get(path)
-            if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
-                place = next(above for above in upwards(path) if above in before.places | self.places)
-                found[place] = found.get(place, 0) + 1
-        return found
-
-
-class FolderWalk:
-    """Goes by handles of folders. Files whose stamp is known are not read again. `own`: what is left out (undo's data,
-    private places)."""
-
-    def __init__(
-        self, tree: Tree, known: Mapping[str, Seen], settings: UndoSettings, own: Container[tuple[int, int]]
-    ) -> None:
-        self._tree = tree
-        self._known = known
-        self._settings = settings
-        self._own = own
-        self._ignored: IgnoredPaths | None = None
-        self._survey = Survey()
-        self._in_git = False
-        self._of_git = 0
-
-    def walk(self, start: str, work: Path | None = None) -> Survey:
-        """All beneath a folder; of the work folder without what git ignores and git's packs."""
-        self._ignored = IgnoredPaths(work) if work else None
-        handle = self._tree.open_folder(start)
-        try:
-            self._list(handle, f"{start}/" if start else "", self._ignored and self._ignored.top, "")
-        finally:
-            os.close(handle)
-        return self._survey
-
-    def _list(self, handle: int, prefix: str, rules: RulesFile | None, place: str) -> None:
-        """`place`: the ignored folder that this one lies in, if it does."""
-        files: dict[str, Facts] = {}
-        folders: dict[str, Facts] = {}
-        with os.scandir(handle) as entries:
-            for entry in entries:
-                try:
-                    facts = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    # Removed while we looked.
-                    continue
-                if (facts.st_dev, facts.st_ino) not in self._own:
-                    (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
-        if (GIT in folders or GIT in files) and not place:
-            self._survey.repositories.append(prefix.rstrip("/"))
-            # A repository within the work folder has rules of its own, which are not read.
-            rules = None if prefix else rules
-        if RULES_FILE in files and self._ignored and rules and not place:
-            rules = self._ignored.below(rules, prefix, _rules_text(handle))
-        for name, facts in files.items():
-            self._file(handle, prefix + name, facts, rules, place)
-        for name, facts in folders.items():
-            if name != GIT or self._ignored is None:
-                self._folder(handle, prefix + name, facts, rules, place)
-            elif not place:
-                self._in_git = True
-                self._folder(handle, prefix + name, facts, None, place)
-                self._in_git = False
-
-    def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
-        stamp = Stamp.of(facts)
-        if place or self._ignores(path, rules, is_folder=False):
-            self._survey.places.add(place or path)
-            if self._watches_enough:
-                # Its whole folder is unknown then, where that is ignored too.
-                self._survey.blind[path.rpartition("/")[0] if place else path] = place or path
-            else:
-                self._survey.watched[path] = stamp
-            return
-        known = self._known.get(path)
-        if known is None or known.stamp != stamp or not known.settled:
-            name = path.rpartition("/")[2]
-            if OWN_TEMPORARY.fullmatch(name) or (self._in_git and PACK.search(path)):
-                return
-            try:
-                known = self._tree.see(handle, name, facts)
-            except FileNotFoundError:
-                return
-        self._of_git += self._in_git
-        if (self._of_git if self._in_git else len(self._survey.covered) - self._of_git) >= self._settings.files:
-            raise TooManyFiles
-        self._survey.covered[path] = known
-
-    def _folder(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
-        name, known = path.rpartition("/")[2], self._known.get(path)
-        if place or self._ignores(path, rules, is_folder=True):
-            place = place or path
-            self._survey.places.add(place)
-        else:
-            found = self._tree.see(handle, name, facts)
-            if self._in_git and FAN_OUT.search(path):
-                self._objects(handle, path, found)
-                return
-            self._survey.covered[path] = known if known and known.fact == found.fact else found
-            if self._in_git and APART.search(path):
-                self._survey.blind[path] = path
-                return
-        try:
-            if path.count("/") >= MAX_DEPTH or (place and self._watches_enough):
-                raise PermissionError
-            inner = os.open(name, READ_FOLDER, dir_fd=handle)
-        except FileNotFoundError:
-            return
-        except OSError:
-            self._survey.blind[path] = place or path
-            return
-        try:
-            self._list(inner, f"{path}/", rules, place)
-        finally:
-            os.close(inner)
-
-    def _objects(self, handle: int, path: str, found: Seen) -> None:
-        """Objects never change, so one that is known is not looked at again; where none came or went since the folder
-        was listed, the folder is not listed again."""
-        known = self._known.get(path)
-        if known and known.stamp == found.stamp and known.settled:
-            self._survey.covered[path] = known
-            objects = self._known_objects.get(path, {})
-            self._survey.covered |= objects
-            self._of_git += len(objects)
-            return
-        self._survey.covered[path] = found._replace(settled=found.stamp.settled)
-        inner = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
-        try:
-            for name in os.listdir(inner):
-                if seen := self._known.get(full := f"{path}/{name}"):
-                    self._of_git += 1
-                    self._survey.covered[full] = seen
-                elif OBJECT.search(full):
-                    with contextlib.suppress(FileNotFoundError):
-                        self._file(inner, full, os.stat(name, dir_fd=inner, follow_symlinks=False), None, "")
-        finally:
-            os.close(inner)
-
-    @cached_property
-    def _known_objects(self) -> dict[str, dict[str, Seen]]:
-        """The known objects by their folder."""
-        found: dict[str, dict[str, Seen]] = {}
-        for path, seen in self._known.items():
-            if "objects/" in path and OBJECT.search(path):
-                found.setdefault(path.rpartition("/")[0], {})[path] = seen
-        return found
-
-    @property
-    def _watches_enough(self) -> bool:
-        return len(self._survey.watched) >= self._settings.watched_files
-
-    def _ignores(self, path: str, rules: RulesFile | None, is_folder: bool) -> bool:
-        if self._ignored is None or rules is None:
-            return self._ignored is not None and is_folder and path.rpartition("/")[2] in HEAVY
-        return self._ignored.ignores(rules, path, is_folder)
-
-
-def _rules_text(folder: int) -> str:
-    with contextlib.suppress(OSError, PathRefused), os.fdopen(open_regular(folder, RULES_FILE), "rb") as file:
-        return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
-    return ""
 
 
 def upwards(path: str) -> list[str]:

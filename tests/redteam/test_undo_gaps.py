@@ -1,0 +1,121 @@
+"""A model that loses a file for good behind undo's back: something else in its place, a file grown too large, rules of
+git that call it ignored first, and the history of a repository whose folder is ignored."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from duckflow.state.question import Answer, Question
+from tests.journeys.story import Story, act, decide, respond
+
+pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
+REPLACED = [
+    ["rm mine.txt", "mkfifo mine.txt"],
+    ["rm mine.txt; mkfifo mine.txt"],
+    ["rm -r deep; mkfifo deep"],
+    ["rm mine.txt; mkdir mine.txt; mkfifo mine.txt/pipe; rm mine.txt/pipe"],
+    ["rm mine.txt; ln -s /dev/null mine.txt"],
+    ["truncate -s 60M mine.txt"],
+    ["dd if=/dev/zero of=mine.txt bs=1M count=2 seek=58"],
+    ["rm mine.txt; truncate -s 60M mine.txt"],
+    ["mv mine.txt other; truncate -s 60M other"],
+]
+IGNORED_FIRST = [
+    "echo '*' > .gitignore",
+    "echo mine.txt >> .git/info/exclude",
+    "echo 'mine*' > .gitignore; echo '*' > deep/.gitignore",
+    "mkdir -p .git/info; printf 'mine.txt\\ndeep/\\n' > .git/info/exclude",
+    "printf '[core]\\n\\texcludesFile = x\\n' >> .git/config; echo '*' > x",
+    "echo '/*' > .gitignore; git add .gitignore",
+]
+LOST_HISTORY = [
+    "rm -rf nest/.git/refs nest/.git/objects nest/.git/packed-refs",
+    "rm -rf nest/.git",
+    "rm -rf nest",
+    "cd nest && git update-ref -d HEAD && git reflog expire --expire=now --all",
+    "mv nest/.git nest/gone; rm -rf nest/gone",
+]
+
+
+class Undoing(Story):
+    """Says yes to everything that undo asks."""
+
+    def answer(self, question: Question) -> Answer | None:
+        keys = [choice.key for choice in question.choices]
+        return Answer(choice=next(key for key in ("all", "yes", "no") if key in keys))
+
+
+def git(folder: Path, *words: str) -> str:
+    call = ["git", "-c", "user.name=d", "-c", "user.email=d@p", "-C", str(folder), *words]
+    return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
+
+
+async def undone(top: Path, *commands: str) -> Path:
+    tries = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
+    story = Undoing(top, [END, *tries, END, END], mode="full-auto")
+    await story.tell("hello")
+    await story.tell("go on")
+    await story.chat.run_command("/undo")
+    await story.close()
+    return story.folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    (work / "deep").mkdir(parents=True)
+    (work / "deep/a.txt").write_text("DEEP\n")
+    (work / "notes.txt").write_text("one\n")
+    git(work, "init", "-q")
+    git(work, "add", "notes.txt")
+    git(work, "commit", "-qm", "start")
+    (work / "mine.txt").write_text("MINE\n")
+    return work
+
+
+def whole(work: Path) -> bool:
+    return (work / "mine.txt").read_text() == "MINE\n" and (work / "deep/a.txt").read_text() == "DEEP\n"
+
+
+@pytest.mark.parametrize("commands", REPLACED)
+async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, commands: list[str]) -> None:
+    await undone(tmp_path, *commands)
+    assert (work / "mine.txt").is_file() and not (work / "mine.txt").is_symlink()
+    assert whole(work)
+
+
+@pytest.mark.parametrize("first", IGNORED_FIRST)
+async def test_what_a_command_calls_ignored_is_kept_all_the_same(tmp_path: Path, work: Path, first: str) -> None:
+    await undone(tmp_path, first, "rm -rf ./mine.txt ./deep")
+    assert whole(work)
+
+
+@pytest.mark.parametrize("lost", LOST_HISTORY)
+async def test_the_history_of_an_ignored_repository_one_level_down_comes_back(
+    tmp_path: Path, work: Path, lost: str
+) -> None:
+    (work / ".gitignore").write_text("nest\n")
+    (work / "nest").mkdir()
+    git(work / "nest", "init", "-q", "-b", "main")
+    git(work / "nest", "commit", "-q", "--allow-empty", "-m", "kept")
+    await undone(tmp_path, f"sh -c '{lost}'")
+    assert git(work / "nest", "log", "--format=%s", "main") == "kept"
+
+
+@pytest.mark.parametrize(
+    "command", ["echo x > alias", "cp notes.txt alias", "echo x > way/keep.db", "tee alias < notes.txt"]
+)
+async def test_in_auto_a_link_to_an_ignored_file_asks(tmp_path: Path, work: Path, command: str) -> None:
+    (work / ".gitignore").write_text("data.db\nlocal/\n")
+    (work / "local").mkdir()
+    for name in ("data.db", "local/keep.db"):
+        (work / name).write_text("PRECIOUS\n")
+    (work / "alias").symlink_to("data.db")
+    (work / "way").symlink_to("local")
+    story = Story(tmp_path, [decide(act("shell.run", command=command), next_step="continue"), END, END], mode="auto")
+    await story.tell("go on")
+    await story.close()
+    assert [(work / name).read_text() for name in ("data.db", "local/keep.db")] == ["PRECIOUS\n"] * 2
