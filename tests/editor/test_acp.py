@@ -134,10 +134,12 @@ async def test_modes_options_and_commands(shell: Shell) -> None:
     from acp import RequestError
 
     editor = Editor()
-    async with at(shell, editor, "-m", shell.script(WRITE, DONE)) as connection:
+    async with at(shell, editor, "-m", shell.script(WRITE, DONE), "--mode", "auto-edit") as connection:
         made = await connection.new_session(cwd=str(shell.work), mcp_servers=[])
         session = Session(connection, editor, made.session_id)
-        assert made.modes and made.modes.current_mode_id == "ask"
+        assert made.modes and made.modes.current_mode_id == "auto-edit"
+        assert {mode.id for mode in made.modes.available_modes} == {"plan", "ask", "auto-edit"}
+        await connection.set_session_mode(session_id=session.id, mode_id="ask")
         assert [option.id for option in made.config_options or []] == ["mode", "model", "language"]
         await connection.set_session_mode(session_id=session.id, mode_id="auto-edit")
         assert editor.all("current_mode_update")[-1]["currentModeId"] == "auto-edit"

@@ -78,6 +78,7 @@ def test_a_session_with_a_mode_that_is_cancelled_and_gone_on_with(shell: Shell) 
     assert "All done." in acpx.run("--approve-all", "prompt", "make hello.py")
     acpx.wait_until_gone()
     # So that the session is loaded again.
+    shell.write_config('[safety]\nmode = "full-auto"\n')
     later = Acpx(shell, shell.script(slow, DONE), seconds=60)
     assert "mode set: full-auto" in later.run("set-mode", "full-auto")
     running = later.start("--approve-all", "prompt", "run it")

@@ -8,7 +8,8 @@ import pytest
 from duckflow.state.question import Answer
 from tests.cli.shell import Shell
 from tests.cli.test_mcp import agent
-from tests.journeys.story import Story, decide, respond
+from tests.editor.editor import Editor, Session, at
+from tests.journeys.story import Story, act, decide, respond
 
 YES = {"action": "accept", "content": {"answer": "yes"}}
 HELLO = decide(respond("Hello."), step="PLANNING")
@@ -89,3 +90,31 @@ async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, way
     await story.tell("hello")
     assert not story.questions and not story.model.requests
     assert not (tmp_path / "home/trusted.json").exists()
+
+
+@pytest.mark.parametrize("way", ["mode", "option", "command", "a command with blanks", "a session that is loaded"])
+@pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit"])
+async def test_an_editor_chooses_no_mode_beyond_the_users(bare: Shell, highest: str, way: str) -> None:
+    from acp import RequestError
+
+    bare.write_config(f'[safety]\nmode = "{highest}"\n')
+    runs = decide(act("shell.run", command="echo x > made; cp made more"), next_step="continue")
+    editor = Editor("no")
+    async with at(bare, editor, "-m", bare.script(runs, HELLO, HELLO)) as connection:
+        made = await connection.new_session(cwd=str(bare.work), mcp_servers=[])
+        session = Session(connection, editor, made.session_id)
+        assert made.modes and "full-auto" not in {mode.id for mode in made.modes.available_modes}
+        if way == "mode":
+            with pytest.raises(RequestError, match="allows more"):
+                await connection.set_session_mode(session_id=session.id, mode_id="full-auto")
+        elif way == "option":
+            with pytest.raises(RequestError, match="allows more"):
+                await connection.set_config_option(session_id=session.id, config_id="mode", value="full-auto")
+        elif way == "a session that is loaded":
+            await connection.load_session(cwd=str(bare.work), session_id=session.id, mcp_servers=[])
+            with pytest.raises(RequestError, match="allows more"):
+                await connection.set_session_mode(session_id=session.id, mode_id="full-auto")
+        else:
+            await session.say("/mode full-auto" if way == "command" else "  /mode   full-auto ")
+        await session.say("go on")
+    assert not (bare.work / "more").exists()

@@ -28,14 +28,18 @@ from duckflow.i18n.template import note
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, last_request
-from duckflow.state.mode import OFFERED, Mode
+from duckflow.state.mode import OFFERED, STRICTEST_FIRST, Mode
 from duckflow.state.phrase import Phrase, say
 
 
 class Choices:
-    """Whatever is chosen holds from the next action on."""
+    """Whatever is chosen holds from the next action on. `by_client`: another program chooses, so the mode of the
+    settings is the highest."""
 
-    def __init__(self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection) -> None:
+    def __init__(
+        self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
+    ) -> None:
+        self._highest = gatekeeper.mode if by_client else Mode.CONTAINED
         self._session = session
         self._gatekeeper = gatekeeper
         self._connection = connection
@@ -48,11 +52,18 @@ class Choices:
     def mode(self) -> Mode:
         return self._gatekeeper.mode
 
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        highest = STRICTEST_FIRST.index(self._highest)
+        return tuple(mode for mode in OFFERED if STRICTEST_FIRST.index(mode) <= highest)
+
     def change_mode(self, mode: str) -> None:
         if mode == Mode.CONTAINED and not self._gatekeeper.contained:
             raise UsageError("contained.at_start")
         if mode not in tuple(Mode):
             raise UsageError("mode.choices", mode=self.mode, modes=", ".join(OFFERED))
+        if mode not in (*self.modes, self._highest):
+            raise UsageError("serve.mode_bound", mode=mode, highest=self._highest)
         if mode != self.mode:
             self._gatekeeper.mode = Mode(mode)
             self._session.emit(ModeChosen(mode=mode))

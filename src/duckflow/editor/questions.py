@@ -106,14 +106,17 @@ Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 
 
 class Wanted(NamedTuple):
-    """A question whose answer needs words of the user's own. Without a `choice` they are read as typed."""
+    """A question whose answer needs words of the user's own, and how they are asked for. Without a `choice` they are
+    read as typed."""
 
     question: Question
     choice: str
+    told: str
 
 
 class Asker:
-    """Knows which questions are asked just now. While `words_wanted` is set, the next prompt is the answer to one."""
+    """Knows which questions are asked just now. While `words_wanted` is set, the next prompt is the answer to one: the
+    first that words were asked for. The others wait, and are named when it is their turn."""
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class Asker:
         self._say = say
         self._cancel = cancel
         self._asked: dict[str, asyncio.Task[None]] = {}
-        self._wanted: Wanted | None = None
+        self._wanted: list[Wanted] = []
         self.words_wanted = asyncio.Event()
 
     def ask(self, question: Question, request: Request) -> None:
@@ -147,10 +150,10 @@ class Asker:
 
     async def answered_by(self, text: str) -> bool:
         """Whether a prompt answers a question that is open. An unclear one is asked again."""
-        wanted, self._wanted = self._wanted, None
-        self.words_wanted.clear()
         conversation, still_open = self._conversation, {one.question_id for one in self._conversation.questions}
-        if wanted and wanted.question.question_id in still_open and not text.startswith("/"):
+        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id in still_open]
+        if self._wanted and not text.startswith("/"):
+            wanted = self._wanted.pop(0)
             taken = await conversation.answer(wanted.question.question_id, text, wanted.choice)
         elif still_open and conversation.reads_as(text) == "answer":
             taken = await conversation.take(text)
@@ -159,18 +162,18 @@ class Asker:
         if taken.meaning in ("unclear", "edit"):
             told = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
             if question := next((one for one in conversation.questions if one.question_id == taken.question_id), None):
-                self._want(question, "edit" if taken.meaning == "edit" else "", told)
-            else:
-                self._say(told)
+                self._wanted.insert(0, Wanted(question, "edit" if taken.meaning == "edit" else "", told))
+            self._say(told)
+        elif self._wanted:
+            self._say_wanted()
+        self._tell_whether_wanted()
         return taken.meaning != "closed"
 
     def closed(self, question_id: str) -> None:
         """Answered, here or elsewhere, or interrupted: nobody need be asked any more."""
         if (asking := self._asked.get(question_id)) and asking is not asyncio.current_task():
             asking.cancel()
-        if self._wanted and self._wanted.question.question_id == question_id:
-            self._wanted = None
-            self.words_wanted.clear()
+        self._drop(question_id)
 
     def close(self) -> None:
         for asking in list(self._asked.values()):
@@ -208,6 +211,25 @@ class Asker:
             self._want(question, "", self._words("editor.answer"))
 
     def _want(self, question: Question, choice: str, told: str) -> None:
-        self._say(told)
-        self._wanted = Wanted(question, choice)
-        self.words_wanted.set()
+        self._wanted.append(Wanted(question, choice, told))
+        self._tell_whether_wanted()
+        if len(self._wanted) == 1:
+            self._say_wanted()
+
+    def _drop(self, question_id: str) -> None:
+        first = self._wanted[:1]
+        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id != question_id]
+        self._tell_whether_wanted()
+        if self._wanted and self._wanted[:1] != first:
+            self._say_wanted()
+
+    def _tell_whether_wanted(self) -> None:
+        if self._wanted:
+            self.words_wanted.set()
+        else:
+            self.words_wanted.clear()
+
+    def _say_wanted(self) -> None:
+        """Words may be a yes to something very risky: what they are for stands above."""
+        question, _, told = self._wanted[0]
+        self._say(f"{question_text(question, self._words)}\n\n{told}" if question.gate else told)

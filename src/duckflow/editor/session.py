@@ -18,7 +18,6 @@ from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
-from duckflow.state.mode import OFFERED, Mode
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
@@ -60,8 +59,8 @@ async def choose(conversation: Conversation, option: str, value: str) -> bool:
 
 def _modes(conversation: Conversation, words: Words) -> list[tuple[str, str]]:
     """The one that it was started in is among them, even if it cannot be chosen elsewhere."""
-    offered = dict.fromkeys((*OFFERED, Mode(conversation.choices.mode)))
-    return [(str(mode), words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
+    offered = dict.fromkeys(map(str, (*conversation.choices.modes, conversation.choices.mode)))
+    return [(mode, words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
 
 
 def _languages() -> list[tuple[str, str]]:

@@ -64,6 +64,11 @@ class ChoicesPort(Protocol):
     @property
     def mode(self) -> str: ...
 
+    @property
+    def modes(self) -> Sequence[str]:
+        """Those that can be chosen."""
+        ...
+
     def change_mode(self, mode: str) -> None: ...
 
     async def change_model(self, name: str) -> str:

@@ -17,6 +17,7 @@ from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
 from duckflow.remote.protocol import HEAR, LEAVE
 from duckflow.state.changes import DiffSide, Hunk, LineComment
+from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import Phrase, say
 
 ANSWER_SECONDS = 10.0
@@ -101,6 +102,10 @@ class RemoteChoices:
     @property
     def mode(self) -> str:
         return self._mirror.mode
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return OFFERED
 
     def change_mode(self, mode: str) -> None:
         self._call("change_mode", mode=mode)
