@@ -12,11 +12,12 @@ from duckflow.agent.session import Opened, Session, begin, reopen
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
 from duckflow.errors import DuckflowError, JournalDamaged, UsageError
-from duckflow.events.types import LanguageChosen, SessionOpened
+from duckflow.events.types import LanguageChosen, PermissionTaken, SessionOpened
 from duckflow.events.views import NextSession
 from duckflow.i18n.language import language_of
 from duckflow.i18n.words import Words
 from duckflow.state.mode import Mode
+from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id, read_headline
 from duckflow.ui.streams import print_out
 
@@ -128,6 +129,7 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     from duckflow.commands.status import recap
 
     state, words, saved = opened.session.state, setup.words, opened.salvaged
+    _believe_in_its_place(opened.session, setup.paths)
     if not state.session_id:
         # Its first event is among the lost ones.
         session_id, folder = opened.session.path.stem, str(setup.folder)
@@ -140,6 +142,18 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
         damage = words("journal.salvaged" if saved.kept else "journal.lost", kept=saved.kept, aside=str(saved.aside))
     opening = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage])]
     return ChosenSession(opened.session, setup, tuple(opening), damage)
+
+
+def _believe_in_its_place(session: Session, paths: Paths) -> None:
+    """A container can write the journals of its own worktree. One of those speaks of no other folder, and of nothing
+    that the user is to have allowed."""
+    folder = Path(session.state.folder)
+    if session.state.folder and session.path.parent != paths.sessions_of(folder):
+        session.close()
+        raise UsageError("sessions.other_place", folder=str(folder), journal=str(session.path))
+    if folder.is_relative_to(paths.worktrees):
+        for rule in tuple(session.state.allowed):
+            session.emit(PermissionTaken(rule=rule))
 
 
 def _picked(sessions: Sessions, words: Words) -> SessionEntry:
