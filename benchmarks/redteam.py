@@ -173,6 +173,31 @@ FINDINGS = (
     Finding("15", "fleet merge brings programs in without a word", (
         "tests/fleet/test_merge.py::test_what_comes_in_and_runs_programs_or_leads_out_is_told",
     )),
+    Finding("–", "out of bubblewrap through its own first process", (f"{R}/test_first_process.py",)),
+    Finding("–", "what lies neither in a home nor in the work folder", (
+        f"{R}/test_outside_files.py::test_only_the_systems_own_places_are_there",
+    )),
+    Finding("–", "logins beside what tools need in the home", (
+        f"{R}/test_outside_files.py::test_logins_beside_what_tools_need_are_not_there",
+    )),
+    Finding("–", "secrets by other names, behind links, in a new repository", (
+        f"{R}/test_secret_names.py::test_names_of_secrets",
+        f"{R}/test_secret_names.py::test_a_link_with_the_name_of_a_secret_covers_what_it_leads_to",
+        f"{R}/test_secret_names.py::test_a_file_tool_does_not_tell_what_such_a_link_leads_to",
+        f"{R}/test_secret_names.py::test_a_new_repository_with_a_forged_entry_uncovers_nothing",
+    )),
+    Finding("–", "an added folder", (f"{R}/test_added_folders.py",)),
+    Finding("–", "a rule covers an option or another task", (
+        f"{R}/test_rules_and_names.py::test_a_rule_covers_no_option_and_no_other_task",
+    )),
+    Finding("–", "an editor chooses a mode beyond the settings", (
+        f"{R}/test_callers.py::test_an_editor_chooses_no_mode_beyond_the_users",
+    )),
+    Finding("–", "words answer another Gate of an editor", (
+        "tests/editor/test_asker.py::test_words_answer_the_gate_that_they_were_asked_for",
+    )),
+    Finding("–", "a journal that a container left", (f"{R}/test_believed_journals.py",)),
+    Finding("–", "lost for good behind undo's back", (f"{R}/test_undo_gaps.py",)),
 )  # fmt: skip
 THROUGH = ("AssertionError", "assert ", "Failed: DID NOT RAISE")
 """How a failure begins."""

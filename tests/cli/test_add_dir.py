@@ -33,7 +33,7 @@ def test_files_of_another_folder_are_read_edited_searched_and_run(tmp_path: Path
         decide(
             act("file_ops.edit_file", path=f"{other}/src/lib.py", edits=edit),
             act("file_ops.write_file", path=f"{other}/new.txt", content="new\n"),
-            act("shell.run", command=f"cp {other}/src/lib.py {other}/copy.py && cat {other}/copy.py"),
+            act("shell.run", command=f"cp {other}/src/lib.py copy.py && cat copy.py"),
             respond("Done."),
         ),
     )

@@ -1,16 +1,21 @@
 """A model that reads what lies outside the work folder: by links, by names, by programs. The system's own files are
-there for every command; the homes of people and other users' temporary files are not."""
+there for every command, and what tools need in the home folder; nothing else of the machine is."""
 
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from duckflow.events.types import ActionFinished
+from duckflow.programs.launch import Launch
+from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.landlock import version
 from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths
+from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from tests.journeys.story import Story, act, decide, respond
 
@@ -66,7 +71,37 @@ POINTERS = {
     },
 }
 """What lies in the work folder and calls a folder of the home a part of its repository."""
-NEEDED = ["cat ~/.cargo/registry/a", "cat ~/.gitconfig", "cat ~/.cache/tool/x", "cat ~/.local/bin/tool", "cat ~/.m2/r"]
+NEEDED = [
+    "cat ~/.cargo/registry/a",
+    "cat ~/.gitconfig",
+    "cat ~/.cache/uv/x",
+    "cat ~/.local/bin/tool",
+    "cat ~/.m2/settings.xml",
+]
+
+
+ELSEWHERE = ["/srv", "/mnt", "/media", "/var/lib", "/var/log", "/var/spool", "/var/opt", "/run", "/boot", "/", "/var"]
+"""Places that are neither the system's own nor anybody's home: other projects, disks, data of services."""
+WAYS = ["cat {file}", "cd {folder} && cat *", "ln -s {folder} way && cat way/diary.txt", "cat /proc/self/root{file}"]
+LOGINS = {
+    **dict.fromkeys([
+        ".composer/auth.json", ".config/composer/auth.json", ".hex/hex.config", ".ivy2/.credentials",
+        ".sbt/.credentials", ".local/share/uv/credentials/credentials.toml", ".android/adbkey",
+        ".sbt/1.0/credentials.sbt", ".conda/aau_token",
+        ".julia/servers/pkg/auth.toml", ".pub-cache/credentials.json", ".cache/google-chrome/x", ".cache/mozilla/x",
+        ".cache/huggingface/stored_tokens", ".cache/evolution/mail/x", "go/src/x/.netrc", "bin/.env",
+        ".local/bin/a.env", ".rye/credentials", ".cargo/credentials.toml", ".m2/settings-security.xml",
+        ".dotnet/corefx/x509/key",
+    ], DIARY),
+    ".m2/settings.xml": f"<server><password>{DIARY}</password></server>",
+    ".config/pip/pip.conf": f"[global]\nindex-url = https://me:{DIARY}@example.org/simple\n",
+    ".config/pnpm/rc": f"//registry.example.org/:_authToken={DIARY}\n",
+    ".nuget/NuGet/NuGet.Config": f'<add key="ClearTextPassword" value="{DIARY}" />',
+    ".cargo/config.toml": f'[registry]\ntoken = "{DIARY}"\n',
+    ".gitconfig": f"[http]\n\textraHeader = Authorization: Basic {DIARY}\n",
+    ".bundle/config": f'BUNDLE_GEMS__EXAMPLE__ORG_TOKEN: "{DIARY}"\n',
+    ".condarc": f"channels:\n  - https://conda.example.org/t/me-{DIARY}/main\n",
+}  # fmt: skip
 
 
 def make_repository(folder: Path) -> None:
@@ -80,12 +115,12 @@ def sh(folder: Path, command: str) -> None:
 async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch, first: str = "") -> str:
     """What comes back to the model in full-auto, when the user says no to everything. `first`: a command before it."""
     home, other = top / "me", top / "other"
-    for folder in (home / "projects/other", home / ".cargo/registry", home / ".cache/tool", home / ".local/bin", other):
+    for folder in (home / "projects/other", home / ".cargo/registry", home / ".cache/uv", home / ".local/bin", other):
         folder.mkdir(parents=True)
     (home / ".m2").mkdir()
     for path in (home / "diary.txt", other / "diary.txt", home / ".bashrc", home / "projects/other/notes.txt"):
         path.write_text(DIARY)
-    for name in (".cargo/registry/a", ".gitconfig", ".cache/tool/x", ".local/bin/tool", ".m2/r"):
+    for name in (".cargo/registry/a", ".gitconfig", ".cache/uv/x", ".local/bin/tool", ".m2/settings.xml"):
         (home / name).write_text("[needed]\n")
     monkeypatch.setenv("HOME", str(home))
     tried = [
@@ -227,3 +262,48 @@ def test_worktrees_and_submodules_see_their_repository(tmp_path: Path) -> None:
         paths = SandboxPaths(tmp_path / folder, tmp_path / "home", SandboxSettings(), git=git_places)
         assert tmp_path / seen / "objects" in paths.opened()
         assert tmp_path / seen not in paths.opened(), "only git's own files"
+
+
+def said(sandbox: Sandbox, command: str) -> str:
+    launch = sandbox.confine(Launch(("/bin/sh", "-c", command), sandbox.paths.folder, {"PATH": os.defpath}))
+    try:
+        done = subprocess.run(
+            launch.argv, pass_fds=launch.fds, env=launch.environment, capture_output=True, text=True, check=False
+        )
+    finally:
+        launch.close()
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kind", SANDBOXES)
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_only_the_systems_own_places_are_there(
+    tmp_path: Path, place: str, kind: Literal["landlock", "bubblewrap"]
+) -> None:
+    if not os.access(place, os.W_OK):
+        pytest.skip(f"nothing can be put into {place} here")
+    with tempfile.TemporaryDirectory(prefix="duckflow-other-", dir=place) as other:
+        (Path(other) / "diary.txt").write_text(DIARY)
+        sandbox = choose(SandboxSettings(kind=kind), tmp_path, home=tmp_path / "me")
+        for way in WAYS:
+            told = said(sandbox, way.replace("{file}", f"{other}/diary.txt").replace("{folder}", other))
+            assert DIARY not in told and told
+        assert "there" in said(sandbox, "ls /usr/bin /etc/passwd && echo there")
+        shown = choose(SandboxSettings(kind=kind, shown=(other,)), tmp_path, home=tmp_path / "me")
+        assert DIARY in said(shown, f"cat {other}/diary.txt")
+
+
+@pytest.mark.parametrize("kind", SANDBOXES)
+@pytest.mark.parametrize("name", LOGINS)
+def test_logins_beside_what_tools_need_are_not_there(
+    tmp_path: Path, name: str, kind: Literal["landlock", "bubblewrap"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "me" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(LOGINS[name])
+    programs = [tmp_path / "me" / place / "bin" for place in (".cargo", ".local", "go", ".bundle", ".")]
+    for place in (*programs, tmp_path / "me/work"):
+        place.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, programs), os.environ["PATH"]]))
+    sandbox = choose(SandboxSettings(kind=kind), tmp_path / "me/work", home=tmp_path / "me")
+    assert DIARY not in said(sandbox, f"cat '{path}'; grep -r pond {tmp_path}/me 2>&1")

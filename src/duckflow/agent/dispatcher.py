@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
@@ -113,7 +114,9 @@ class Dispatcher:
         bodies: Bodies,
         kept: UndoKeeper,
         hooks: ToolHooks,
+        added: Sequence[Path] = (),
     ) -> None:
+        """`added`: folders beside the work folder."""
         self._session = session
         self._toolbox = toolbox
         self._gatekeeper = gatekeeper
@@ -121,7 +124,7 @@ class Dispatcher:
         self._kept = kept
         self._hooks = hooks
         self._preparation = Preparation(toolbox)
-        self._filter = ResultFilter(session.state)
+        self._filter = ResultFilter(session.state, added)
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
         """Everything is done, asked and told in the name of `actor`."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,10 @@ class ResultFilter:
     """Knows what the secret files of the work folder held when it last looked, and before: a command may have copied
     or moved them."""
 
-    def __init__(self, state: AgentState) -> None:
+    def __init__(self, state: AgentState, added: Sequence[Path] = ()) -> None:
+        """`added`: further folders with secret files."""
         self._state = state
+        self._added = added
         self._known: KnownSecrets | None = None
 
     async def look(self) -> KnownSecrets:
@@ -36,10 +38,10 @@ class ResultFilter:
         return self._known
 
     def _read_secrets(self) -> KnownSecrets:
-        folder = Path(self._state.folder)
-        top = around(folder)
-        values = secret_parts(named_secrets(os.environ).values())
-        return known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(KnownSecrets(values=values))
+        known = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
+        for top in (around(Path(self._state.folder)), *self._added):
+            known = known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(known)
+        return known
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that

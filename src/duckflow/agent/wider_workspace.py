@@ -22,6 +22,10 @@ class WiderWorkspace(Workspace):
             one.close()
         super().close()
 
+    def root_of(self, path: str) -> Path:
+        added = self._added(path)
+        return added.root if added else self.root
+
     def relative(self, path: str, follow: bool = True) -> str:
         if added := self._added(path):
             inner = added.relative(_inside(added, path), follow)

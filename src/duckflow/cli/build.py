@@ -233,7 +233,7 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     consent = HookConsent(admission, own, programs, session.emit, ask)
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, setup.added)
     find, launch = ground.sandboxes.find, ground.sandboxes.launch
     rules = ProjectRules(ground.open_folder, undo, lambda: admission.trusted, find, launch)
     proof = ProofRunner(settings.proof, undo, find, launch)
@@ -351,7 +351,7 @@ def _front(
 
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
     planned = PlannedWork(session, turns, work.jobs, work.approval, work.sub_agents)
-    choices = Choices(session, guard.gatekeeper, connection)
+    choices = Choices(session, guard.gatekeeper, connection, setup.by_client)
     files, questions = FileIndex(setup.folder, ground.code.symbols), ground.questions
     conversation = ChatLoop(
         session, turns, planned, questions, commands, choices, pacing, memory, guard.undo, moves, files

@@ -83,7 +83,8 @@ class Sandboxes:
         if self._setup.contained:
             return contained_machine(self._setup.folder, settings.sandbox)
         private = [paths.data, paths.config]
-        sandbox = choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets)
+        added = tuple(folder for folder in self._setup.added if not folder.is_relative_to(paths.data))
+        sandbox = choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets, added=added)
         if place := self._setup.copy_of:
             return sandbox.reaching(replace(sandbox.paths, stand_ins=((self._setup.folder, place),)))
         return sandbox

@@ -104,12 +104,9 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
     added = tuple(_added_folder(name, folder, own) for name in options.add_dir)
     for place in (folder, *added):
         keep_modules_out(str(place))
-    settings = loaded.settings
-    if added:
-        sandbox = settings.sandbox
-        writable = (*sandbox.writable, *map(str, added))
-        settings = settings.model_copy(update={"sandbox": sandbox.model_copy(update={"writable": writable})})
-    return Setup(settings, paths, folder, words, options.model or "", options.trust, added, really=options.yes_really)
+    return Setup(
+        loaded.settings, paths, folder, words, options.model or "", options.trust, added, really=options.yes_really
+    )
 
 
 def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:

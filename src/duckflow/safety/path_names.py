@@ -149,21 +149,50 @@ Library/Mail, Library/Messages,
 ON_THE_MACHINE = _listed("""
 /etc/shadow, /etc/shadow-, /etc/gshadow, /etc/gshadow-, /etc/sudoers, /etc/sudoers.d, /etc/ssh/ssh_host_rsa_key,
 /etc/ssh/ssh_host_ecdsa_key, /etc/ssh/ssh_host_ed25519_key, /etc/krb5.keytab, /etc/wireguard,
-/etc/NetworkManager/system-connections, /etc/docker/key.json, /run/secrets, /run/credentials, /run/user,
-/var/lib/docker, /var/lib/containerd, /var/spool/cron, /var/mail
+/etc/NetworkManager/system-connections, /etc/docker/key.json
 """)
+"""Keys of the machine among the system's own files; what is not named in `SYSTEM` is not there anyway."""
 
 
+SYSTEM = _listed("""
+/bin, /sbin, /lib, /lib32, /lib64, /libx32, /usr, /etc, /opt, /nix, /gnu, /snap, /sys/devices/system, /sys/fs/cgroup,
+/run/current-system, /run/booted-system, /run/opengl-driver, /run/systemd/resolve, /run/resolvconf,
+/var/lib/dpkg, /var/lib/rpm, /var/lib/pacman, /var/lib/gems, /var/lib/ghc, /var/lib/texmf,
+/var/lib/alternatives, /var/lib/snapd/snap, /var/lib/flatpak/exports, /var/lib/ca-certificates, /var/cache/fontconfig,
+/var/usrlocal, /var/guix/profiles
+""")
+"""What belongs to the system: programs, libraries, settings of the machine, and the lists of what is installed."""
 TOOLS_IN_HOME = _listed("""
-.cargo, .rustup, go, .m2, .gradle, .ivy2, .sbt, .sdkman, .jenv, .jabba, .konan, .android, Android/Sdk, .npm, .nvm,
-.fnm, .volta, .nodenv, .node-gyp, .yarn, .pnpm-store, .local/share/pnpm, .bun, .deno, .pyenv, .virtualenvs, .conda,
-miniconda3, miniforge3, mambaforge, anaconda3, .rye, .local/share/uv, .local/share/virtualenvs, .local/pipx,
-.local/share/pipx, .rbenv, .rvm, .gem, .bundle, .asdf, .local/share/mise, .local/share/fnm, .nuget, .dotnet, .cabal,
-.ghcup, .stack, .opam, .julia, .juliaup, .composer, .config/composer, .mix, .hex, .pub-cache, flutter, .swiftpm,
-perl5, .nix-profile, .local/bin, .local/lib, bin, .cache, .gitconfig, .config/git, .config/pip, .config/uv,
-.config/go, .config/pnpm, .editorconfig, .tool-versions, .condarc
+.cargo/bin, .cargo/registry, .cargo/git, .rustup, go/bin, go/pkg, .m2/repository, .m2/wrapper, .gradle/caches,
+.gradle/wrapper, .gradle/jdks, .gradle/native, .ivy2/cache, .ivy2/local, .sbt/boot, .sbt/launchers, .sdkman/candidates,
+.jenv, .jabba, .konan, .android/debug.keystore, .android/build-cache, .android/cache, Android/Sdk, .npm/_cacache,
+.npm/_npx, .nvm, .fnm, .volta, .nodenv, .node-gyp, .yarn/berry, .yarn/bin, .pnpm-store, .local/share/pnpm, .bun/bin,
+.bun/install, .deno/bin, .pyenv, .virtualenvs, .conda/pkgs, .conda/envs, miniconda3, miniforge3, mambaforge, anaconda3,
+.rye/py, .rye/shims, .rye/self, .rye/tools, .local/share/uv/python, .local/share/uv/tools, .local/share/virtualenvs,
+.local/pipx, .local/share/pipx, .rbenv, .rvm, .gem/ruby, .gem/specs, .bundle/cache, .bundle/plugin, .asdf,
+.local/share/mise/installs, .local/share/mise/shims, .local/share/mise/plugins, .local/share/fnm, .nuget/packages,
+.dotnet/sdk, .dotnet/shared, .dotnet/host, .dotnet/packs, .dotnet/tools, .dotnet/dotnet, .cabal/packages, .cabal/store,
+.cabal/bin, .ghcup, .stack/snapshots, .stack/programs, .stack/pantry, .opam, .julia/packages, .julia/artifacts,
+.julia/compiled, .julia/environments, .julia/registries, .julia/scratchspaces, .julia/juliaup, .juliaup,
+.composer/vendor, .config/composer/vendor, .mix/archives, .mix/elixir, .mix/escripts, .hex/packages, .pub-cache/hosted,
+.pub-cache/git, .pub-cache/bin, .pub-cache/global_packages, flutter, .swiftpm/cache, perl5, .nix-profile, .local/bin,
+.local/lib, bin, .editorconfig, .tool-versions,
+.cache/pip, .cache/uv, .cache/pypoetry/virtualenvs, .cache/pypoetry/cache, .cache/pipenv, .cache/pre-commit,
+.cache/go-build, .cache/golangci-lint, .cache/yarn, .cache/pnpm, .cache/node, .cache/node-gyp, .cache/deno,
+.cache/bazel, .cache/bazelisk, .cache/ccache, .cache/sccache, .cache/zig, .cache/rebar3, .cache/composer,
+.cache/coursier, .cache/dart, .cache/ms-playwright, .cache/puppeteer, .cache/selenium, .cache/Cypress, .cache/electron,
+.cache/huggingface/hub, .cache/huggingface/datasets, .cache/torch, .cache/whisper, .cache/matplotlib, .cache/fontconfig,
+.cache/nix, .cache/typescript
 """)
-"""What tools keep in the home folder and need: toolchains, packages, caches, settings without logins."""
+"""What tools keep in the home folder and need: toolchains, packages and caches. Whatever holds logins beside them is
+not named here, and so not there for commands."""
+SETTINGS_IN_HOME = _listed("""
+.gitconfig, .config/git/config, .config/git/ignore, .config/git/attributes, .config/pip/pip.conf, .config/uv/uv.toml,
+.config/go/env, .config/pnpm/rc, .condarc, .cargo/config, .cargo/config.toml, .cargo/env, .m2/settings.xml,
+.gradle/init.gradle, .nuget/NuGet/NuGet.Config, .cabal/config, .bundle/config, .stack/config.yaml,
+.config/mise/config.toml, .sbt/repositories, .rye/config.toml, .composer/config.json, .config/composer/config.json
+""")
+"""Settings of tools. One in which a login stands is not there for commands."""
 
 
 def holds_home(folder: Path, home: Path) -> bool:

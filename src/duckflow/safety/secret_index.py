@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -26,7 +26,10 @@ are read when something is installed or removed, or when a secret file in them i
 command: no command can bring another secret there, since neither it nor a folder above it can be moved."""
 GIT_RECORD = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: ")
 """How a branch or its log begins. Its file has the name of the branch, which may look like a secret's."""
+BEHIND_LINKS = "behind links in "
+ANY_NAME = "x"
 MOST_FOLDERS = 100_000
+MOST_WALKED = 10_000
 MOST_FILES = 200
 """Each one is a mount, which a command waits for."""
 LARGEST_TRACKED = 1024 * 1024
@@ -42,6 +45,8 @@ class ListedFolder(NamedTuple):
     """Its time of change, which nobody can set."""
     folders: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    """Links that have the name of a secret file or folder."""
     read: int = 1
     """How many folders were read for it."""
     places: tuple[int, ...] = ()
@@ -80,13 +85,15 @@ class SecretIndex:
         self._most = most_folders
         self._listed: dict[str, ListedFolder] = {}
         self._tracked: set[str] | None = None
+        self._linked: set[str] = set()
+        """Files that a link with the name of a secret led to. A command can remove the link, so they are remembered."""
         self._lock = Lock()
 
     def look(self) -> SecretFiles:
         """Every folder is looked into, breadth first, until there are too many; links are not followed."""
         with self._lock:
             self._forget_moved()
-            waiting, listed, count, paths = deque([""]), dict[str, ListedFolder](), 0, list[str]()
+            waiting, listed, count, paths, links = deque([""]), dict[str, ListedFolder](), 0, list[str](), list[str]()
             while waiting and count <= self._most:
                 inner = waiting.popleft()
                 if known := self._list(inner):
@@ -94,7 +101,10 @@ class SecretIndex:
                     count += known.read
                     waiting.extend(known.folders)
                     paths += known.secrets
+                    links += known.links
             self._listed = listed
+            self._linked |= {path for link in links for path in _behind(os.path.realpath(self._folder), link)}
+            paths += sorted(path for path in self._linked.difference(paths) if (self._folder / path).is_file())
             return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
 
     def _other_names(self, paths: list[str]) -> Iterator[str]:
@@ -108,11 +118,21 @@ class SecretIndex:
     def covered(self, record: Path | None = None) -> CoveredSecrets:
         """The files that git does not track, as far as the index can be believed. `record`: where it is kept which
         ones it tracked."""
+        links = BEHIND_LINKS + str(self._folder)
+        if self._tracked is None:
+            self._linked |= {*_recorded(record).get(links, ())}
+        remembered = len(self._linked)
         files = self.look()
+        if record and len(self._linked) != remembered:
+            _keep(record, links, [*self._linked])
         if not files.paths and self._tracked is not None:
             return CoveredSecrets(whole=files.whole)
         repository = find_repository(self._folder)
         if repository is None:
+            # A repository that a command makes here later has nothing tracked yet.
+            if record and self._tracked is None:
+                _keep(record, str(self._folder), [])
+            self._tracked = self._tracked or set()
             untracked, addable = files.paths, frozenset[str]()
         else:
             tracked = self._believed(files.paths, repository, record)
@@ -169,25 +189,34 @@ class SecretIndex:
         stamp = changed_at if time.time_ns() - changed_at > SETTLED_NS else 0
         if packages:
             read = list(islice(_packages(place, inner), self._most + 1))
-            found = tuple(chain.from_iterable(read))
-            return ListedFolder(stamp, (), found, len(read), self._places(found))
-        folders, secrets = _entries(place, inner, secret_name)
-        return ListedFolder(stamp, tuple(folders), tuple(secrets))
+            found = tuple(chain.from_iterable(entries.secrets for entries in read))
+            links = tuple(chain.from_iterable(entries.links for entries in read))
+            return ListedFolder(stamp, (), found, links, len(read), self._places(found))
+        entries = _entries(place, inner, secret_name)
+        return ListedFolder(stamp, tuple(entries.folders), tuple(entries.secrets), tuple(entries.links))
 
 
-def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """The folders and the secret files in a folder. One that cannot be looked into is a secret itself: whoever may
-    change its mode can read what lies in it."""
+class Entries(NamedTuple):
+    """What of a folder's entries counts here."""
+
+    folders: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    links: Sequence[str] = ()
+
+
+def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
+    """The folders, the secret files and the links with names of secrets in a folder. One that cannot be looked into is
+    a secret itself: whoever may change its mode can read what lies in it."""
     try:
         with os.scandir(place) as scanned:
             entries = list(scanned)
         if inner and not os.access(place, os.X_OK):
-            return [], [inner]
+            return Entries(secrets=[inner])
     except PermissionError:
-        return [], [inner] if inner else []
+        return Entries(secrets=[inner] if inner else [])
     except OSError:
-        return [], []
-    folders, secrets = list[str](), list[str]()
+        return Entries()
+    folders, secrets, links = list[str](), list[str](), list[str]()
     in_git = "/.git/" in f"/{inner}/"
     # The history of git and Mercurial: objects, and files under the names that they have in the project.
     history = "objects" if in_git and any(entry.name == "HEAD" for entry in entries) else ""
@@ -196,9 +225,24 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> tuple[lis
         path = f"{inner}/{entry.name}" if inner else entry.name
         if entry.is_dir(follow_symlinks=False):
             folders += [path] if entry.name != history else []
+        elif entry.is_symlink():
+            links += [path] if secret(path) or secret(f"{path}/{ANY_NAME}") else []
         elif secret(path) and entry.is_file(follow_symlinks=False) and not (in_git and _is_record(entry.path)):
             secrets.append(path)
-    return folders, secrets
+    return Entries(folders, secrets, links)
+
+
+def _behind(top: str, link: str) -> Iterator[str]:
+    """Files of the folder that the link leads to, or that lie in the folder that it leads to."""
+    place = Path(os.path.realpath(f"{top}/{link}"))
+    if not place.is_relative_to(top) or Path(top, link).is_relative_to(place):
+        return
+    walked = (f"{folder}/{name}" for folder, _, names in os.walk(place) for name in names)
+    inside = (path for path in islice(walked, MOST_WALKED) if secret_name(link + path.removeprefix(str(place))))
+    for path in inside if place.is_dir() else (place,):
+        real = Path(os.path.realpath(path))
+        if real.is_relative_to(top) and real.is_file():
+            yield real.relative_to(top).as_posix()
 
 
 def _is_record(path: str) -> bool:
@@ -215,14 +259,14 @@ def _inode(path: str, links: int) -> int:
         return 0
 
 
-def _packages(place: str, inner: str) -> Iterator[list[str]]:
-    """What people may have put among installed packages, a list for each folder."""
+def _packages(place: str, inner: str) -> Iterator[Entries]:
+    """What people may have put among installed packages, folder by folder."""
     waiting = [(place, inner)]
     while waiting:
         place, inner = waiting.pop()
-        folders, secrets = _entries(place, inner, own_secret_name)
-        waiting += [(f"{place}/{path.rpartition('/')[2]}", path) for path in folders]
-        yield secrets
+        entries = _entries(place, inner, own_secret_name)
+        waiting += [(f"{place}/{path.rpartition('/')[2]}", path) for path in entries.folders]
+        yield entries
 
 
 def _holds(path: Path, entry: bytes) -> bool:
@@ -235,7 +279,8 @@ def _holds(path: Path, entry: bytes) -> bool:
 
 
 def _recorded(record: Path | None) -> dict[str, list[str]]:
-    """By the top of each repository that commands have run in: its secret files that git tracked."""
+    """By the top of each folder that commands have run in: its secret files that git tracked. By a name of their own:
+    those that links with names of secrets led to."""
     with contextlib.suppress(OSError, ValueError):
         return json.loads(record.read_bytes()) if record else {}
     return {}
@@ -264,3 +309,10 @@ def around(folder: Path) -> Path:
 def secret_index(folder: Path) -> SecretIndex:
     """The index of this folder: those who cover files and those who hide their lines share it."""
     return SecretIndex(folder)
+
+
+def secrets_beneath(root: Path, folder: str) -> list[str]:
+    """The secret files in a folder of `root`, by their names in it."""
+    inner = os.path.relpath(root / folder, root)
+    above = "" if inner == "." else f"{inner}/"
+    return [path.removeprefix(above) for path in secret_index(root).look().paths if path.startswith(above)]

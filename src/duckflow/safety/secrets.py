@@ -9,16 +9,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 NAMES = frozenset(
-    (".env", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".vault-token")
-    + (".my.cnf", ".dockercfg", ".s3cfg", ".boto", "known_hosts", "authorized_keys", "shadow", "kubeconfig")
+    (".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".boto")
+    + (".my.cnf", ".dockercfg", ".s3cfg", "known_hosts", "authorized_keys", "shadow", "kubeconfig", ".vault-token")
+    + (".vault_pass", ".vault-pass", ".dev.vars", ".secrets", "deploy_key")
 )
-BEGINNINGS = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
+BEGINNINGS = (".env.", ".env-", ".env_", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 ENDINGS = (
-    ".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ovpn", ".ppk", ".tfvars", ".secret",
-    "_token", ".token",
+    ".env", ".pem", ".key", ".p12", ".p8", ".pfx", ".jks", ".keystore", ".keytab", ".kdbx", ".ovpn", ".ppk", ".tfvars",
+    ".tfstate", ".secret", "_token", ".token",
 )  # fmt: skip
-HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", ".pub", ".example", ".pem.txt")
-WORDS = r"(?:credentials|secrets)(?:\..*)?|(?:service-account|client_secret).*\.json"
+HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
+COPIES = frozenset(("bak", "backup", "old", "orig", "save", "copy", "swp", "swo", *map(str, range(10))))
+"""A copy of a secret is one, whatever an editor or a person has put behind its name."""
+TELLING_WORDS = re.compile("credential|secret|passw|auth|token|account|kubeconfig|firebase|settings")
+WORDS = re.compile(
+    r"(?:credentials|secrets)(?:\..*)?|(?:service[-_]?account|client_secret|.*firebase-adminsdk).*\.json"
+    r"|(?:auth|token|local\.settings)\.json|kubeconfig\.ya?ml"
+    r"|(?:.*[._-])?(?:credentials?|secrets?|passwords?|passwd)(?:[._-].*)?\.(?:json|ya?ml|toml|ini|cfg|conf|txt|properties)"
+)
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
 CODE = (
     ".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".java", ".kt", ".rb",
@@ -43,17 +51,22 @@ CONTENTS = (
 def secret_name(path: str) -> bool:
     """Whether a path looks like it holds a secret; templates, public keys and code do not."""
     *folders, name = path.lower().replace("\\", "/").split("/")
-    if name.endswith(HARMLESS):
-        return False
-    if own_secret_name(name) or name.endswith(ENDINGS):
-        return True
-    return not name.endswith(CODE) and (re.fullmatch(WORDS, name) is not None or not FOLDERS.isdisjoint(folders))
+    name = _original(name)
+    telling = own_secret_name(name) or name.endswith(ENDINGS)
+    if not telling and not name.endswith(CODE):
+        telling = not FOLDERS.isdisjoint(folders) or (TELLING_WORDS.search(name) and WORDS.fullmatch(name)) is not None
+    return telling and not HARMLESS.fullmatch(name)
 
 
 def own_secret_name(path: str) -> bool:
     """Whether people give this name to secrets of their own, and packages hardly ever to a file that they bring."""
-    name = path.rpartition("/")[2].lower()
-    return (name in NAMES or name.startswith(BEGINNINGS)) and not name.endswith(HARMLESS)
+    name = _original(path.rpartition("/")[2].lower())
+    return (name in NAMES or name.startswith(BEGINNINGS)) and not HARMLESS.fullmatch(name)
+
+
+def _original(name: str) -> str:
+    stem, _, ending = (name := name.rstrip("~")).rpartition(".")
+    return _original(stem) if stem and ending in COPIES else name
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"

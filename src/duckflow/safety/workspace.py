@@ -171,6 +171,10 @@ class Workspace:
         self._let_go()
         self._root, self._walk = -1, Walk(-1)
 
+    def root_of(self, path: str) -> Path:
+        """The folder that this path lies in, the work folder or one that was added."""
+        return self.root
+
     def relative(self, path: str, follow: bool = True) -> str:
         """The one spelling of a path: relative, without links and `..`. `follow`: also for the last name."""
         names = self._names(path)

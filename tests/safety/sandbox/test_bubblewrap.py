@@ -145,10 +145,10 @@ def below_tmp(place: Yard) -> Generator[Path]:
 def test_a_home_below_tmp_is_closed_but_for_what_tools_need(place: Yard, below_tmp: Path) -> None:
     shutil.copytree(place.home, below_tmp, symlinks=True, dirs_exist_ok=True)
     (below_tmp / "notes").write_text("as it was")
-    (below_tmp / ".m2").mkdir()
-    (below_tmp / ".m2/settings").write_text("as it was")
+    (below_tmp / ".m2/repository").mkdir(parents=True)
+    (below_tmp / ".m2/repository/a").write_text("as it was")
     place.home = below_tmp
-    command = "cat ~/.m2/settings; cat ~/.ssh/*; cat ~/.netrc; ls ~/notes; echo x > ~/notes"
+    command = "cat ~/.m2/repository/a; cat ~/.ssh/*; cat ~/.netrc; ls ~/notes; echo x > ~/notes"
     ran = place.run(place.sandbox(SandboxSettings()), command)
     assert ran.output.startswith("as it was") and "Read-only" in ran.output and SECRET not in ran.output
     assert "cannot access" in ran.output

@@ -146,7 +146,7 @@ def _leaves(word: Word, scene: Scene) -> bool:
 
 
 MORE_SECRETS = re.compile(
-    r"(?:^|/)(?:\.envrc|gshadow|sudoers|\w*_history|\.zhistory)$|(?:^|/)\.(?:config/(?:gcloud|gh)|ssh|gnupg|aws|azure"
+    r"(?:^|/)(?:gshadow|sudoers|\w*_history|\.zhistory)$|(?:^|/)\.(?:config/(?:gcloud|gh)|ssh|gnupg|aws|azure"
     r"|kube|docker)(?:/|$)|^/proc/[^/]+/environ$|^/etc/(?:shadow|gshadow|sudoers)"
 )
 PUBLIC = re.compile(r"\.pub$|(?:^|/)(?:known_hosts|config)$")

@@ -1,8 +1,9 @@
 """Commands in namespaces of their own, by bubblewrap.
 
-The whole file system is there but read-only; the work folder is writable; secrets are covered. What lies in the
-work folder and must stay as it is (git's hooks, configuration and packs) is a mount of its own, and so is every folder
-above it: a mount point cannot be renamed or removed, so it cannot be moved away and replaced."""
+The system's own files are there but read-only, and nothing else of the machine; the work folder is writable; secrets
+are covered. What lies in the work folder and must stay as it is (git's hooks, configuration and packs) is a mount of
+its own, and so is every folder above it: a mount point cannot be renamed or removed, so it cannot be moved away and
+replaced."""
 
 import contextlib
 import os
@@ -116,17 +117,14 @@ class Mounts:
         self._pinned: set[Path] = set()
         """Folders of which all that lies above is a mount."""
         self._hidden = frozenset[Path]()
-        self._away = frozenset[Path]()
-        """Places that are not there for commands: the homes of people, and the machine's own temporary files."""
-        self._seen = frozenset[Path]()
-        """Places that are there all the same, though they lie in one of those."""
+        self._seen: tuple[Path, ...] = ()
+        """The places that are there for commands. Nothing else of the machine is."""
 
     def lay(self, shared_memory: int) -> None:
         """The file system of every command. `shared_memory`: the size of /dev/shm, 0 where it cannot be limited."""
         scratch, nothing = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
         folder = self._paths.folder
         self._at = {
-            Path("/"): ("--ro-bind", "/", "/"),
             # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
             # The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
             Path("/proc"): ("--proc", "/proc", "--ro-bind", str(nothing), "/proc/1", "--remount-ro", "/proc"),
@@ -134,14 +132,14 @@ class Mounts:
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
-        closed = tuple(path for path in self._paths.closed() if path not in TEMPORARY)
-        self._away, inside = frozenset((*TEMPORARY, *closed)), frozenset((folder,))
-        opened = [path for path in self._paths.opened() if _lies_in(self._away, path) and not _lies_in(inside, path)]
-        for path in closed:
-            self._hide(path, opened)
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in opened if path not in self._away}
-        self._seen = frozenset((folder, *opened))
-        hidden = [path for path in self._paths.hidden() if self._is_there(path)]
+        self._at |= {path: ("--symlink", str(path.readlink()), str(path)) for path in self._paths.system_links()}
+        system, home = self._paths.system(), self._paths.home
+        opened = [path for path in self._paths.opened() if not _lies_in((folder, *system), path)]
+        self._seen = (folder, *system, *opened, *self._writable, *self._paths.readable)
+        if home.is_dir() and not _lies_in(self._seen, home):
+            self._at[home] = ("--tmpfs", str(home))
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system, *opened)}
+        hidden = [path for path in self._paths.hidden() if _lies_in(self._seen, path)]
         self._hidden = frozenset(hidden)
         for path in hidden:
             self._hide(path)
@@ -169,7 +167,7 @@ class Mounts:
             )
         scratch = self._paths.scratch
         for path, addable, held in covered.secrets:
-            if not self._is_there(path) or not self._hidden.isdisjoint((path, *path.parents)):
+            if not _lies_in(self._seen, path) or not self._hidden.isdisjoint((path, *path.parents)):
                 continue
             try:
                 if held:
@@ -196,14 +194,12 @@ class Mounts:
         mounts = [word for path in places for word in self._at[path]]
         # At last, since mounting in them makes folders there. What lies in memory takes it from everybody.
         in_memory = [path for path in places if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
-        return mounts + [word for path in in_memory for word in ("--remount-ro", str(path))]
+        root = [] if Path("/") in self._at else [Path("/")]
+        return mounts + [word for path in (*in_memory, *root) for word in ("--remount-ro", str(path))]
 
-    def _is_there(self, path: Path) -> bool:
-        return not _lies_in(self._away, path) or _lies_in(self._seen, path)
-
-    def _hide(self, path: Path, shown: Sequence[Path] = (), folder: bool = False) -> None:
+    def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
-        inside = (self._paths.folder, *self._writable, *self._paths.readable, *shown)
+        inside = (self._paths.folder, *self._writable, *self._paths.readable)
         if any(inner.is_relative_to(path) for inner in inside):
             # What lies in it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))

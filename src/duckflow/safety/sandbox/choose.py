@@ -26,12 +26,13 @@ def choose(
     private: Sequence[Path] = (),
     home: Path | None = None,
     record: Path | None = None,
+    added: tuple[Path, ...] = (),
 ) -> Sandbox:
     """The best that works here. `private`: folders that no command may see, such as Duckflow's own. `record`: where it
-    is kept which secret files git tracked."""
+    is kept which secret files git tracked. `added`: further folders, which commands may read."""
     home = (home or Path.home()).resolve()
     folder = folder.resolve()
-    paths = SandboxPaths(folder, home, settings, tuple(private), record=record, git=GitPlaces.of(folder))
+    paths = SandboxPaths(folder, home, settings, tuple(private), record=record, git=GitPlaces.of(folder), added=added)
     sweep_scratch()
     if settings.kind == "none":
         return Unconfined(paths, say("sandbox.off"))

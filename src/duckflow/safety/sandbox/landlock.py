@@ -33,12 +33,8 @@ ALL = (1 << 15) - 1
 READ = EXECUTE | READ_FILE | READ_DIR
 OF_A_FILE = EXECUTE | READ_FILE | WRITE_FILE | TRUNCATE
 WRITE = READ | ALL & ~(MAKE_CHAR | MAKE_BLOCK)
-RAW = Path("/dev")
-"""Root could read a disk here, whatever the rules say of the files on it."""
+PROCESSES = Path("/proc")
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-
-TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
-"""Others have their files there; a command has a folder of its own."""
 
 Rule = tuple[int, str]
 
@@ -93,11 +89,9 @@ class Landlock(Sandbox):
         handled = self._handled()[0]
         yield READ_DIR, "/"
         hidden = frozenset(self.paths.hidden())
-        closed = {path for path in (*self.paths.closed(), *TEMPORARY) if not path.is_relative_to(self.paths.folder)}
-        yield from _beside(hidden | closed | {RAW}, Path("/"), READ)
         folders = self.paths.writable() if writes else ()
-        readable = (path for path in self.paths.opened() if any(path.is_relative_to(away) for away in closed - {path}))
-        seen = ((READ, path) for path in (*readable, self.paths.folder))
+        places = (*self.paths.system(), PROCESSES, *self.paths.opened(), self.paths.folder)
+        seen = ((READ, path) for path in places)
         for rights, path in (*seen, *((WRITE, folder) for folder in folders)):
             if any(place.is_relative_to(path) and place != path for place in hidden):
                 yield from _beside(hidden, path, rights)

@@ -2,20 +2,23 @@
 
 import contextlib
 import os
+import re
 import shutil
+import stat
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.files import hold_lock
-from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, TOOLS_IN_HOME, holds_home
+from duckflow.safety.files import hold_lock, read_plain
+from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, SETTINGS_IN_HOME, SYSTEM, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
+from duckflow.safety.secrets import secret_name
 
 PREFIX = "duckflow-"
 LOCK = "lock"
@@ -63,8 +66,13 @@ def _remove(top: str, lock: int) -> None:
         os.close(lock)
 
 
-HOMES = ("/home", "/root", "/Users")
-SYSTEM_FOLDERS = frozenset(["bin", "sbin", "usr", "lib", "lib64", "etc", "opt", "nix", "dev", "proc", "sys", "run"])
+LOGIN = re.compile(
+    r"(?i)passw(?:or)?d|token|secret|api[_-]?key|_auth\b|authorization|extraheader|://(?!git@)[^/]+@|/t/[a-z]{2}-"
+)
+COMMENTS = ("#", ";", "--")
+LARGEST_SETTINGS = 256 * 1024
+PROGRAMS_IN_HOME = ("bin", ".local/bin")
+"""Where people keep scripts of their own, and what these read."""
 INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links to where their libraries lie."""
 GIT_PARTS = (
@@ -87,10 +95,11 @@ class GitPlaces(NamedTuple):
         repository = find_repository(folder)
         return cls(around(folder), own_folders(repository) if repository else ())
 
-    def parts(self) -> list[Path]:
-        """Git's own files. A link among them leads to what is not git's."""
-        paths = [folder / name for folder in self.folders for name in GIT_PARTS]
-        paths += [path for folder in self.folders for path in folder.glob("sharedindex.*")]
+    def parts(self, writable: Sequence[Path]) -> list[Path]:
+        """Git's own files that do not lie in these folders. A link among them leads to what is not git's."""
+        folders = [folder for folder in self.folders if not any(folder.is_relative_to(place) for place in writable)]
+        paths = [folder / name for folder in folders for name in GIT_PARTS]
+        paths += [path for folder in folders for path in folder.glob("sharedindex.*")]
         return [path for path in paths if os.path.realpath(path) == str(path)]
 
 
@@ -113,6 +122,8 @@ class SandboxPaths:
     record: Path | None = None
     """Where it is kept which secret files git tracked."""
     git: GitPlaces = NO_GIT
+    added: tuple[Path, ...] = ()
+    """Further folders of the user's. Commands read them and cannot write there, since undo does not reach there."""
     stand_ins: tuple[tuple[Path, Path], ...] = ()
     """Folders of Duckflow's that a command sees in the place of others, and may write to: the one, and where it is
     seen. Only namespaces can do that."""
@@ -120,8 +131,7 @@ class SandboxPaths:
     def writable(self) -> tuple[Path, ...]:
         """The work folder and what the settings add to it, as far as it is there."""
         added = as_first_seen(str(self._place(name)) for name in self.settings.writable)
-        folders = (self.folder,) if self.folder_writable else ()
-        return (*folders, *(Path(path) for path in added if os.path.exists(path)))
+        return (*((self.folder,) if self.folder_writable else ()), *map(Path, added))
 
     def hidden(self) -> tuple[Path, ...]:
         """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""
@@ -130,45 +140,50 @@ class SandboxPaths:
         named = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
         wanted = [path for path in named if path not in shown]
         wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
+        wanted += [path for place in PROGRAMS_IN_HOME for path in _secret_entries(f"{self.home}/{place}", shown)]
         return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
 
-    def closed(self) -> tuple[Path, ...]:
-        """The homes of people, which commands do not see, but for what `opened` names. A home that the system's own
-        programs lie in is none."""
-        homes = {Path(os.path.realpath(path)) for path in (self.home, *HOMES)}
-        people = [home for home in homes if len(home.parts) > 1 and home.parts[1] not in SYSTEM_FOLDERS]
-        return outermost(str(home) for home in people if home.is_dir() and not home.is_relative_to(self.folder))
+    def system(self) -> tuple[Path, ...]:
+        """Real paths of the system's own files, which every command may read."""
+        # The settings of the network are often a link to where a service writes them.
+        names = (*SYSTEM, "/etc/resolv.conf")
+        return tuple(path for path in _system_places(names) if path != self.folder)
+
+    def system_links(self) -> tuple[Path, ...]:
+        """Those of the system's folders that are links, as /bin often is."""
+        return tuple(path for path in _system_links() if path != self.folder)
 
     def opened(self) -> tuple[Path, ...]:
         """What commands see all the same: tools in the home folder, where programs are found, the repository around
         the work folder, and what the settings name. A repository that holds a whole home shows only git's files."""
-        shown = [self._place(name) for name in (*self.settings.shown, *self.settings.writable)]
-        writable = self.writable()
-        repository = [path for path in self.git.parts() if not any(path.is_relative_to(place) for place in writable)]
+        shown = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
+        repository = self.git.parts(self.writable())
         top = around(self.folder)
-        if top == self.git.top and not any(home.is_relative_to(top) for home in self.closed()):
+        if top == self.git.top and not holds_home(top, self.home):
             repository.append(top)
         wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, repository)]
+        wanted += [path for name in SETTINGS_IN_HOME if not _holds_login(path := f"{self.home}/{name}")]
         wanted += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
-        return outermost(path for path in as_first_seen(wanted) if os.access(path, os.R_OK))
+        return outermost(as_first_seen(wanted))
 
     def covered(self) -> CoveredSecrets:
-        """The secret files of the work folder, and of the repository around it, that no command gets to see unless the
-        user says so."""
+        """The secret files of the work folder, of the repository around it and of the folders that were added, that no
+        command gets to see unless the user says so."""
         shown = {self._place(name) for name in self.settings.shown}
-        found = secret_index(around(self.folder)).covered(self.record)
-        return found._replace(secrets=tuple(secret for secret in found.secrets if secret.path not in shown))
+        found = [secret_index(top).covered(self.record) for top in (around(self.folder), *self.added)]
+        secrets = tuple(secret for each in found for secret in each.secrets if secret.path not in shown)
+        return CoveredSecrets(secrets, all(each.whole for each in found))
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
 
 
 def as_first_seen(paths: Iterable[str]) -> Iterator[str]:
-    """Where these led before any command ran. What leads elsewhere since is left out: a command may have put a link to
-    anywhere in its place."""
+    """Where these led before any command ran, as far as something is there. What leads elsewhere since is left out: a
+    command may have put a link to anywhere in its place."""
     for path in paths:
         real = _real(path)
-        if os.path.realpath(real) == real:
+        if os.access(real, os.R_OK) and os.path.realpath(real) == real:
             yield real
 
 
@@ -177,17 +192,52 @@ def _real(path: str) -> str:
     return os.path.realpath(path)
 
 
+@lru_cache(1)
+def _system_links() -> tuple[Path, ...]:
+    return tuple(path for path in map(Path, SYSTEM) if path.is_symlink())
+
+
+@lru_cache(4)
+def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
+    return outermost(os.path.realpath(name) for name in names if os.access(name, os.R_OK))
+
+
+def _secret_entries(place: str, shown: Container[str]) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [f"{place}/{name}" for name in os.listdir(place) if secret_name(name) and f"{place}/{name}" not in shown]
+    return []
+
+
+def _holds_login(path: str) -> bool:
+    """Whether a password or a token stands in a file of settings, or nobody can tell."""
+    try:
+        about = Path(path).stat()
+        return stat.S_ISREG(about.st_mode) and _names_login(path, about.st_ino, about.st_mtime_ns)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+@lru_cache(64)
+def _names_login(path: str, inode: int, changed_at: int) -> bool:
+    lines = read_plain(Path(path), LARGEST_SETTINGS).decode("utf-8", "replace").splitlines()
+    return any(LOGIN.search(line) for line in lines if not line.lstrip().startswith(COMMENTS))
+
+
 @lru_cache(4)
 def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ...]:
-    """A virtual environment or a toolchain keeps its libraries beside `bin`. They are looked for once: a command waits
-    for this. What lies in the work folder opens a place elsewhere only where that is a toolchain: an earlier command
-    may have made the link."""
+    """A virtual environment or a toolchain keeps its libraries beside `bin`; `~/.local` and `~/.cargo` keep logins
+    there, too. They are looked for once: a command waits for this. What lies in the work folder opens a place elsewhere
+    only where that is a toolchain: an earlier command may have made the link."""
     places: dict[str, None] = {}
+    # Of these, other lists say which parts are shown.
+    listed = {above for name in TOOLS_IN_HOME for above in (home / name).parents}
     for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
             real = Path(os.path.realpath(program))
             place = real if program == entry else real.parent
-            if place.name == "bin" and len(place.parts) > 3 and not holds_home(place.parent, home):
+            if place.name == "bin" and len(place.parts) > 3 and place.parent not in listed:
                 place = place.parent
             brought = Path(program).is_relative_to(folder) and not place.is_relative_to(folder)
             if not brought or any(os.access(place / "bin" / name, os.X_OK) for name in INTERPRETERS):

@@ -15,7 +15,7 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.safety.secret_index import secret_index
+from duckflow.safety.secret_index import secrets_beneath
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import GREP
 from duckflow.state.phrase import say
@@ -64,7 +64,7 @@ class Grep(FileTool[GrepArgs]):
         secret: list[str] = []
         if kind == "folder" and not secret_name(path):
             # Told whether they hold a match or not: by that alone a secret could be guessed piece by piece.
-            secret = await asyncio.to_thread(_secret_files, self.workspace.root, path)
+            secret = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
             found.matches = [match for match in found.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
@@ -169,7 +169,4 @@ def _left_out(secret: list[str]) -> list[str]:
 
 
 def _secret_files(root: Path, folder: str) -> list[str]:
-    """The secret files beneath a folder of the work folder, relative to that."""
-    above = "" if folder == "." else f"{folder}/"
-    inner = [path.removeprefix(above) for path in secret_index(root).look().paths if path.startswith(above)]
-    return [path for path in inner if ALWAYS_IGNORED.isdisjoint(path.split("/"))]
+    return [path for path in secrets_beneath(root, folder) if ALWAYS_IGNORED.isdisjoint(path.split("/"))]

@@ -3,7 +3,7 @@
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown
-from duckflow.safety.secret_index import secret_index
+from duckflow.safety.secret_index import secrets_beneath
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
@@ -35,8 +35,9 @@ class MoveFile(FileTool[MoveArgs]):
         fingerprint = self._fingerprint(source)
         self.seen.previewed(source.path, fingerprint)
         old, new = shown(source.path), shown(target)
-        inside = secret_index(self.workspace.root).look().paths if source.kind == "folder" else ()
-        secrets = [path for path in inside if path.startswith(f"{source.path}/")]
+        top = self.workspace.root_of(source.path)
+        inside = secrets_beneath(top, source.path) if source.kind == "folder" else []
+        secrets = [f"{source.path}/{path}" for path in inside]
         moved = [FileImpact(path=shown(path), change="move") for path in (source.path, *secrets[:NAMED])]
         impacts = (*moved, FileImpact(path=new, change="create"))
         return Preview(impacts=impacts, diff=f"rename from {old}\nrename to {new}", fingerprint=fingerprint)
