@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from itertools import repeat, takewhile
 from pathlib import Path, PurePosixPath
@@ -215,6 +214,8 @@ def _command_rule(operation: str, command: str) -> Permission | None:
 def _task(command: str) -> str:
     """The words at the beginning that say what to do, such as `git bisect start`. Nothing where an option follows: it
     may be one that runs a program (`git rebase -x`), and nobody knows those of every program."""
+    import shlex
+
     try:
         words = shlex.split(command)
     except ValueError:
