@@ -263,6 +263,9 @@ async def test_what_is_no_answer(answer: bytes) -> None:
     [
         ("http://127.0.0.1:99999", {}),
         ("http://[::1", {}),
+        ("", {}),
+        ("127.0.0.1:80", {}),
+        ("ftp://127.0.0.1", {}),
         ("http://127.0.0.1:1", {"authorization": "Bearer a\r\nb: c"}),
         ("http://127.0.0.1:1", {"authorization": "Bearer 鍵"}),
     ],
@@ -271,6 +274,12 @@ async def test_what_cannot_be_sent(address: str, headers: dict[str, str]) -> Non
     async with HttpClient(address, headers, 10, by_proxy=True) as client:
         with pytest.raises(BadRequest):
             await client.send("GET", "/")
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 64, "nobody.invalid"])
+async def test_a_name_that_leads_nowhere(host: str) -> None:
+    with pytest.raises(NotConnected):
+        await ask(f"http://{host}")
 
 
 async def test_signs_that_an_address_cannot_hold_are_written_otherwise() -> None:

@@ -234,13 +234,13 @@ class HttpClient:
                 return connection
         except TimeoutError as error:
             raise ConnectTimeout(str(error)) from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise NotConnected(str(error)) from error
 
     async def _open(
         self, parts: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
     ) -> _Connection:
-        """Try one address of a host after the other."""
+        """Try one address of a host after the other; the loop's own race of addresses leaks sockets when cancelled."""
         host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
         name = parts.hostname if certificates else None
         loop = asyncio.get_running_loop()
@@ -287,8 +287,8 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
 
 
 async def _tunnel(connection: _Connection, parts: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
-    host, port = at or (_host(parts), parts.port or PORTS[parts.scheme])
-    where = f"{_bracketed(host)}:{port}" if at else f"{host}:{port}"
+    host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
+    where = f"{_bracketed(host)}:{port}"
     request = h11.Request(method="CONNECT", target=where, headers=[("host", where), *_proxy_key(proxy).items()])
     answer = await connection.send(request, b"")
     if not answer.is_success:
@@ -305,10 +305,6 @@ def _proxy_key(proxy: SplitResult) -> dict[str, str]:
     return {"proxy-authorization": f"Basic {b64encode(secret.encode()).decode()}"}
 
 
-def _host(parts: SplitResult) -> str:
-    return _bracketed(_ascii(parts))
-
-
 def _ascii(parts: SplitResult) -> str:
     host = parts.hostname or ""
     return host if host.isascii() else host.encode("idna").decode()
@@ -319,4 +315,4 @@ def _bracketed(host: str) -> str:
 
 
 def _host_and_port(parts: SplitResult) -> str:
-    return _host(parts) + (f":{parts.port}" if parts.port else "")
+    return _bracketed(_ascii(parts)) + (f":{parts.port}" if parts.port else "")

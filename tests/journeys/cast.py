@@ -7,6 +7,7 @@ from typing import Any
 
 from duckflow.llm.provider import Chunk, Request
 from duckflow.llm.scripted import WINDOW, Line, Scripted
+from tests.journeys.calling import script_of
 from tests.journeys.story import Story, act, decide, respond
 
 NAMED = re.compile(r"(?:You are the agent|あなたはエージェント) ([\w-]+-\d+)")
@@ -23,7 +24,7 @@ class Cast:
     def __init__(self, main: Sequence[Line], agents: Mapping[str, Sequence[Line]], native: bool = True) -> None:
         self.takes_tools = native
         parts = {"": main, **agents} if main else agents
-        self.parts = {name: Scripted(lines, native=native) for name, lines in parts.items()}
+        self.parts = {name: script_of(lines, native) for name, lines in parts.items()}
         self.together = 0
         """How many were asked at the same time, at most."""
         self._asked = 0
@@ -40,7 +41,7 @@ class Cast:
 
     def part(self, name: str) -> Scripted:
         if name not in self.parts:
-            self.parts[name] = Scripted(self.lines(name), native=self.takes_tools)
+            self.parts[name] = script_of(self.lines(name), self.takes_tools)
         return self.parts[name]
 
     def lines(self, name: str) -> Iterable[Line]:

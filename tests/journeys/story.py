@@ -23,6 +23,7 @@ from duckflow.llm.scripted import WINDOW, Line, Scripted
 from duckflow.state.phrase import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
+from tests.journeys.calling import script_of
 
 
 def act(operation: str, why: str = "needed", **args: Any) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class Story:
         self.folder.mkdir(exist_ok=True)
         self._home = top / "home"
         self._user, self._by_client = home or top / "user", by_client
-        self.model = Scripted(replies, window=window, native=native)
+        self.model = script_of(replies, native, window)
         self.provider: Provider | None = None
         """Another one than the script, where it is given before the first word."""
         self.events: list[Event] = []

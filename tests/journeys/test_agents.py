@@ -13,12 +13,13 @@ from duckflow.errors import ProviderRefused
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted, TaskChanged
 from duckflow.i18n.words import Words
-from duckflow.llm.scripted import ScriptedReply, called
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import ToolCall, Usage
 from duckflow.state.question import Answer, Question
 from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.status_bar import job_bars
 from tests.cli.shell import Shell
+from tests.journeys.calling import called
 from tests.journeys.cast import calls, hand, on_stage, reading
 from tests.journeys.plans import PROPOSE, job_ended, until, when
 from tests.journeys.story import Story, act, decide, respond

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, ReplyRejected
-from duckflow.llm.scripted import ScriptedReply, called
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.action import wire_name
 from duckflow.state.message import ToolCall
+from tests.journeys.calling import called
 from tests.journeys.plans import PROPOSE, job_ended, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_step_agents import REPORT

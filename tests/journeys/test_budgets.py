@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from duckflow.llm.provider import estimate_request
-from duckflow.llm.scripted import ScriptedReply, called
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import Usage
+from tests.journeys.calling import called
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ContextPruned, Intervened
-from duckflow.llm.scripted import Line, Scripted
+from duckflow.llm.scripted import Line
+from tests.journeys.calling import script_of
 from tests.journeys.cast import Cast, hand
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_runaways import edit, read, run, word, write
@@ -324,7 +325,7 @@ async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: 
 
     handed = [hand(f"read part {place} of long.txt") for place in range(6)]
     troupe = Troupe(one_agent, pieces, native, ends=40)
-    troupe.parts[""] = Scripted([decide(*handed, next_step="continue"), decide(respond("Read."))], native=native)
+    troupe.parts[""] = script_of([decide(*handed, next_step="continue"), decide(respond("Read."))], native)
     story = with_work(Story(tmp_path, []))
     story.provider = troupe
     assert await story.tell("What does long.txt say?") == "done"

@@ -7,8 +7,9 @@ import pytest
 
 from duckflow.events.types import Noticed, PhaseMoved
 from duckflow.events.work import JobStarted, StepChanged
-from duckflow.llm.scripted import Scripted, called
+from duckflow.llm.scripted import Scripted
 from duckflow.state.phase import Phase, Status
+from tests.journeys.calling import called
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 

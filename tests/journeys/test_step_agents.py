@@ -8,8 +8,8 @@ from typing import Any
 from duckflow.events.types import ActionFinished, DecisionMade, LoopBegan, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.i18n.template import note
-from duckflow.llm.scripted import called
 from duckflow.state.question import Answer, Question
+from tests.journeys.calling import called
 from tests.journeys.plans import PROPOSE, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_steps import RUN_ALL, a_plan, written

@@ -11,10 +11,10 @@ from duckflow.events.types import ActionFinished, ActionStarted, Event, Noticed,
 from duckflow.events.work import JobChanged, JobEnded, StepChanged, StepTold
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
-from duckflow.llm.scripted import called
 from duckflow.state.question import Answer, Question
 from duckflow.view.items import NoticeItem
 from duckflow.view.view import items_of
+from tests.journeys.calling import called
 from tests.journeys.plans import PROPOSE, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_steps import RUN_ALL, a_plan, written

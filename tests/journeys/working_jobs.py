@@ -17,8 +17,9 @@ from typing import Any, TextIO
 
 from duckflow.events.types import Event
 from duckflow.llm.provider import Request
-from duckflow.llm.scripted import Scripted, ScriptedReply, called
+from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.state.question import Answer, Question
+from tests.journeys.calling import called
 from tests.journeys.plans import report
 from tests.journeys.story import Story, act, decide
 

@@ -50,13 +50,6 @@ async def test_an_ended_script_says_so() -> None:
     assert caught.value.key == "model.script_ended"
 
 
-async def test_the_last_reply_repeats_on_request() -> None:
-    model = Scripted(["a", "b"], repeat=True)
-    assert [text_of(await ask(model)) for _ in range(4)] == ["a", "b", "b", "b"]
-    with pytest.raises(ModelError):
-        await ask(Scripted([], repeat=True))
-
-
 async def test_an_error_comes_after_the_text() -> None:
     model = Scripted([ScriptedReply("half", error=ProviderUnreachable("model.broken_reply"))])
     chunks = model.stream(HELLO)

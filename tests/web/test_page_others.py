@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duckflow.llm.scripted import ScriptedReply, called
+from duckflow.llm.scripted import ScriptedReply
+from tests.journeys.calling import called
 from tests.journeys.cast import Cast, calls, hand, reading
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, WIDE, browsing, needs_chromium, visit

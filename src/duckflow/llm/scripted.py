@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import secrets
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any, cast, get_args
 from duckflow.errors import ContextTooLong, ModelError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Finish, Finished, Request, Thought, measure
 from duckflow.llm.settings import Price
-from duckflow.state.action import DECIDE, RESPOND, wire_name
 from duckflow.state.message import ToolCall, Usage
 from duckflow.whole_text import parse_json
 
@@ -58,29 +56,21 @@ Line = str | Mapping[str, Any] | ScriptedReply
 class Scripted:
     """A provider that plays replies: the first unused one that waits for this request, else the next in order.
 
-    A str is the text, a dict the JSON of the text. `requests` holds what was asked. With `native` it takes tools, and
-    Decisions become calls.
+    A str is the text, a dict the JSON of the text. `requests` holds what was asked. With `native` it takes tools.
     """
 
     def __init__(
-        self,
-        replies: Iterable[Line],
-        repeat: bool = False,
-        name: str = "scripted",
-        window: int = WINDOW,
-        native: bool = False,
+        self, replies: Iterable[Line], name: str = "scripted", window: int = WINDOW, native: bool = False
     ) -> None:
         self.requests: list[Request] = []
         self.takes_tools = native
         self.takes_pictures: bool | None = True
         self.least_price: float | None = 0.0
-        script = [_reply(line, native) for line in replies]
+        script = list(map(_reply, replies))
         self._expecting = [reply for reply in script if reply.when]
         self._in_order = deque(reply for reply in script if not reply.when)
-        self._last: ScriptedReply | None = None
-        self._repeat = repeat
-        self._name = name
-        self._window = window
+        self.model = name
+        self.window = window
 
     @classmethod
     def from_file(cls, path: Path) -> "Scripted":
@@ -91,14 +81,6 @@ class Scripted:
             raise UsageError("model.script_unreadable", path=str(path)) from None
         numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
         return cls([_parsed(line, path, number) for number, line in numbered], name=f"scripted:{path.name}")
-
-    @property
-    def model(self) -> str:
-        return self._name
-
-    @property
-    def window(self) -> int:
-        return self._window
 
     def forgo_tools(self) -> None:
         self.takes_tools = False
@@ -124,44 +106,16 @@ class Scripted:
         asked = request.messages[-1].text if request.messages else ""
         if expected := next((reply for reply in self._expecting if reply.when in asked), None):
             self._expecting.remove(expected)
-            self._last = expected
-        elif self._in_order:
-            self._last = self._in_order.popleft()
-        elif not self._repeat:
-            self._last = None
-        if self._last is None:
-            raise ModelError("model.script_ended", name=self._name, requests=len(self.requests))
-        return self._last
+            return expected
+        if not self._in_order:
+            raise ModelError("model.script_ended", name=self.model, requests=len(self.requests))
+        return self._in_order.popleft()
 
 
-def _reply(line: Line, native: bool) -> ScriptedReply:
-    match line:
-        case ScriptedReply():
-            return line
-        case str():
-            return ScriptedReply(line)
-        case _ if native and "actions" in line:
-            return called(line)
-        case _:
-            return ScriptedReply(json.dumps(line, ensure_ascii=False))
-
-
-def called(decision: Mapping[str, Any]) -> ScriptedReply:
-    """A Decision as a model that calls tools would put it: what is said is text, everything else a call."""
-    said, calls, own = list[str](), list[tuple[str, dict[str, Any]]](), dict(decision)
-    for action in cast("list[dict[str, Any]]", own.pop("actions")):
-        if action["operation"] == RESPOND:
-            said.append(action["args"]["text"])
-        else:
-            calls.append((wire_name(action["operation"]), {"reasoning": action["reasoning"], **action["args"]}))
-    rationale = str(own.pop("rationale", ""))
-    if calls or not said or "rating" in own:
-        calls.insert(0, (DECIDE, own))
-    made = (
-        ToolCall(call_id=f"call_{secrets.token_hex(4)}", name=name, arguments=json.dumps(args, ensure_ascii=False))
-        for name, args in calls
-    )
-    return ScriptedReply("\n\n".join(said) or rationale, calls=tuple(made))
+def _reply(line: Line) -> ScriptedReply:
+    if isinstance(line, ScriptedReply):
+        return line
+    return ScriptedReply(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
 
 
 def _parsed(line: str, path: Path, number: int) -> ScriptedReply:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -14,9 +13,6 @@ from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
 from duckflow.tools.web.web_tool import FETCH, MATERIAL, WebSettings, WebTool, cut_pages, read_text
-
-if TYPE_CHECKING:
-    from duckflow.tools.web.download import Downloaded
 
 KEPT = 8
 HTML = ("text/html", "application/xhtml+xml")
@@ -35,9 +31,7 @@ class FetchPage(WebTool[FetchArgs]):
     args = FetchArgs
 
     def __init__(self, settings: WebSettings, network_allowed: bool, network: Network | None = None) -> None:
-        super().__init__(network_allowed)
-        self._settings = settings
-        self._network = network
+        super().__init__(settings, network_allowed, network)
         self._kept: OrderedDict[str, tuple[str, list[str]]] = OrderedDict()
 
     def address(self, args: FetchArgs) -> WebAddress:
@@ -75,10 +69,12 @@ class FetchPage(WebTool[FetchArgs]):
     async def _fetch(self, address: WebAddress) -> tuple[str, list[str]]:
         from duckflow.tools.web.download import PDF, download
 
-        network = self._network or Network(by_name=self._settings.proxy_looks_up)
-        found = await download(address, self._settings, network)
+        found = await download(address, self._settings, self._network)
         if found.kind == PDF:
-            return await self._read_pdf(found)
+            from duckflow.tools.web.pdf import read_pdf
+
+            title, _, text = (await read_pdf(found.body, self._settings.seconds)).partition("\n")
+            return self._told(found.address, title, text)
         html = found.kind in HTML or (not found.kind and found.body[:512].lstrip()[:1] == b"<")
         text = read_text(found.body, found.charset, html)
         if text is None:
@@ -88,12 +84,6 @@ class FetchPage(WebTool[FetchArgs]):
             from duckflow.tools.web.markdown import to_markdown
 
             title, text = await asyncio.to_thread(to_markdown, text, found.address.url)
-        return self._told(found.address, title, text)
-
-    async def _read_pdf(self, found: "Downloaded") -> tuple[str, list[str]]:
-        from duckflow.tools.web.pdf import read_pdf
-
-        title, _, text = (await read_pdf(found.body, self._settings.seconds)).partition("\n")
         return self._told(found.address, title, text)
 
     def _told(self, address: WebAddress, title: str, text: str) -> tuple[str, list[str]]:

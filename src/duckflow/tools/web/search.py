@@ -37,10 +37,8 @@ class SearchWeb(WebTool[SearchArgs]):
         engine: SearchEngine | None = None,
         network: Network | None = None,
     ) -> None:
-        super().__init__(network_allowed)
-        self._settings = settings
+        super().__init__(settings, network_allowed, network)
         self._engine = engine
-        self._network = network
 
     def address(self, args: SearchArgs) -> WebAddress:
         engine, count = self._set_up(), self._settings.results
@@ -74,21 +72,14 @@ class SearchWeb(WebTool[SearchArgs]):
     async def _ask(self, args: SearchArgs) -> bytes:
         from duckflow.tools.web.download import asked, read_body
 
-        engine, address, network = (
-            self._set_up(),
-            self.address(args),
-            self._network or Network(by_name=self._settings.proxy_looks_up),
-        )
+        engine, address = self._set_up(), self.address(args)
         headers, body = {"accept": "application/json"}, None
-        match engine.kind:
-            case "brave":
-                headers["x-subscription-token"] = engine.key
-            case "tavily":
-                headers["authorization"] = f"Bearer {engine.key}"
-                body = {"query": args.query, "max_results": self._settings.results}
-            case "searxng":
-                pass
-        async with asked(address, network, headers, body, own=engine.kind == "searxng") as answer:
+        if engine.kind == "brave":
+            headers["x-subscription-token"] = engine.key
+        if engine.kind == "tavily":
+            headers["authorization"] = f"Bearer {engine.key}"
+            body = {"query": args.query, "max_results": self._settings.results}
+        async with asked(address, self._network, headers, body, own=engine.kind == "searxng") as answer:
             if not answer.is_success:
                 told = f"{address.host} answered with HTTP {answer.status}. Is its key right, and not used up?"
                 raise ToolError(told, "web.status", host=address.host, status=answer.status)

@@ -2,7 +2,7 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from pydantic import Field
@@ -14,7 +14,7 @@ from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import decode
 from duckflow.tools.tool import Args, Tool
-from duckflow.tools.web.address import WebAddress
+from duckflow.tools.web.address import Network, WebAddress
 
 MB = 1024 * 1024
 FETCH, SEARCH = "web.fetch", "web.search"
@@ -80,8 +80,10 @@ class WebTool(Tool[A]):
 
     effect = "network"
 
-    def __init__(self, network_allowed: bool) -> None:
+    def __init__(self, settings: WebSettings, network_allowed: bool, network: Network | None = None) -> None:
+        self._settings = settings
         self._network_allowed = network_allowed
+        self._network = network or Network(by_name=settings.proxy_looks_up)
 
     @abstractmethod
     def address(self, args: A) -> WebAddress: ...
@@ -126,17 +128,9 @@ def _is_utf8(body: bytes) -> bool:
 
 def cut_pages(text: str, most: int) -> list[str]:
     """Pieces of at most so many characters, cut between paragraphs where that can be done, else between lines."""
-    return list(_cut(text, most)) or [""]
-
-
-def _cut(text: str, most: int) -> Iterator[str]:
-    at = 0
-    while len(text) - at > most:
-        ends = [at + end for mark in ("\n\n", "\n", " ") if (end := text[at : at + most].rfind(mark)) > most // 2]
-        end = ends[0] if ends else at + most
-        yield text[at:end]
-        at = end
-        while at < len(text) and text[at] in " \n":
-            at += 1
-    if at < len(text) or not text:
-        yield text[at:]
+    pages: list[str] = []
+    while len(text) > most:
+        end = next((end for mark in ("\n\n", "\n", " ") if (end := text[:most].rfind(mark)) > most // 2), most)
+        pages.append(text[:end])
+        text = text[end:].lstrip(" \n")
+    return [*pages, text] if text or not pages else pages
