@@ -1,6 +1,7 @@
 """The embedded model: its server is started when needed, started again when it died, and ended with it."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint, says
@@ -8,19 +9,17 @@ from talking import HELLO, QUICK, text_of
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.embedded import Embedded
+from duckflow.llm.local.server import LocalServer
+from duckflow.llm.settings import LocalSettings
 
 
-class HouseServer:
-    """A server of the shape the embedded model wants, in a thread instead of a process."""
+class HouseServer(LocalServer):
+    """A server in a thread instead of a process."""
 
     def __init__(self) -> None:
+        super().__init__(Path("duck.gguf"), LocalSettings())
         self.starts = 0
-        self.key = ""
         self._running: FakeEndpoint | None = None
-
-    @property
-    def url(self) -> str:
-        return self._running.url if self._running else ""
 
     @property
     def running(self) -> FakeEndpoint | None:
@@ -35,9 +34,10 @@ class HouseServer:
             self.starts += 1
             self.key = f"key-{self.starts}"
             self._running = FakeEndpoint(says(f"from server {self.starts}")).__enter__()
+            self.url = self._running.url
 
     async def aclose(self) -> None:
-        running, self._running = self._running, None
+        running, self._running, self.url = self._running, None, ""
         if running is not None:
             running.__exit__(None, None, None)
 

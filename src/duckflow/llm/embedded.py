@@ -7,10 +7,11 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import Protocol
 
+from duckflow.http import HttpClient, HttpError
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint, Key
+from duckflow.llm.local.server import LocalServer
 from duckflow.llm.provider import Chunk, Finished, Remark, Request
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.phrase import say
@@ -18,24 +19,6 @@ from duckflow.state.phrase import say
 NAME = "local"
 SLOT = "/slots/0?action="
 SECONDS = 30.0
-
-
-class ModelServer(Protocol):
-    """A server that is started and ended with the conversation; `duckflow.llm.local.server.LocalServer` is one."""
-
-    @property
-    def url(self) -> str:
-        """Empty until it answers."""
-        ...
-
-    @property
-    def key(self) -> str: ...
-
-    async def start(self) -> None:
-        """Return when it answers, however many wait for the same start."""
-        ...
-
-    async def aclose(self) -> None: ...
 
 
 class Prefixes:
@@ -53,37 +36,24 @@ class Prefixes:
         digest = hashlib.sha256(f"{self._about} {first}".encode()).hexdigest()
         return self._folder / f"{digest[:24]}.slot"
 
-    async def restore(self, request: Request, url: str, key: str) -> bool:
+    async def restore(self, request: Request, server: LocalServer) -> bool:
         """Whether the server now has what was read before."""
         file = self.file_for(request)
         if not file.is_file():
             return False
-        done = await self._ask("restore", file.name, url, key)
+        done = await _ask(server, "restore", file.name)
         with contextlib.suppress(OSError):
             # The oldest go first when there are too many; one that fits nothing any more goes at once.
             file.touch() if done else file.unlink()
         return done
 
-    async def save(self, request: Request, url: str, key: str) -> None:
+    async def save(self, request: Request, server: LocalServer) -> None:
         file = self.file_for(request)
         if self._most and not file.exists():
             with contextlib.suppress(OSError):
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if await self._ask("save", file.name, url, key):
+            if await _ask(server, "save", file.name):
                 await asyncio.to_thread(self._sweep)
-
-    async def _ask(self, action: str, name: str, url: str, key: str) -> bool:
-        from duckflow.http import HttpClient, HttpError
-
-        headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-        client = HttpClient(url.removesuffix("/v1"), headers, SECONDS, by_proxy=False)
-        try:
-            async with client, asyncio.timeout(SECONDS):
-                answer = await client.send("POST", SLOT + action, json.dumps({"filename": name}).encode())
-                await answer.body()
-            return answer.is_success
-        except (TimeoutError, HttpError):
-            return False
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError):
@@ -96,12 +66,24 @@ class Prefixes:
                     slot.unlink()
 
 
+async def _ask(server: LocalServer, action: str, name: str) -> bool:
+    headers = {"authorization": f"Bearer {server.key}", "content-type": "application/json"}
+    client = HttpClient(server.url.removesuffix("/v1"), headers, SECONDS, by_proxy=False)
+    try:
+        async with client, asyncio.timeout(SECONDS):
+            answer = await client.send("POST", SLOT + action, json.dumps({"filename": name}).encode())
+            await answer.body()
+        return answer.is_success
+    except (TimeoutError, HttpError):
+        return False
+
+
 class Embedded(EndpointModel):
     """Starts the server with the first request, and again if it has died. What the
     first request of a start has it read is kept for the next one."""
 
     def __init__(
-        self, server: ModelServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
+        self, server: LocalServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
     ) -> None:
         settings = settings.model_copy(update={"window": window})
         super().__init__(Endpoint(NAME, key_needed=False), model, settings=settings)
@@ -110,8 +92,8 @@ class Embedded(EndpointModel):
         self._saving: asyncio.Task[None] | None = None
         self._fresh = False
         """The server has started and read nothing yet."""
-        self._called = ("", "")
-        """The address and the key of the server that is spoken to."""
+        self._key = ""
+        """The key of the server that is spoken to; every start has its own."""
 
     @property
     def takes_pictures(self) -> bool | None:
@@ -125,25 +107,22 @@ class Embedded(EndpointModel):
     async def warm(self) -> None:
         """Return when the server answers: one that has died is started again, one that is starting is waited for."""
         await self._server.start()
-        called = self._server.url, self._server.key
-        if called != self._called:
+        if self._key != self._server.key:
             await super().aclose()
-            self._called, self._fresh = called, True
+            self._key, self._fresh = self._server.key, True
             self.call(Endpoint(NAME, self._server.url, key_needed=False), Key(self._server.key, NAME))
 
     async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
         if not self._server.url:
             yield Remark(say("local.starting", name=self._model))
         await self.warm()
-        known = True
-        if self._prefixes and self._fresh:
-            self._fresh = False
-            known = await self._prefixes.restore(request, *self._called)
+        fresh, self._fresh = self._fresh, False
+        known = not (fresh and self._prefixes) or await self._prefixes.restore(request, self._server)
         async with aclosing(super().stream(request)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished) and self._prefixes and not known:
                     # Nobody waits for it but whoever leaves.
-                    self._saving = asyncio.create_task(self._prefixes.save(request, *self._called))
+                    self._saving = asyncio.create_task(self._prefixes.save(request, self._server))
                 yield chunk
 
     async def aclose(self) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from duckflow.llm.local.serve import Order
+from duckflow.llm.settings import LocalSettings
 
 
 def child(weights: Path) -> subprocess.Popen[bytes]:
@@ -15,18 +15,8 @@ def child(weights: Path) -> subprocess.Popen[bytes]:
 
 
 def order() -> bytes:
-    wish = Order(
-        parent=os.getpid(),
-        key="k",
-        name="smollm2",
-        context=512,
-        threads=1,
-        batch=64,
-        prompt_cache_mib=0,
-        repeat_penalty=1.1,
-        gpu_layers=-1,
-        prefixes="",
-    )
+    settings = LocalSettings(model="smollm2", context=512, threads=1, batch=64, prompt_cache_mib=0)
+    wish = settings.model_dump() | {"parent": os.getpid(), "key": "k", "prefixes": ""}
     return json.dumps(wish).encode() + b"\n"
 
 

@@ -1,8 +1,9 @@
 """The child process: llama.cpp's server on a loopback port. It ends when its parent does, however that happens.
 
-Started as `python -m duckflow.llm.local.serve MODEL_FILE`. It reads one line of JSON from stdin (the Order; the key
-is there and not among the arguments, where other users could see it), and writes one line to stdout: `{"url": ...}`
-when it listens, or `{"failed": ...}`. When stdin closes, it ends.
+Started as `python -m duckflow.llm.local.serve MODEL_FILE`. It reads one line of JSON from stdin (the settings of the
+local model, and with them the parent's number, the folder for prefixes and the key, which other users could see among
+the arguments), and writes one line to stdout: `{"url": ...}` when it listens, or `{"failed": ...}`. When stdin closes,
+it ends.
 """
 
 import importlib
@@ -12,30 +13,15 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, NoReturn, TypedDict, cast
+from typing import Any, NoReturn
 
 ERRORS_ONLY = 1
 LOG_SECONDS = 0.5
 PR_SET_PDEATHSIG = 1
 
 
-class Order(TypedDict):
-    """What the parent wants."""
-
-    parent: int
-    key: str
-    name: str
-    context: int
-    threads: int
-    batch: int
-    prompt_cache_mib: int
-    repeat_penalty: float
-    gpu_layers: int
-    prefixes: str
-
-
 def main() -> NoReturn:
-    order = cast("Order", json.loads(sys.stdin.buffer.readline()))
+    order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     _die_with(order["parent"])
     threading.Thread(target=_die_at_end_of_input, daemon=True).start()
     # Whatever the library prints goes to the log: stdout carries our one line only.
@@ -53,11 +39,11 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _server(model: str, order: Order) -> Any:
+def _server(model: str, order: dict[str, Any]) -> Any:
     xllamacpp: Any = importlib.import_module("xllamacpp")
     wanted: Any = xllamacpp.CommonParams()
     wanted.model.path = model
-    wanted.model_alias = {order["name"]}
+    wanted.model_alias = {order["model"]}
     wanted.hostnames = ["127.0.0.1"]
     wanted.port = 0
     wanted.api_keys = [order["key"]]

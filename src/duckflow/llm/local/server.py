@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from duckflow.errors import ProviderUnreachable
-from duckflow.llm.local.serve import Order
 from duckflow.llm.settings import LocalSettings
 from duckflow.programs.launch import Launch
 
@@ -67,17 +66,9 @@ class LocalServer:
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._wanted = False
-        self._url = ""
-        self._key = ""
-
-    @property
-    def url(self) -> str:
-        """The base of the API, such as `http://127.0.0.1:40000/v1`; empty before `start`."""
-        return self._url
-
-    @property
-    def key(self) -> str:
-        return self._key
+        self.url = ""
+        """The base of the API, such as `http://127.0.0.1:40000/v1`; empty until it answers."""
+        self.key = ""
 
     @property
     def pid(self) -> int | None:
@@ -103,7 +94,7 @@ class LocalServer:
         """End the server and wait until it is gone; a start that is under way fails."""
         self._wanted = False
         process, self._process = self._process, None
-        self._url = self._key = ""
+        self.url = self.key = ""
         if process and process.returncode is None:
             # It keeps nothing that it would have to put in order.
             with suppress(ProcessLookupError):
@@ -124,6 +115,7 @@ class LocalServer:
 
     async def _start(self, log: BinaryIO) -> None:
         name, seconds = self._settings.model, self._settings.start_seconds
+        self.url = ""
         try:
             async with asyncio.timeout(seconds):
                 process = await self._spawn(log)
@@ -138,7 +130,7 @@ class LocalServer:
             await self.aclose()
             raise
         if url := answer.get("url"):
-            self._url = url
+            self.url = url
             return
         await self.aclose()
         raise ProviderUnreachable("local.failed", name=name, reason=_cause(answer, process.returncode, log))
@@ -157,21 +149,15 @@ class LocalServer:
     async def _instruct(self, process: asyncio.subprocess.Process) -> dict[str, str]:
         """Give the child its order and wait for its one line; empty if it died without a word."""
         assert process.stdin is not None and process.stdout is not None
-        self._key = secrets.token_urlsafe(24)
-        settings = self._settings
-        order = Order(
-            parent=os.getpid(),
-            key=self._key,
-            name=settings.model,
-            context=settings.context or DEFAULT_CONTEXT,
-            threads=settings.threads or usable_cores(),
-            batch=settings.batch,
-            prompt_cache_mib=settings.prompt_cache_mib,
-            repeat_penalty=settings.repeat_penalty,
-            gpu_layers=settings.gpu_layers,
+        self.key = secrets.token_urlsafe(24)
+        order = self._settings.model_dump() | {
+            "parent": os.getpid(),
+            "key": self.key,
+            "context": self._settings.context or DEFAULT_CONTEXT,
+            "threads": self._settings.threads or usable_cores(),
             # The server puts the name right behind it.
-            prefixes=f"{self._prefixes}/" if self._prefixes else "",
-        )
+            "prefixes": f"{self._prefixes}/" if self._prefixes else "",
+        }
         process.stdin.write(json.dumps(order).encode() + b"\n")
         line = await process.stdout.readline()
         return cast("dict[str, str]", json.loads(line)) if line.endswith(b"\n") else {}
