@@ -27,7 +27,7 @@ from duckflow.llm.failures import BLIND, Failures, Setback, persist
 from duckflow.llm.provider import Chunk, Finished, Remark, Request, measure
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
-from duckflow.llm.wires.wire import Refusal, WireRequest, smaller, wire_named
+from duckflow.llm.wires.wire import WireRequest, smaller, wire_named
 from duckflow.state.phrase import say
 
 PICTURES = "pictures"
@@ -155,8 +155,8 @@ class EndpointModel:
         """What to try next after a refusal. Raises when no smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
-        refusal = Refusal(status, answer.lower(), setback.error.key == "model.request_refused")
-        lower = smaller(wire_named(asked.abilities.wire), asked, refusal)
+        unclear = setback.error.key == "model.request_refused"
+        lower = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), unclear)
         if lower and lower.tools == "json" and asked.request.tools and self._settings.tools == "auto":
             # Without tools it is another request altogether: whoever asked makes it.
             self._learn(lower)

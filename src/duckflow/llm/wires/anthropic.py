@@ -7,7 +7,17 @@ from typing import Any, cast
 
 from duckflow.llm.endpoints import Key
 from duckflow.llm.thoughts import DETAILS
-from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, reasons, thoughts_for
+from duckflow.llm.wires.wire import (
+    ThoughtKeeper,
+    Told,
+    Wire,
+    WireRequest,
+    delta,
+    described,
+    ended,
+    reasons,
+    thoughts_for,
+)
 from duckflow.state.message import PromptMessage
 from duckflow.state.noun import as_count, as_table
 from duckflow.whole_text import read_json
@@ -63,10 +73,7 @@ class AnthropicWire(Wire):
         if asked.system:
             body["system"] = [{"type": "text", "text": asked.system}]
         if request.tools:
-            body["tools"] = [
-                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-                for tool in request.tools
-            ]
+            body["tools"] = [described(tool, "input_schema") for tool in request.tools]
         if request.schema is not None and asked.abilities.format == "strict":
             body["output_config"] = {"format": {"type": "json_schema", "schema": closed(request.schema)}}
         if request.tools and asked.takes("cache_control"):
@@ -109,23 +116,15 @@ def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
 
 
 def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
-    if message.role == "assistant":
-        yield from _reply(message, asked)
-        return
     if message.answers:
         yield {"type": "tool_result", "tool_use_id": _wire_id(message.answers), "content": message.text}
         return
-    if message.text.strip():
-        yield {"type": "text", "text": message.text}
-    for media, data in asked.pictures(message):
-        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
-
-
-def _reply(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
     thoughts: list[dict[str, Any]] = asked.kept(message).get(DETAILS, [])
     if message.text.strip():
         yield from thoughts_for("", thoughts)
         yield {"type": "text", "text": message.text}
+    for media, data in asked.pictures(message):
+        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
     for call in message.calls:
         yield from thoughts_for(call.call_id, thoughts)
         yield {"type": "tool_use", "id": _wire_id(call.call_id), "name": call.name, "input": arguments(call.arguments)}
@@ -170,11 +169,8 @@ def closed(schema: Any) -> Any:
     return table | {"additionalProperties": False} if "properties" in table else table
 
 
-class AnthropicReader:
+class AnthropicReader(ThoughtKeeper):
     """Reads the events of one streamed message."""
-
-    def __init__(self) -> None:
-        self._thoughts: list[dict[str, Any]] = []
 
     def told(self, event: dict[str, Any]) -> dict[str, Any]:
         match event.get("type"):
@@ -197,21 +193,17 @@ class AnthropicReader:
         """A text or a call; what was thought before it belongs to it."""
         match block.get("type"):
             case "thinking" | "redacted_thinking":
-                self._thoughts.append(dict(block))
+                self.thoughts.append(dict(block))
                 return delta(reasoning=block.get("thinking") or "")
             case "tool_use":
                 owner = str(block.get("id", ""))
                 given = block.get("input") or ""
                 call = {"index": index, "id": owner, "function": {"name": block.get("name"), "arguments": given}}
-                return delta(tool_calls=[call], **self._thought_for(owner))
+                return delta(tool_calls=[call], **self.given_to(owner))
             case "text":
-                return delta(content=block.get("text") or "", **self._thought_for(""))
+                return delta(content=block.get("text") or "", **self.given_to(""))
             case _:
                 return {}
-
-    def _thought_for(self, owner: str) -> dict[str, Any]:
-        thoughts, self._thoughts = [thought | {FOR: owner} for thought in self._thoughts], []
-        return {DETAILS: thoughts} if thoughts else {}
 
     def _piece(self, piece: dict[str, Any], index: Any) -> dict[str, Any]:
         match piece.get("type"):
@@ -220,8 +212,8 @@ class AnthropicReader:
             case "thinking_delta" | "signature_delta":
                 name = "thinking" if piece["type"] == "thinking_delta" else "signature"
                 text = str(piece.get(name) or "")
-                if self._thoughts:
-                    self._thoughts[-1][name] = str(self._thoughts[-1].get(name) or "") + text
+                if self.thoughts:
+                    self.thoughts[-1][name] = str(self.thoughts[-1].get(name) or "") + text
                 return delta(reasoning=text) if name == "thinking" else {}
             case "input_json_delta":
                 return delta(tool_calls=[{"index": index, "function": {"arguments": piece.get("partial_json")}}])

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from duckflow.llm.endpoints import Endpoint
-from duckflow.llm.wires.wire import Told, Wire, WireRequest, reasons
-from duckflow.state.message import PromptMessage, ToolSpec
+from duckflow.llm.wires.wire import Told, Wire, WireRequest, described, reasons
+from duckflow.state.message import PromptMessage
 from duckflow.state.noun import first_table
 
 SCHEMA_NAME = "reply"
@@ -60,7 +60,7 @@ class ChatWire(Wire):
         if asked.effort:
             body["reasoning_effort"] = asked.effort
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [{"type": "function", "function": described(tool, "parameters")} for tool in request.tools]
         if asked.endpoint.cache_key and asked.takes("prompt_cache_key"):
             body["prompt_cache_key"] = cache_key(asked)
         if request.schema is not None and abilities.format != "text":
@@ -116,8 +116,7 @@ def _wire_id(endpoint: Endpoint, call_id: str) -> str:
 
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]] | None:
     """The text; what is said with pictures is a list of parts."""
-    urls = [f"data:{media};base64,{data}" for media, data in asked.pictures(message)]
-    if urls:
+    if urls := asked.picture_urls(message):
         pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         return [{"type": "text", "text": message.text}, *pictures]
     return message.text or (None if message.calls else "")
@@ -143,11 +142,6 @@ def _mark(messages: list[dict[str, Any]]) -> None:
         text = message["content"]
         if isinstance(text, str) and text:
             message["content"] = [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
-
-
-def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def response_format(schema: dict[str, Any], form: str) -> dict[str, Any]:

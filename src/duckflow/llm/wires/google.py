@@ -8,7 +8,7 @@ from typing import Any
 
 from duckflow.llm.endpoints import Key
 from duckflow.llm.wires.anthropic import arguments
-from duckflow.llm.wires.wire import Told, Wire, WireRequest, ended, reasons
+from duckflow.llm.wires.wire import Told, Wire, WireRequest, described, ended, reasons
 from duckflow.state.message import PromptMessage
 from duckflow.state.noun import as_count, as_table, first_table, tables
 
@@ -64,14 +64,8 @@ class GoogleWire(Wire):
         if asked.system:
             body["systemInstruction"] = {"parts": [{"text": asked.system}]}
         if request.tools:
-            body["tools"] = [
-                {
-                    "functionDeclarations": [
-                        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
-                        for tool in request.tools
-                    ]
-                }
-            ]
+            declared = [described(tool, "parametersJsonSchema") for tool in request.tools]
+            body["tools"] = [{"functionDeclarations": declared}]
         return body | ({"generationConfig": config} if config else {})
 
     def reading(self) -> Told:
@@ -90,9 +84,6 @@ def _thinking(asked: WireRequest) -> dict[str, Any]:
 
 
 def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) -> Iterator[dict[str, Any]]:
-    if message.role == "assistant":
-        yield from _reply(message, asked)
-        return
     if message.answers:
         name = names.get(message.answers, "tool")
         yield {"functionResponse": {"id": message.answers, "name": name, "response": {"result": message.text}}}
@@ -101,11 +92,6 @@ def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) ->
         yield {"text": message.text}
     for media, data in asked.pictures(message):
         yield {"inlineData": {"mimeType": media, "data": data}}
-
-
-def _reply(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
-    if message.text:
-        yield {"text": message.text}
     signed = not re.search(BY_BUDGET, asked.model)
     for number, call in enumerate(message.calls):
         own: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))

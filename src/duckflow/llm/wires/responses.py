@@ -7,7 +7,7 @@ from typing import Any
 from duckflow.llm.provider import Finish
 from duckflow.llm.thoughts import DETAILS, PHASE
 from duckflow.llm.wires.chat import cache_key, response_format
-from duckflow.llm.wires.wire import FOR, Told, Wire, WireRequest, delta, ended, thoughts_for
+from duckflow.llm.wires.wire import ThoughtKeeper, Told, Wire, WireRequest, delta, described, ended, thoughts_for
 from duckflow.state.message import PromptMessage
 from duckflow.state.noun import as_table, as_text
 
@@ -51,16 +51,8 @@ class ResponsesWire(Wire):
         if asked.endpoint.cache_key and asked.takes("prompt_cache_key"):
             body["prompt_cache_key"] = cache_key(asked)
         if request.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                    "strict": False,
-                }
-                for tool in request.tools
-            ]
+            function = {"type": "function", "strict": False}
+            body["tools"] = [function | described(tool, "parameters") for tool in request.tools]
         if request.schema is not None and form != "text":
             wished = response_format(request.schema, form)
             body["text"] = {"format": wished.get("json_schema", {}) | {"type": wished["type"]}}
@@ -86,18 +78,14 @@ def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
 
 
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]]:
-    urls = [f"data:{media};base64,{data}" for media, data in asked.pictures(message)]
-    if not urls:
+    if not (urls := asked.picture_urls(message)):
         return message.text
     pictures = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
     return [{"type": "input_text", "text": message.text}, *pictures]
 
 
-class ResponsesReader:
+class ResponsesReader(ThoughtKeeper):
     """Reads the events of one streamed response."""
-
-    def __init__(self) -> None:
-        self._thoughts: list[dict[str, Any]] = []
 
     def told(self, event: dict[str, Any]) -> dict[str, Any]:
         kind, text = str(event.get("type", "")), as_text(event.get("delta"))
@@ -127,14 +115,13 @@ class ResponsesReader:
         if not calls and item.get("type") != "message":
             return {}
         owner = str(item.get("call_id", "")) if calls else ""
-        thoughts, self._thoughts = [thought | {FOR: owner} for thought in self._thoughts], []
         function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
         begun = {"tool_calls": [{"index": index, "id": owner, "function": function}]} if calls else {}
-        return delta(**begun, **({DETAILS: thoughts} if thoughts else {}))
+        return delta(**begun, **self.given_to(owner))
 
     def _whole(self, item: dict[str, Any]) -> dict[str, Any]:
         if item.get("type") == "reasoning":
-            self._thoughts.append(item)
+            self.thoughts.append(item)
         # From gpt-5.3-codex on a text says whether it is the answer or a remark on the way, and is to keep saying so.
         return delta(phase=item[PHASE]) if item.get("type") == "message" and item.get(PHASE) else {}
 

@@ -12,7 +12,8 @@ from duckflow.llm.endpoints import Endpoint, Key
 from duckflow.llm.facts import FORMATS, Abilities, Facts
 from duckflow.llm.provider import Finish, Request
 from duckflow.llm.settings import EFFORTS, WIRES, LlmSettings
-from duckflow.state.message import PromptMessage
+from duckflow.llm.thoughts import DETAILS
+from duckflow.state.message import PromptMessage, ToolSpec
 
 FORMAT_NAMED = (
     r"response.?(?:format|mime|json|schema)|json.?schema|json.?object|json mode|structured.output"
@@ -87,6 +88,9 @@ class WireRequest(NamedTuple):
         kept: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
         return kept
 
+    def picture_urls(self, message: PromptMessage) -> list[str]:
+        return [f"data:{media};base64,{data}" for media, data in self.pictures(message)]
+
     def pictures(self, message: PromptMessage) -> Iterator[tuple[str, str]]:
         """The media type and the encoded bytes of each picture of a message."""
         import base64
@@ -149,6 +153,11 @@ def reasons(**words: str) -> dict[str, Finish]:
     return {word: cast("Finish", finish) for finish, line in words.items() for word in line.split()}
 
 
+def described(tool: ToolSpec, parameters: str) -> dict[str, Any]:
+    """A tool; `parameters` is what the wire calls their schema."""
+    return {"name": tool.name, "description": tool.description, parameters: tool.parameters}
+
+
 def delta(**said: Any) -> dict[str, Any]:
     return {"choices": [{"delta": said}]}
 
@@ -157,26 +166,30 @@ def ended(reason: str, raw: str, **more: Any) -> dict[str, Any]:
     return {"choices": [{"delta": {}, "finish_reason": reason, "raw": raw}], **more}
 
 
+class ThoughtKeeper:
+    """Keeps what was thought in a stream until the text or the call comes that it belongs to."""
+
+    def __init__(self) -> None:
+        self.thoughts: list[dict[str, Any]] = []
+
+    def given_to(self, owner: str) -> dict[str, Any]:
+        thoughts, self.thoughts = [thought | {FOR: owner} for thought in self.thoughts], []
+        return {DETAILS: thoughts} if thoughts else {}
+
+
 def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The kept thoughts that go back before this call, or before the text."""
     mine = [thought for thought in thoughts if thought.get(FOR) == owner]
     return [{name: value for name, value in thought.items() if name != FOR} for thought in mine]
 
 
-class Refusal(NamedTuple):
-    """What an endpoint answered, in small letters; `unclear` where nothing that is known was meant by it."""
-
-    status: int
-    answer: str
-    unclear: bool
-
-
-def smaller(wire: Wire, asked: WireRequest, refusal: Refusal) -> Abilities | None:
-    """What to try next; None when no smaller request would help. Tools go last of all."""
-    if refusal.status not in REQUEST_REFUSED:
+def smaller(wire: Wire, asked: WireRequest, status: int, answer: str, unclear: bool) -> Abilities | None:
+    """What to try next after an answer in small letters; None when no smaller request would help. Tools go last of all.
+    `unclear`: nothing that is known was meant by it."""
+    if status not in REQUEST_REFUSED:
         return None
-    abilities, answer = asked.abilities, refusal.answer
-    if other := wire.elsewhere(refusal.status, answer):
+    abilities = asked.abilities
+    if other := wire.elsewhere(status, answer):
         return abilities._replace(wire=other)
     for part, pattern in wire.parts.items():
         if re.search(pattern, answer) and (lower := _without(part, wire, asked, answer)):
@@ -184,11 +197,11 @@ def smaller(wire: Wire, asked: WireRequest, refusal: Refusal) -> Abilities | Non
     if asked.limit and re.search(LIMIT_NAMED, answer):
         return abilities.with_other_limit(answer, wire.limits)
     simpler = abilities.with_simpler_format(wire.formats) if asked.request.schema is not None else None
-    if simpler and (re.search(FORMAT_NAMED, answer) or (refusal.status != 500 and re.search(SCHEMA_NAMED, answer))):
+    if simpler and (re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer))):
         return simpler
     if asked.request.tools and re.search(TOOLS_NAMED, answer):
         return abilities._replace(tools="json")
-    if not refusal.unclear:
+    if not unclear:
         return None
     if sent := [part for part in wire.parts if _changes(abilities.without(part), wire, asked)]:
         return abilities.without(*sent)
