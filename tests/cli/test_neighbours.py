@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from tests.cli.shell import Shell
+from tests.editor.editor import Editor, opened
 from tests.journeys.story import act, decide, respond
 
 
@@ -23,6 +26,16 @@ def test_an_override_takes_the_place_of_the_rules_beside_it(bare: Shell) -> None
         (bare.work / name).write_text(f"Rule of {name}: whistle.\n")
     told = bare.run("prompt", "-m", bare.script()).stdout
     assert "Rule of AGENTS.override.md" in told and "Rule of AGENTS.md" not in told and "Rule of CLAUDE" not in told
+
+
+@pytest.mark.parametrize("model", ["", "local", "openai:gpt-x"])
+async def test_an_editor_that_allows_everything_fetches_no_model_and_types_no_key(bare: Shell, model: str) -> None:
+    """It would take the first choice of every question; so none is asked, and it is told what is needed."""
+    editor = Editor(*["key", "fetch", "openai"] * 3)
+    async with opened(bare, editor, *(("-m", model) if model else ())) as session:
+        with pytest.raises(Exception, match=r"model|key") as refused:
+            await session.say("hello")
+    assert getattr(refused.value, "code", 0) == -32000 and editor.requests == []
 
 
 def test_an_editor_is_told_to_set_up_a_model_in_a_terminal(bare: Shell) -> None:

@@ -11,6 +11,7 @@ from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.state.phrase import say
+from duckflow.state.question import Answer, Question
 
 if TYPE_CHECKING:
     from duckflow.llm.discover import ModelChoice
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
     """The model for this conversation, or for a second opinion; nothing is asked of it yet. Where there is somebody to
-    ask, a local model that is not here yet is fetched."""
+    ask, a local model that is not here yet is fetched. A client that may answer by itself is not asked."""
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
@@ -29,9 +30,15 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
         # Nothing but its name leads to an endpoint of the user's own.
         name, origin = before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
-    choice = await (find_with_weights(search, setup.paths, session, ask) if ask else search({}))
+    asks = ask and (_refuse if setup.by_client else ask)
+    choice = await (find_with_weights(search, setup.paths, session, asks) if asks else search({}))
     connected = await _connect(setup, session, choice)
     return connected if second else await _with_fallback(setup, session, connected)
+
+
+async def _refuse(question: Question) -> Answer:
+    """As somebody who chooses nothing."""
+    return Answer(choice=question.choices[-1].key if question.choices else "")
 
 
 async def _with_fallback(setup: Setup, session: Session, connected: Connected) -> Connected:

@@ -133,6 +133,9 @@ def _name(uri: str, root: Path) -> str:
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that lead out of a conversation: an editor has its own ways."""
+SET_UP_NEEDED = -32000
+"""The protocol's error for which an editor offers the ways of `authMethods`: here `duckflow init` in a terminal."""
+NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing", "model.key_missing_alone")
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 
 
@@ -163,6 +166,7 @@ class EditorSession:
         self._turns: set[asyncio.Task[Outcome]] = set()
         self._commands_running: set[asyncio.Task[None]] = set()
         self._why = ""
+        self._lacks_model = False
         self._past = False
         self._unhear: Callable[[], None] = lambda: None
 
@@ -215,7 +219,7 @@ class EditorSession:
             waited_for = {work}
         outcome = await self._ended(waited_for) if waited_for else "done"
         if OUTCOMES[outcome].kind == "failed":
-            raise RpcError(INTERNAL, self._why)
+            raise RpcError(SET_UP_NEEDED if self._lacks_model else INTERNAL, self._why)
         return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
 
     async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
@@ -303,6 +307,7 @@ class EditorSession:
                 self._asker.closed(item.id)
             case TurnItem(outcome=outcome) if outcome:
                 self._why = self._words.phrase(item.why) if item.why else self._words(OUTCOMES[outcome].key)
+                self._lacks_model = bool(item.why and item.why.key in NO_MODEL)
             case ChosenItem() if self._words.language != language:
                 self._send(self._commands())
             case _:
