@@ -141,18 +141,17 @@ def test_what_is_risky_and_longer_than_the_screen_is_paged_before_a_yes_counts(
     terminal.enter("go")
     screen = terminal.wait_for("+line 20")
     assert "+line 60" not in screen and YES[language] not in screen
+    terminal.answer(more)
+    assert YES[language] not in terminal.wait_for("+line 40")
     terminal.answer(yes)
     terminal.wait_until(
         lambda screen: "more lines to see first" in screen or "を見てください" in screen.replace(" ", "")
     )
     assert not (terminal.work / "long.sh").exists()
-    terminal.answer(more)
-    assert YES[language] not in terminal.wait_for("+line 50")
-    terminal.type(" ")
-    terminal.wait_for("+line 80")
-    terminal.enter("")
+    terminal.answer("")
     terminal.wait_for(YES[language])
-    terminal.answer(yes)
+    terminal.wait_for(f"› {yes}")
+    terminal.answer("")
     terminal.wait_for("It is written.")
     assert (terminal.work / "long.sh").read_text() == text
 
@@ -169,9 +168,11 @@ def test_a_no_counts_at_any_time_and_all_shows_the_rest(tmp_path: Path, opened: 
     assert not (terminal.work / "long.sh").exists()
     terminal.enter("again")
     terminal.wait_until(lambda screen: screen.count("more lines before") == 2)
+    terminal.answer("yes")
+    terminal.wait_for("Your answer is kept")
     terminal.answer("all")
     assert "+line 199" in terminal.wait_for("1. yes")
-    terminal.answer("yes")
+    terminal.answer("")
     terminal.wait_for("It is written.")
 
 
@@ -194,11 +195,26 @@ def test_what_stood_in_the_line_when_it_was_asked_is_no_answer(tmp_path: Path, o
     terminal.wait_for("It is written.")
 
 
-def test_what_is_long_but_not_risky_is_shown_at_once() -> None:
+def test_a_question_at_a_long_box_is_answered_below_it(tmp_path: Path, opened: list[Terminal]) -> None:
+    text = "".join(f"line {number}\n" for number in range(1, 91))
+    write = {"json": decide(act("file_ops.write_file", path="long.sh", content=text), respond("It is written."))}
+    terminal = open_terminal(opened, tmp_path, [write, {"json": {"answer": "Since it runs later."}}])
+    terminal.wait_for(HELLO["en"])
+    terminal.enter("go")
+    terminal.wait_for("+line 20")
+    terminal.answer("why that file?")
+    terminal.wait_for("Since it runs later.")
+    assert not (terminal.work / "long.sh").exists()
+    terminal.answer("yes")
+    terminal.wait_for("It is written.")
+
+
+@pytest.mark.parametrize("commands", [(), ("$ pytest -q",)])
+def test_what_is_long_but_not_risky_is_shown_at_once(commands: tuple[str, ...]) -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, height=30, force_terminal=True, color_system=None)
     pages = QuestionPages(Printer(console), Words("en"))
-    asked = gate(diff="\n".join(f"+line {number}" for number in range(90)), risk="medium")
+    asked = gate(*commands, diff="\n".join([*commands, *(f"+line {number}" for number in range(90))]), risk="medium")
     choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no")))
     pages.show(Question(kind="gate", title=say("gate.title"), gate=asked, choices=choices))
     assert not pages.left and "line 89" in out.getvalue() and "1. yes" in out.getvalue()

@@ -34,6 +34,8 @@ class Asking:
         self._secret = False
         self._asked_at = 0.0
         self._taken_away_at = 0.0
+        self._unsent = ""
+        """An answer that was typed before all of the question was shown, where the line cannot hold it."""
 
     def hides(self) -> bool:
         """Whether what is typed now is a secret."""
@@ -45,7 +47,7 @@ class Asking:
         new = question is not None and question.question_id != self._shown
         self._shown = question.question_id if question else ""
         if question and new:
-            self._secret = question.secret
+            self._secret, self._unsent = question.secret, ""
             self._screen.ask(question)
             self._asked_at = time.monotonic()
             return question if question.kind == "edit" and self._typed_here else None
@@ -105,7 +107,7 @@ class Asking:
 
     def held_back(self, text: str, begun: float) -> bool:
         """Whether a line is no answer yet: begun before the question could be read, or sent before all of it was
-        shown. What was begun too early goes back into the line."""
+        shown. It goes back into the line, and counts when it is sent again."""
         question, pages = next(iter(self._conversation.questions), None), self._screen.question
         if begun < self._taken_away_at and self._line.put_back(text):
             # It may have been an answer to the question that is gone.
@@ -130,7 +132,22 @@ class Asking:
             return True
         answer = read_answer(text, tuple(choice.key for choice in question.choices), self._words.language)
         reply = read_whole(text, self._words.language)
-        if pages.left and not (answer and answer.choice == "no") and not (reply.asks or reply.waits):
-            self._screen.warn(self._words("gate.read_on", rows=pages.left))
+        if pages.left and reply.asks:
+            # What the model says to it stands below the box.
+            pages.more(whole=True)
+            self._screen.catch_up()
+        elif pages.left and not (answer and answer.choice == "no") and not reply.waits:
+            pages.more()
+            self._screen.catch_up()
+            self._unsent = "" if self._line.put_back(text) else text
+            self._asked_at = time.monotonic()
+            self._screen.warn(self._words("gate.read_on" if pages.left else "gate.read", rows=pages.left))
             return True
         return False
+
+    def with_unsent(self, text: str) -> str:
+        """An empty line sends the answer that waited until all of the question was shown."""
+        if text.strip() or self._screen.question.left or not self._unsent:
+            return text
+        unsent, self._unsent = self._unsent, ""
+        return unsent

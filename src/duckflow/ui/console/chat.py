@@ -173,6 +173,7 @@ class Chat:
 
     def take(self, text: str, begun: float) -> None:
         self._attention.typed()
+        text = self._asking.with_unsent(text)
         if not self._asking.held_back(text, begun):
             self._do(self._asking.heed(self._asking.take(text), text))
 

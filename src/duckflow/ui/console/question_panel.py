@@ -167,8 +167,7 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question. A risky one, or one with a command, that is longer than the screen comes in pages, and its
-    answers with the last."""
+    """Shows a question. A risky one that is longer than the screen comes in pages, and its answers with the last."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -183,8 +182,7 @@ class QuestionPages:
     def show(self, question: Question) -> None:
         self._rows = question_rows(question, self._printer, self._words)
         gate = question.gate
-        risky = gate is not None and (gate.risk in ("high", "forbidden") or bool(gate.commands))
-        self.more(whole=not risky)
+        self.more(whole=gate is None or gate.risk not in ("high", "forbidden"))
 
     def more(self, whole: bool = False) -> None:
         """The next page, or all that is left."""
