@@ -23,6 +23,13 @@ def state(status: JobStatus = "running") -> AgentState:
         ("Pause the job, please", "pause"),
         ("pause the job please", "pause"),
         ("ちょっと待って", "pause"),
+        ("hold on, pause it for a moment", "pause"),
+        ("can you put it on hold for now?", "pause"),
+        ("いったん中断しておいてください", "pause"),
+        ("wait, what does f do", None),
+        ("hold the lock while writing", None),
+        ("go on and fix the tests", None),
+        ("待ち時間を表示して", None),
         ("cancel", "cancel"),
         ("ジョブをキャンセルしてください。", "cancel"),
         ("how far is the moon from the earth, in kilometres?", None),
@@ -37,11 +44,16 @@ def test_words_about_a_running_job(text: str, wish: str | None) -> None:
     assert wish_in(text, state()) == wish
 
 
-@pytest.mark.parametrize("text", ["resume", "continue", "再開", "続けて"])
+@pytest.mark.parametrize(
+    "text", ["resume", "continue", "ok, go on", "let it run on", "再開", "続けて", "じゃあ続きをお願いします"]
+)
 def test_going_on_is_meant_for_a_job_only_when_one_has_stopped(text: str) -> None:
     assert wish_in(text, state("interrupted")) == wish_in(text, state("paused")) == "resume"
     assert wish_in(text, state("completed")) is None
     assert wish_in(text, AgentState()) is None
+    asked = state("paused")
+    asked.asked = "Shall I rename it?"
+    assert wish_in(text, asked) is None, "it answers what the model has asked"
 
 
 @pytest.mark.parametrize(

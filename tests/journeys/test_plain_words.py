@@ -8,7 +8,7 @@ import pytest
 from duckflow.events.types import PlanChanged, QuestionClosed
 from duckflow.i18n.answer_words import yes_or_no
 from duckflow.state.question import Answer
-from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, run_step, when, write_tasks
+from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, run_step, until, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="tabs\n")
@@ -140,6 +140,29 @@ async def test_a_no_with_a_wish_does_not_fail_the_job(tmp_path: Path, language: 
     await story.chat.take("OK、進めて")
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "game.py").read_text() == "得点 = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("language", "pause", "resume"),
+    [("en", "hold on, pause it for a moment", "ok, go on"), ("ja", "いったん中断してください", "じゃあ続けて")],
+)
+async def test_a_pause_at_a_jobs_open_question_refuses_nothing(
+    tmp_path: Path, language: str, pause: str, resume: str
+) -> None:
+    text = {"en": "complete content of game.py", "ja": "game.py の内容"}[language]
+    replies = [PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), when(text, "x = 1\n")]
+    story = Typing(tmp_path, [*replies, when(ENDED[language], report())], mode="ask", language=language)
+    await story.tell("make a snake game")
+    await story.tell("はい、お願いします" if language == "ja" else "yes please")
+    job = (await story.asked()).job
+    requests = len(story.model.requests)
+    assert (await story.chat.take(pause)).meaning == "aside"
+    await until(story, lambda: story.session.state.jobs[job].status == "paused")
+    assert len(story.chat.questions) == 1 and len(story.model.requests) == requests, "no model is asked"
+    assert (await story.chat.take(resume)).meaning == "aside"
+    await until(story, lambda: story.session.state.jobs[job].status == "running")
+    await story.chat.take("はい" if language == "ja" else "yes")
+    assert (await job_ended(story)).status == "completed" and (story.folder / "game.py").exists()
 
 
 @LANGUAGES

@@ -15,6 +15,7 @@ from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to, without_politeness
 from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
 from duckflow.i18n.language import begins, languages_in
+from duckflow.i18n.typed import means_pause
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
@@ -94,7 +95,8 @@ class Questions:
         at_gate = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if at_gate and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language())
-        if not choice and question.kind != "text" and whole.waits:
+        waits = whole.waits or (question.kind == "gate" and not choice and means_pause(text, self._language()))
+        if not choice and question.kind != "text" and waits:
             return Taken("unclear", (say("question.waits"),), question_id)
         if not choice and (question.kind == "gate" or question.for_person) and whole.asks and question.kind != "text":
             self._emit(AskedBack(question=question, text=text.strip()))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answers import begins_as_answer, means_always, read_answer
+from duckflow.i18n.answers import begins_as_answer, means_always, read_answer, read_whole
 from duckflow.i18n.language import fullmatch
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus
@@ -28,17 +28,23 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
 
 
 def wish_in(text: str, state: AgentState) -> Wish | None:
-    """What a short message wants of the jobs; nothing when none is there for it."""
+    """What a short message wants of the jobs; nothing when none is there for it. Words for going on answer what the
+    model has asked, where it has."""
     if not state.jobs:
         return None
     statuses = {job.status for job in state.jobs.values()}
-    wishes = _wishes(text, state.language)
+    wishes = [wish for wish in _wishes(text, state.language) if wish != "resume" or not state.asked]
     return next((wish for wish in wishes if not statuses.isdisjoint(FITTING[wish])), None)
 
 
 def means_stop(text: str, language: str) -> bool:
     """Whether a line is nothing but a word for stopping or waiting."""
     return any(wish in ("pause", "cancel") for wish in _wishes(text, language))
+
+
+def means_pause(text: str, language: str) -> bool:
+    """Whether a line only says that nothing is to go on for now."""
+    return _is(text, "pause", language)
 
 
 def restoring(text: str, state: AgentState) -> str:
@@ -66,7 +72,7 @@ def read_line(line: str, state: AgentState, questions: Sequence[Question], comma
     text = line.strip()
     if not text:
         return "nothing"
-    if questions and not _goes_past(questions[0], text, state.language, commands):
+    if questions and not _goes_past(questions[0], text, state, commands):
         return "answer"
     if text.startswith(SLASH) and not _begins_with_path(text, commands):
         return "command"
@@ -81,13 +87,16 @@ def _begins_with_path(text: str, commands: Iterable[CommandInfo]) -> bool:
     return "/" in name and all(name != command.name for command in commands)
 
 
-def _goes_past(question: Question, text: str, language: str, commands: Iterable[CommandInfo]) -> bool:
+def _goes_past(question: Question, text: str, state: AgentState, commands: Iterable[CommandInfo]) -> bool:
     """Whether a line goes past an open question. One can always look around first; and a job's question does not stand
-    in the way of the conversation, unless the line begins like an answer to it."""
+    in the way of the conversation or of a pause, unless the line begins like an answer to it."""
     name = unicodedata.normalize("NFKC", text).split()[0]
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True
     if not question.job or question.kind != "gate":
         return False
-    offered = tuple(choice.key for choice in question.choices)
+    wish = wish_in(text, state)
+    if wish in ("progress", "resume") or (wish == "pause" and not read_whole(text, state.language).waits):
+        return True
+    offered, language = tuple(choice.key for choice in question.choices), state.language
     return not (begins_as_answer(text, language) or read_answer(text, offered, language) or means_always(text, offered))
