@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.tools.shell.output import Cleaner, Excerpt, Live
+from duckflow.tools.shell.output import Cleaner, Excerpt, Live, without_progress
 
 CLEANED = [
     (b"plain\n", "plain\n"),
@@ -83,3 +83,15 @@ async def test_a_flood_reaches_the_screen_in_few_pieces_and_ends_with_its_end() 
     assert len(heard) <= 4 and sum(map(len, heard)) < 20_000
     assert heard[-1].endswith("end\n")
     assert sum(missing) + sum(text.count("\n") for text in heard) == 50_001, "what is left out is counted"
+
+
+def test_of_tests_that_passed_the_dots_and_the_warnings_are_left_out() -> None:
+    dots = "\n".join(f"{'.' * 70}ss [{number:3}%]" for number in range(0, 100, 5))
+    warnings = (
+        f"{'=' * 20} warnings summary {'=' * 20}\n" + "tests/a.py::b\n  old: use c\n\n" * 20 + "-- Docs: https://x\n"
+    )
+    verbose = "\n".join(f"tests/test_a.py::test_{number} PASSED [ 5%]" for number in range(30))
+    last = "1492 passed, 20 skipped, 33 warnings in 19.97s"
+    assert without_progress(f"{dots}\nprinted here\n{warnings}{last}\n") == f"printed here\n{last}\n"
+    assert without_progress(f"{verbose}\n{last}") == f"{verbose}\n{last}"
+    assert without_progress(f"..ss [100%]\n{last}") == f"..ss [100%]\n{last}"

@@ -35,6 +35,21 @@ class Cleaner:
         return CONTROL.sub("", text.replace("\r\n", "\n"))
 
 
+PROGRESS = re.compile(r"(?:\S+\.py )?[.sxX]+(?:\s*\[ *\d+%\])?")
+WARNINGS = re.compile(r"(?ms)^=+ warnings summary =+\n.*?^-- Docs: \S+\n")
+WORTH_CUTTING = 600
+"""Characters: less than that is told whole."""
+
+
+def without_progress(output: str) -> str:
+    """The output of tests that all passed, without the lines of dots and without warnings: its last line counts them.
+    The names that `-v` lists stay, as they may be what a criterion asks for."""
+    if len(output) < WORTH_CUTTING:
+        return output
+    lines = WARNINGS.sub("", output).split(NEWLINE)
+    return NEWLINE.join(line for line in lines if not PROGRESS.fullmatch(line.rstrip()))
+
+
 NEWLINE = "\n"
 REDRAWN = re.compile(r"(?<![^\n\r])[^\n\r]*+\r")
 """What a progress bar printed over. It is looked for where a line begins only: a line may be very long."""

@@ -33,7 +33,7 @@ from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, other_ways, telling_part
 from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, check_in, judged, report_for, text_in
-from duckflow.tools.shell.output import CommandOutput
+from duckflow.tools.shell.output import CommandOutput, without_progress
 from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
@@ -292,7 +292,9 @@ class ShellRun(Tool[ShellArgs]):
             phrase = overrun_phrase(overrun, running.args.command)
             raise ToolError(ended, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
-        parts = [f"exit code {code} after {running.seconds} s", output or NO_OUTPUT]
+        check = await _checked(running, code, output)
+        printed = without_progress(output) if check and check.ok and check.kind == "tests" else output
+        parts = [f"exit code {code} after {running.seconds} s", printed or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
             parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
@@ -306,7 +308,6 @@ class ShellRun(Tool[ShellArgs]):
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
         if running.check and running.check.hidden:
             parts.append(f"A passing check counts only when it is run by itself: `{' '.join(running.check.words)}`.")
-        check = await _checked(running, code, output)
         # A command in the background whose end is told here may have been a check that failed.
         others = [await job.check() for job in ended]
         check = next((other for other in others if other and other.ok is False), check)
