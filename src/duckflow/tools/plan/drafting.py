@@ -262,10 +262,10 @@ def _relative(path: str, folder: str) -> str:
     return path.removeprefix(f"{folder.rstrip('/')}/")
 
 
-def as_listed(plan: Plan) -> str:
-    """The plan as numbered lines, for the model."""
+def as_listed(plan: Plan, known: bool = False) -> str:
+    """The plan as numbered lines, for the model; `known`: without what it has just written itself."""
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
-    lines = [f"{plan.plan_id} {plan.name!r} ({plan.status}), goal: {plan.goal}"]
+    lines = [f"{plan.plan_id} {plan.name!r} ({plan.status})" + (f", goal: {plan.goal}" if not known else "")]
     for number, step in enumerate(plan.steps, 1):
         needs = ", ".join(str(numbers.get(need, need)) for need in step.depends_on)
         state = f"{step.status}, unverified" if step.unverified else step.status
@@ -273,10 +273,10 @@ def as_listed(plan: Plan) -> str:
             f"{number}. {step.name} [{state}] {step.step_id}"
             + (f" after {needs}" if needs else "")
             + (f", tasks {step.tasks_done()} of {len(step.tasks)}" if step.tasks else "")
-            + (f": {step.description}" if step.description else "")
+            + (f": {step.description}" if step.description and not known else "")
             + (f" (done when: {step.success})" if step.success else "")
         )
-    return "\n".join([*lines, *(f"risk: {risk}" for risk in plan.risks)])
+    return "\n".join([*lines, *(f"risk: {risk}" for risk in plan.risks if not known)])
 
 
 def conversation(state: AgentState) -> str:

@@ -102,7 +102,7 @@ class Propose(PlanTool[ProposeArgs]):
         plan = with_checks(await self._drafter.plan(args.text, given))
         self._emit(PlanChanged(plan=plan))
         return Done(
-            f"Draft, shown to the user, who must say yes:\n{as_listed(plan)}",
+            f"Draft, shown to the user, who must say yes:\n{as_listed(plan, known=bool(given))}",
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
         )
 
@@ -156,7 +156,8 @@ class Revise(PlanTool[ReviseArgs]):
         before = the_plan(self._state)
         self._emit(PlanChanged(plan=with_checks(plan)))
         tell_changed_steps(self._emit, self._state, before, words_of_user(self._state, args.text))
-        return Done(f"Revised:\n{as_listed(plan)}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
+        listed = as_listed(plan, known=bool(args.steps))
+        return Done(f"Revised:\n{listed}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
     def asks(self, args: ReviseArgs, language: str) -> bool:
         """For a yes to a draft."""
