@@ -33,8 +33,9 @@ def wish_in(text: str, state: AgentState) -> Wish | None:
     if not state.jobs:
         return None
     statuses = {job.status for job in state.jobs.values()}
-    wishes = [wish for wish in _wishes(text, state.language) if wish != "resume" or not state.asked]
-    return next((wish for wish in wishes if not statuses.isdisjoint(FITTING[wish])), None)
+    wishes = _wishes(text, state.language)
+    wish: Wish | None = next((wish for wish in wishes if not statuses.isdisjoint(FITTING[wish])), None)
+    return None if wish == "resume" and state.asked else wish
 
 
 def means_stop(text: str, language: str) -> bool:
