@@ -182,3 +182,17 @@ async def test_a_question_typed_at_a_change_is_answered_and_words_are_a_comment(
     await until(story, lambda: bool(story.session.state.comments))
     assert story.session.state.comments[0].text == "name it better"
     walk.cancel()
+
+
+async def test_a_question_at_a_gate_is_answered_by_a_model_that_knows_what_it_has_read(tmp_path: Path) -> None:
+    read = act("file_ops.read_file", path="utils.py")
+    replies = [goes_on(read), goes_on(ONE), '{"answer": "utils.py only counts."}', OK]
+    story = Typing(tmp_path, replies, mode="ask")
+    (story.folder / "utils.py").write_text("def count_ducks(): ...\n")
+    turn = asyncio.create_task(story.tell("write one.py"))
+    await story.asked()
+    await story.chat.take("why that file? isn't there something in utils.py?")
+    await until(story, lambda: len(story.model.requests) == 3)
+    assert "def count_ducks" in story.prompt(2)
+    await story.chat.take("yes")
+    await turn

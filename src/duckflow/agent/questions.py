@@ -15,6 +15,7 @@ from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to, without_politeness
 from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
 from duckflow.i18n.language import begins, languages_in
+from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import means_pause
 from duckflow.i18n.words import Words
 from duckflow.state.noun import shorten
@@ -32,7 +33,8 @@ DEEDS = {"edit": "write", "make": "write"}
 """Operations whose deed goes by another word."""
 UNREAD = WholeAnswer()
 SHOWN = 60
-LONGEST_ACTION = 6000
+LONGEST_ACTION = LONGEST_WORK = 6000
+LONGEST_PART = 2000
 BEGUN = 6
 """So many letters of a choice say which one is meant."""
 DECIDES = {*SAID_BY, "session", "always", "all"}
@@ -341,6 +343,16 @@ class QuestionsBack:
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
+    def _work_before(self) -> str:
+        """What the model has said and seen of late, by budget: without it, it could not say why."""
+        state, room, parts = self._session.state, LONGEST_WORK, list[str]()
+        for message in reversed(state.messages):
+            if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room > 0:
+                text = message.text.strip()[: min(LONGEST_PART, room)]
+                parts.append(quoted(state.language, message.operation or message.role, text))
+                room -= len(text)
+        return "\n".join([note(state.language, "asked_back_work"), *parts]) if parts else ""
+
     async def _answer(self, asked: AskedBack) -> None:
         from duckflow.forms.schema import strict_schema
         from duckflow.tools.plan.drafting import conversation, drafted
@@ -353,6 +365,7 @@ class QuestionsBack:
             "intent": "; ".join(gate.intent) if gate else "",
             "action": ((gate.diff or ", ".join(gate.operations)) if gate else details)[:LONGEST_ACTION],
             "conversation": conversation(self._session.state),
+            "work": self._work_before(),
         }
         schema = strict_schema(ExplanationDraft.model_json_schema())
         try:

@@ -21,7 +21,7 @@ from duckflow.i18n.typed import wish_in
 from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
 from duckflow.state.message import Message
-from duckflow.state.noun import same_words, shorten
+from duckflow.state.noun import same_words
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.state.progress import job_progress
@@ -158,7 +158,7 @@ def _told_of_jobs(turn: TurnSoFar) -> str:
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if gate := question.gate:
-            action = shorten(gate.diff or ", ".join(gate.operations), LONGEST_ACTION)
+            action = (gate.diff or ", ".join(gate.operations))[:LONGEST_ACTION]
             lines.append(turn.note("job_at_gate", job=question.job_name, intent="; ".join(gate.intent) or "-"))
             lines.append(quoted(turn.state.language, ", ".join(gate.operations), action))
     return "\n".join(lines)
