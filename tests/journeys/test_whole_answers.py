@@ -370,7 +370,7 @@ def game_and_score(language: str) -> list[ScriptedReply]:
     """Two steps, each with an edit of a file that the plan names."""
     tasks = [
         when(STEP[language], {"tasks": [act("file_ops.write_file", path=path, content="x = 1\n")]})
-        for path in ("src/game.py", "score.py")
+        for path in ("game.py", "score.py")
     ]
     return [*tasks, when(ENDED[language], report())]
 
@@ -435,7 +435,7 @@ async def test_what_begins_as_an_answer_never_leaves_a_job_gate_for_the_chat(
     before = len(story.model.requests)
     taken = await story.chat.take(said)
     assert taken.meaning in ("unclear", "answer"), "asked in a line, or heard as a wish by the step"
-    assert not story.chat.in_turn and not (story.folder / "src/game.py").exists()
+    assert not story.chat.in_turn and not (story.folder / "game.py").exists()
     assert taken.meaning == "answer" or (story.chat.questions and len(story.model.requests) == before)
 
 

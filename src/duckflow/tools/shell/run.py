@@ -293,8 +293,7 @@ class ShellRun(Tool[ShellArgs]):
             raise ToolError(ended, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
         check = await _checked(running, code, output)
-        printed = without_progress(output) if check and check.ok and check.kind == "tests" else output
-        parts = [f"exit code {code} after {running.seconds} s", printed or NO_OUTPUT]
+        parts = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
             parts.append(hint(output, network, running.writes))
             parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
@@ -341,6 +340,10 @@ class ShellRun(Tool[ShellArgs]):
 
 async def _checked(running: Running, code: int, output: str) -> CheckReport | None:
     return running.check and await asyncio.to_thread(judged, running.check, code, output, running.report)
+
+
+def _printed(output: str, check: CheckReport | None) -> str:
+    return without_progress(output) if check and check.ok and check.kind == "tests" else output
 
 
 async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
