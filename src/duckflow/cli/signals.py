@@ -21,10 +21,10 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
-def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator[None]:
-    """A signal calls `leave` in the event loop. A program that is still there after SECONDS is ended by a thread: the
-    event loop may be the part that hangs. With `nohup` the terminal may go. `takes_along`: after a signal no process
-    that it started is left, not even one that was being started."""
+def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator["LastResort"]:
+    """A signal calls `leave` in the event loop, and `exit_code` tells of it. A program that is still there after
+    SECONDS is ended by a thread: the event loop may be the part that hangs. With `nohup` the terminal may go.
+    `takes_along`: after a signal no process that it started is left, not even one that was being started."""
     loop, last_resort = asyncio.get_running_loop(), LastResort(takes_along)
 
     def heard(_: int, __: FrameType | None) -> None:
@@ -35,7 +35,7 @@ def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> G
     obeyed = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, heard) for number in obeyed}
     try:
-        yield
+        yield last_resort
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -58,6 +58,10 @@ class LastResort:
         if not self._begun:
             self._begun = True
             os.write(self._target, b".")
+
+    def exit_code(self, otherwise: int) -> int:
+        """A program that a signal has ended says so, however calmly it ends."""
+        return exit_code_of("interrupted") if self._begun else otherwise
 
     def close(self) -> None:
         """Once it has begun, it goes on: the program has to end, too, after the event loop has ended."""

@@ -31,13 +31,13 @@ async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(paths.history, words)
-    with line.printing(), ended_by_signals(line.leave):
+    with line.printing(), ended_by_signals(line.leave) as way_out:
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)
             # In a thread, so that what is typed meanwhile is seen at once.
             behind = await asyncio.to_thread(_load)
-            return 0 if typing.done() else await behind(line, typing, options, words, paths)
+            return way_out.exit_code(0 if typing.done() else await behind(line, typing, options, words, paths))
         finally:
             drawn.cancel()
             line.leave()

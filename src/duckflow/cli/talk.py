@@ -192,8 +192,8 @@ async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
     from duckflow.ui.console.plain_line import open_line
 
     line = open_line(chosen.setup.paths.history, chosen.setup.words)
-    with line.printing(), ended_by_signals(line.leave):
-        return await _converse(line, asyncio.create_task(line.run()), chosen, here, options)
+    with line.printing(), ended_by_signals(line.leave) as way_out:
+        return way_out.exit_code(await _converse(line, asyncio.create_task(line.run()), chosen, here, options))
 
 
 async def _converse(
