@@ -205,6 +205,11 @@ def test_prose_is_a_response_that_leaves_the_phase_alone() -> None:
         assert reading.doubtful
 
 
+@pytest.mark.parametrize("text", ["<html>busy</html>", "<!DOCTYPE html>\n<p>502", "<?xml version='1.0'?>", "[1, 2, 3"])
+def test_what_is_no_prose_is_no_answer(text: str) -> None:
+    assert "no Decision" in correction(text)
+
+
 def test_prose_that_was_cut_or_cannot_be_said_is_asked_for_again() -> None:
     assert "cut off" in correction("Hello, I am in the middle of", "length")
     with pytest.raises(ReplyUnusable):

@@ -32,6 +32,8 @@ CUT_OFF = (
     "The reply was cut off before its end, so none of it was used. "
     "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
 )
+NO_PROSE = ("[", "<")
+"""So begins what is broken JSON, or a page of something between here and the model."""
 WRITTEN_FIRST = (
     "rationale", "goal_consistency", "constraint_check", "confidence", "task_profile", "step", "alternative",
     "state_delta", "rating", "verdict", "actions", "next_step", "prompt_pattern",
@@ -159,8 +161,8 @@ def read_decision(
     """The Decision in a reply, or ReplyUnusable with what the model should change.
 
     Unknown operations and bad arguments are not looked at: they become results; so does an action that cannot be read
-    among others of a whole reply. Plain prose without any `{` comes from a model that just answers; it is taken as one
-    `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
+    among others of a whole reply. Plain prose without any `{` or markup comes from a model that just answers; it is
+    taken as one `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
     """
     answer = without_thoughts(text)
     if not answer.strip() and finish == "length":
@@ -214,7 +216,7 @@ def _named(given: Any) -> dict[str, Any]:
 def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
-    if text.startswith("[") or RESPOND not in {operation.name for operation in operations}:
+    if text.startswith(NO_PROSE) or RESPOND not in {operation.name for operation in operations}:
         raise ReplyUnusable("There is no Decision in the reply. Send one JSON object, the Decision.")
     answer = Action(operation=RESPOND, args={"text": text}, reasoning="the model answered in plain text")
     step = Phase.PLANNING if phase is Phase.DONE else phase
