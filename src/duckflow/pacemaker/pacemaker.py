@@ -39,6 +39,8 @@ def read_signals(text: str, language: str) -> tuple[Signal, ...]:
     return tuple(signals)
 
 
+LOW_VITALS = frozenset({Reason.FOCUS_LOST, Reason.CONFIDENCE_LOW})
+"""Reasons that say how it feels, not what it repeats."""
 TRIED = 8
 MOSTLY = 0.5
 
@@ -183,7 +185,7 @@ class Pacemaker:
     def _afresh(self, loop: int = 0) -> None:
         self._ledger.reset()
         self._watch = DetectorWatch(self._settings)
-        self._replanned = False
+        self._replanned = self._hinted = False
         self._new_since = 0
         if not self._in_agent:
             self.allowance.restart(loop)
@@ -199,6 +201,8 @@ class Pacemaker:
             return self._call(spent, found, other_model)
         if found is None:
             return self._fine()
+        if not self._hinted and found.reason is Reason.CONFIDENCE_LOW and (hint := self._hint()):
+            return hint
         if not self._replanned:
             self._replanned, self._new_since = True, 0
             return Replan(describe(found, self._ledger), self._tried())
@@ -248,8 +252,10 @@ class Pacemaker:
             return None
         why = tuple(say(f"pacemaker.hint.{vital}") for vital in lows)
         notes = tuple(say(f"hint_{vital}") for vital in lows)
+        self._hinted |= bool(notes)
         if finding:
             why = (*why, finding.phrase())
+        if finding and finding.reason not in LOW_VITALS:
             notes = (*notes, say("repeating", what=finding.label))
         return Hint(why, notes, SEVERITY[finding.reason] if finding else "low")
 

@@ -32,6 +32,7 @@ NUMBER = r"[0-9]+"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
 """The file and the number that stand before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
+WRITTEN_TO = r">+\s*[^\s;&|<>]+"
 STEM = 3
 TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
 """A word that may name something, in any language."""
@@ -221,12 +222,12 @@ class TurnProgress:
         # What was asked about was tried on other files of the project, as a bisection does: how it ended is news.
         moved = brought and not elsewhere
         if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
-            return measured
+            return max(measured, self._used(command), key=_worth)
         gains = [measured]
         if not step.is_error and (step.kind == "edit" or step.changed):
             gains.append(self._edited(step, command))
         if step.kind != "edit" or command:
-            gains += self._used("" if step.is_error else command), self._seen(step, command, moved)
+            gains += self._used(command), self._seen(step, command, moved)
         best = max(gains, key=_worth)
         return best._replace(elsewhere=elsewhere and best.kind == "read")
 
@@ -295,8 +296,10 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """A command that passes and names a file made in this turn."""
-        used = {path for path in self._unused if stem_of(path) in command}
+        """A command that names a file made in this turn, not only to write it. It may fail: so does a test that shows
+        what is wrong."""
+        text = re.sub(WRITTEN_TO, "", command)
+        used = {path for path in self._unused if stem_of(path) in text}
         self._unused -= used
         return Gained("used") if used else NOTHING
 
