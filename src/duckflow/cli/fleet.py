@@ -226,7 +226,7 @@ async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: 
     return False
 
 
-def _ended_by_signals() -> AbstractContextManager[None]:
+def _ended_by_signals() -> AbstractContextManager[object]:
     """What runs is ended with all its processes, and others can go on with it."""
     task = asyncio.current_task()
     assert task
