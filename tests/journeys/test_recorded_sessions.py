@@ -106,7 +106,7 @@ async def test_what_was_asked_and_answered_is_still_shown(tmp_path: Path, record
     assert not story.chat.questions and not story.session.state.pending_gate
     audit = await story.chat.run_command("/audit 50")
     assert audit.count("    answer: yes") == 3 and "    answer: no: keep it" in audit
-    assert "duck_call" in audit and "why: STAGNATION (medium)" in audit and "answer: instruct: by hand" in audit
+    assert "duck_call" in audit and "why: It goes in circles" in audit and "answer: by hand" in audit
     await story.chat.run_command("/export out.md")
     document = (story.folder / "out.md").read_text()
     assert document.count("- ? **May I?** → yes") == 2 and "- ? **May I?** → no" in document

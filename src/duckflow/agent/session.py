@@ -21,7 +21,7 @@ from duckflow.events.types import (
     SessionTitled,
     TurnEnded,
 )
-from duckflow.i18n.answers import may_be_goal
+from duckflow.i18n.answers import may_be_goal, replies_only
 from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
@@ -68,10 +68,17 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     """Work begins: without a goal in other words it is what the user said."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
-    said = [message.text for message in reversed(state.messages[-RECENT:]) if message.role == "user"]
-    # An answer or a question back ("yes, go on") goes on with what was said before.
-    wanted = (text for text in said if may_be_goal(text, state.language))
-    return shorten(next(wanted, said[0] if said else ""), 200)
+    said: list[str] = []
+    for message in reversed(state.messages[-RECENT:]):
+        answered = message.decision is not None and message.decision.next_step == "done"
+        if answered and not all(replies_only(text, state.language) for text in said):
+            # A short request ("write it") came after the request before it was answered.
+            break
+        if message.role == "user":
+            said.append(message.text)
+            if may_be_goal(message.text, state.language):
+                return shorten(message.text, 200)
+    return shorten(said[0] if said else "", 200)
 
 
 def _question_in(result: ActionResult, language: str) -> str:

@@ -253,12 +253,16 @@ def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
 
 
-def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether a message may say what is to be done: it is no answer ("no, only the docs"), and asks nothing back
-    ("really? and why …")."""
+def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
     plain = unicodedata.normalize("NFKC", text).strip()
-    asked = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
-    return len(plain) >= TELLS_GOAL and not asked and not begins_as_answer(plain, language)
+    asks = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
+    return bool(asks) or begins_as_answer(plain, language)
+
+
+def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a message may tell what is to be done: it is long enough, and no mere reply."""
+    return len(text.strip()) >= TELLS_GOAL and not replies_only(text, language)
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
