@@ -34,22 +34,31 @@ def test_titles_that_are_toml_together_start_nothing(shell: FleetShell, tmp_path
     for name in ("issues.txt", "issues.md"):
         (shell.work / name).write_text(titles_as_toml(tmp_path / "hit"))
     told = shell.run("fleet", "run", *words, "--repository", "shop", stdin=titles_as_toml(tmp_path / "hit"))
-    assert told.returncode == 2 and ":1 is the head of a table" in told.stderr
+    assert told.returncode == 2 and ":1 is a line of TOML" in told.stderr
     assert not (tmp_path / "hit").exists() and shell.told("list") == []
 
 
 @pytest.mark.parametrize(
     "line",
-    ['[["task"]]', "[[\ttask]] ", "[ [task] ]", 'task = [{prompt = "a", setup = "id"}]', "[fleet]", 'setup = "id"'],
+    [
+        "[task]",
+        '[["task"]]',
+        "[[\ttask]] ",
+        "[ [task] ]",
+        'task = [{prompt = "a"}]',
+        "[fleet]",
+        'setup = "id"',
+        "name='a'",
+    ],
 )
-def test_a_line_is_a_prompt_or_refused_however_it_is_written(line: str) -> None:
-    try:
-        tasks = read_lines(f"Fix it\n{line}\nsecrets = ['HOME']", "stdin", {}, Path("/code")).tasks
-    except UsageError as problem:
-        assert problem.key == "fleet.file.lines"
-        return
-    assert [task.prompt for task in tasks][1:] == [line.strip(), "secrets = ['HOME']"]
-    assert not any(task.setup or task.secrets or task.container for task in tasks)
+def test_a_list_with_a_line_of_toml_is_refused_however_it_is_written(line: str) -> None:
+    with pytest.raises(UsageError, check=lambda problem: problem.key == "fleet.file.lines"):
+        read_lines(f"Fix it\n{line}\nand more", "stdin", {}, Path("/code"))
+
+
+def test_brackets_and_equals_signs_in_a_sentence_make_no_toml() -> None:
+    lines = ["[urgent] fix the login", "x = 1 prints nothing", "name = None is refused", "[task force] raise the tax"]
+    assert [task.prompt for task in read_lines("\n".join(lines), "stdin", {}, Path("/code")).tasks] == lines
 
 
 @pytest.mark.parametrize("text", ["[[task]\nprompt = 'a'\n", "prompt = 'a'\n", "Fix the login\nRaise the tax\n"])

@@ -33,7 +33,8 @@ LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
 FILLED = ("name", "prompt", "repository", "after")
 """What takes variables of the matrix. Nothing else does: their values may be lists from elsewhere."""
-HEAD = re.compile(rf"\[\[\s*{TABLE}\s*\]\]")
+HEAD = re.compile(rf"""\s*(?:\[\s*)+["']?(?:{TABLE}|fleet|matrix)["']?\s*\]""")
+FIELD = re.compile(rf"""(?:{"|".join((TABLE, *FleetTask.model_fields))})\s*=\s*["'\[{{\d]""")
 NO_WORD = re.compile(r"[^\w]+")
 LINE_MARK = re.compile(r"^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
 LONGEST_NAME = 32
@@ -108,7 +109,7 @@ def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
-    if heads := [number for number, line in lines if HEAD.match(line)]:
+    if heads := [number for number, line in lines if HEAD.match(line) or FIELD.match(line)]:
         raise UsageError("fleet.file.lines", source=source, line=heads[0])
     return ListedTasks(
         _named(
