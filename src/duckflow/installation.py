@@ -41,11 +41,13 @@ class Installation:
         """The command that brings this copy up to date."""
         if self._noted.get("dir_info", {}).get("editable"):
             return f"git -C {quote(self.folder)} pull && make -C {quote(self.folder)} install"
+        # A copy of a clone stays as the clone is, until that is brought up to date.
+        pulled = f"git -C {quote(self.folder)} pull && " if self.folder else ""
         if "/pipx/venvs/" in f"{self.prefix}/":
-            return f"pipx upgrade {NAME}"
+            return f"{pulled}pipx upgrade {NAME}"
         if "/uv/tools/" in f"{self.prefix}/":
-            return f"uv tool upgrade {NAME}"
-        return f"{self._pip_install} --upgrade {self._source('')}"
+            return f"{pulled}uv tool upgrade {NAME}"
+        return f"{pulled}{self._pip_install} --upgrade {self._source('')}"
 
     @property
     def _noted(self) -> dict[str, Any]:

@@ -20,18 +20,19 @@ CLONE: dict[str, object] = {"url": "file:///src/my%20d", "dir_info": {}}
 EDITABLE = {"url": "file:///src/d", "dir_info": {"editable": True}}
 WHEEL: dict[str, object] = {"url": "file:///w/d.whl", "archive_info": {}}
 REPOSITORY = {"url": "https://host.example/d.git", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}
+PULLED = "git -C '/src/my d' pull && "
 PIPX, UV = "/home/u/.local/share/pipx/venvs/duckflow-companion", "/home/u/.local/share/uv/tools/duckflow-companion"
 
 
 @pytest.mark.parametrize(
     ("prefix", "origin", "upgrade", "add"),
     [
-        (PIPX, CLONE, "pipx upgrade duckflow-companion", "pipx install --force '/src/my d[web]'"),
-        (UV, CLONE, "uv tool upgrade duckflow-companion", "uv tool install --force '/src/my d[web]'"),
+        (PIPX, CLONE, PULLED + "pipx upgrade duckflow-companion", "pipx install --force '/src/my d[web]'"),
+        (UV, CLONE, PULLED + "uv tool upgrade duckflow-companion", "uv tool install --force '/src/my d[web]'"),
         ("/home/u/v", {}, "/p -m pip install --upgrade '.'", "/p -m pip install '.[web]'"),
-        ("/home/u/v", CLONE, "/p -m pip install --upgrade '/src/my d'", "/p -m pip install '/src/my d[web]'"),
+        ("/home/u/v", CLONE, PULLED + "/p -m pip install --upgrade '/src/my d'", "/p -m pip install '/src/my d[web]'"),
         ("/home/u/v", EDITABLE, "git -C /src/d pull && make -C /src/d install", "/p -m pip install -e '/src/d[web]'"),
-        ("/active", CLONE, "pip install --upgrade '/src/my d'", "pip install '/src/my d[web]'"),
+        ("/active", CLONE, PULLED + "pip install --upgrade '/src/my d'", "pip install '/src/my d[web]'"),
         (
             "/home/u/v",
             WHEEL,

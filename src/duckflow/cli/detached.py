@@ -111,7 +111,7 @@ def _wanted(session: str, paths: Paths) -> Path:
     """The latest that fits; without a name rather one that has no terminal than one that has."""
     fitting = [path for path in _sockets(paths) if path.stem.startswith(session)]
     if not fitting:
-        raise UsageError("jobs.not_found", session=session or "–")
+        raise UsageError("jobs.not_found", session=session) if session else UsageError("jobs.no_session")
     alone = (path for path in fitting if len(fitting) > 1 and (one := asyncio.run(_look(path))) and not one.terminal)
     return next(alone, fitting[0])
 

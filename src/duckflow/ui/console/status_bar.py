@@ -62,12 +62,17 @@ def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
     return next((bar for bar in bars if cells(bar) < columns), fitted(bars[-1], columns - 1))
 
 
+def short_name(model: str) -> str:
+    """A model without its provider and maker: `ollama:me/duck:7b` is `duck:7b`."""
+    return model.partition(":")[2].rpartition("/")[2].removesuffix(":latest") or model
+
+
 def _ever_shorter(conversation: Conversation, words: Words) -> Iterator[str]:
     state, mode = conversation.state, conversation.choices.mode
     full = conversation.health_bar()
     health = words.phrase(full)
     short = words.phrase(Phrase(key="health.short", values=full.values))
-    name = state.model.rpartition(":")[2].rpartition("/")[2]
+    name = short_name(state.model)
     tokens = state.usage.prompt_tokens + state.usage.completion_tokens
     used = words("bar.tokens", tokens=thousands(tokens)) if tokens else ""
     if state.model.startswith(LOCAL) and state.usage.seconds:
