@@ -257,7 +257,8 @@ def test_only_what_was_shown_is_pushed(shell: FleetShell, tmp_path: Path) -> Non
 
 
 def test_what_programs_leave_behind_is_no_part_of_the_change(shell: FleetShell) -> None:
-    left = "mkdir -p __pycache__ deep/__pycache__ .venv/lib; touch {__pycache__,deep/__pycache__,.venv/lib}/a.pyc b.pyc"
+    folders = "{__pycache__,deep/__pycache__,.venv/lib,deep/.mypy_cache,.ruff_cache,.tox}"
+    left = f"mkdir -p {folders}; touch {folders}/a b.pyc deep/c.pyo"
     wrote = act("file_ops.write_file", path="ship.py", content="SHIP = 5\n")
     shell.add("ship", decide(act("shell.run", command=f"bash -c '{left}'"), wrote, respond("Done.")))
     shell.add("tax", write("tax.py", "TAX = 2\n"), checks=[f"bash -c '{left}'"])

@@ -12,6 +12,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
+from duckflow.safety.ignore_rules import HEAVY
 
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
@@ -38,7 +39,7 @@ NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """For those who have not told git who they are."""
 REPOSITORY = "160000 "
 """The mode of one within another."""
-LEFTOVERS = ("**/__pycache__/**", "**/*.pyc", "**/.pytest_cache/**", "**/node_modules/**", "**/.venv/**")
+LEFTOVERS = (*(f"**/{name}/**" for name in sorted(HEAVY)), "**/*.py[co]")
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
 LONGEST_REASON = 400
