@@ -22,6 +22,7 @@ from tests.journeys.story import Story, act, decide, respond
 
 GOOD = "def test_one():\n    assert True\n\n\ndef test_two():\n    assert True\n"
 BAD = GOOD.replace("assert True\n\n\n", "assert False\n\n\n")
+BAD_CODE = "import app\n\n\n" + GOOD.replace("assert True\n\n\n", "assert app.x == 2\n\n\n")
 TESTS = act("shell.run", command="python -m pytest -q")
 BY_TOOL = act("file_ops.write_file", path="more.py", content="x = 2\n")
 BY_SHELL = act("shell.run", command="sed -i 's/1/2/' app.py")
@@ -125,8 +126,8 @@ async def test_a_run_without_the_tests_that_failed_is_no_plain_pass(tmp_path: Pa
     story = project(tmp_path, [*replies, *claims], BAD, native=number > 1, language=language)
     await story.tell("make the tests pass" if language == "en" else "テストが通るようにして")
     marks = {
-        "en": "checks: tests that failed before did not run",
-        "ja": "チェック: 失敗していたテストが実行されていません",
+        "en": "checks: tests that were there before are gone, skipped or changed",
+        "ja": "チェック: 前からあったテストが消された、飛ばされた、または書き換えられました",
     }
     assert told_last(story, language).startswith(marks[language]), told_last(story, language)
     assert "test_one" in told_last(story, language)
@@ -135,9 +136,9 @@ async def test_a_run_without_the_tests_that_failed_is_no_plain_pass(tmp_path: Pa
 
 
 async def test_a_test_that_failed_and_was_mended_is_a_plain_pass(tmp_path: Path) -> None:
-    mend = act("shell.run", command="sed -i 's/False/True/' test_app.py")
+    mend = act("shell.run", command="sed -i 's/1/2/' app.py")
     replies = [decide(action, next_step="continue") for action in (TESTS, mend, TESTS)]
-    story = project(tmp_path, [*replies, decide(respond("It passes."), step="REVIEW")], BAD)
+    story = project(tmp_path, [*replies, decide(respond("It passes."), step="REVIEW")], BAD_CODE)
     await story.tell("make the tests pass")
     assert told_last(story).startswith("checks: passing ·"), told_last(story)
 
@@ -196,7 +197,7 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
     assert (done.returncode, told["checks"]) == (code, "failing"), told
     assert told["check_runs"][0] | {"failures": []} == {
         "check": "pytest", "kind": "tests", "ok": False, "tests": 2, "failed": 1, "failures": [], "digest": "",
-        "left_out": [], "outdated": False, "as_before": False,
+        "left_out": [], "weakened": [], "outdated": False, "as_before": False,
     }  # fmt: skip
     assert "generated xml" not in done.stdout + done.stderr
 
@@ -298,10 +299,10 @@ async def test_what_was_red_before_is_said_and_not_blamed(tmp_path: Path) -> Non
 
 async def test_a_run_that_passes_ends_well_until_something_changes(tmp_path: Path) -> None:
     narrow = act("shell.run", command="pytest test_app.py")
-    mend = act("file_ops.write_file", path="test_app.py", content=GOOD)
-    read = act("file_ops.read_file", path="test_app.py")
+    mend = act("file_ops.write_file", path="app.py", content="x = 2\n")
+    read = act("file_ops.read_file", path="app.py")
     replies = [decide(read, narrow, mend, TESTS, respond("Mended.")), decide(BY_TOOL, respond("And x."))]
-    story = project(tmp_path, replies, BAD)
+    story = project(tmp_path, replies, BAD_CODE)
     assert await story.tell("mend it") == "done"
     assert told_last(story) == "checks: passing · ✓ pytest (2)", "the run of everything covers the narrow one"
     assert story.session.state.review and story.session.state.review.rating == "good"

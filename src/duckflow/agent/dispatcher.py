@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
+from duckflow.agent.check_doubts import CheckDoubts
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
 from duckflow.agent.hooks import ToolHooks
 from duckflow.agent.preparation import Preparation, in_words, read_ahead
@@ -114,6 +115,7 @@ class Dispatcher:
         bodies: Bodies,
         kept: UndoKeeper,
         hooks: ToolHooks,
+        doubts: CheckDoubts,
         added: Sequence[Path] = (),
     ) -> None:
         """`added`: folders beside the work folder."""
@@ -123,6 +125,7 @@ class Dispatcher:
         self._bodies = bodies
         self._kept = kept
         self._hooks = hooks
+        self._doubts = doubts
         self._preparation = Preparation(toolbox)
         self._filter = ResultFilter(session.state, added)
 
@@ -287,10 +290,7 @@ class Dispatcher:
             pictures=outcome.pictures,
             check=outcome.check,
         )
-        if result.check and result.check.ok:
-            from duckflow.tools.shell.runner_settings import doubted
-
-            result = await doubted(result, self._session.state)
+        result = await self._doubts.look(result, actor)
         await self._finish(result, done, actor, None if revealed else action)
         if tool.asks(one.args, self._session.state.language):
             done.stop = "question"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.brought_programs import BroughtPrograms, HookConsent, TrustedHooks
+from duckflow.agent.check_doubts import CheckDoubts
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
@@ -23,10 +24,11 @@ from duckflow.agent.policies.diagnosed import DiagnoseChanges
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
-from duckflow.agent.policies.proven import ProofRunner
+from duckflow.agent.policies.proven import ProveByTrial
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
+from duckflow.agent.proof_runner import ProofRunner
 from duckflow.agent.questions import QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
@@ -233,10 +235,11 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     consent = HookConsent(admission, own, programs, session.emit, ask)
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, setup.added)
     find, launch = ground.sandboxes.find, ground.sandboxes.launch
     rules = ProjectRules(ground.open_folder, undo, lambda: admission.trusted, find, launch)
     proof = ProofRunner(settings.proof, undo, find, launch)
+    doubts = CheckDoubts(session, proof)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, doubts, setup.added)
     return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
@@ -328,7 +331,7 @@ def _front(
         first = (outside.policy(toolbox), *first)
     leading = partial(_leading, guard, model, actor, ground.workspace)
     diagnosed = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
-    tried = (guard.rules.of_turn(session, actor), guard.proof.of_turn(session, actor))
+    tried = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
     last = (diagnosed, *tried, ReviewByRecord(guard.phases))
     policies = Policies(first, last=last, leading=leading)
     turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)

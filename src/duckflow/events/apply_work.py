@@ -127,7 +127,7 @@ def note_check(state: AgentState, event: happened.ActionFinished) -> None:
     if result.effect != "memory" and result.changed:
         stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
         state.check_runs = [run.model_copy(update=stale) for run in state.check_runs]
-    if result.check and (result.check.ok is not None or result.check.left_out):
+    if result.check and (result.check.ok is not None or result.check.in_doubt):
         state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
         del state.check_runs[:-CHECKS_KEPT]
 

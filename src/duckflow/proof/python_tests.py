@@ -54,15 +54,15 @@ NO_TESTS = FileTests((), (), (), frozenset())
 def tests_in_question(before: str, after: str) -> FileTests:
     """Gives the tests that a change of a file adds or alters. A file that cannot be read has none."""
     try:
-        return _in_question(_tests(ast.parse(before)), _tests(ast.parse(after)))
+        return _in_question(tests_of(ast.parse(before)), tests_of(ast.parse(after)))
     except UNREADABLE:
         return NO_TESTS
 
 
 def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTests:
-    shapes = {name: _shape(test) for name, test in old.items()}
+    shapes = {name: shape_of(test) for name, test in old.items()}
     bodies = {_body(name, test): name for name, test in old.items()}
-    changed = [name for name, test in new.items() if _shape(test) != shapes.get(name)]
+    changed = [name for name, test in new.items() if shape_of(test) != shapes.get(name)]
     copied = {name: bodies[body] for name in changed if (body := _body(name, new[name])) in bodies}
     renamed = {name for name, source in copied.items() if source not in new}
     copies = tuple(name for name in copied if name not in renamed)
@@ -72,7 +72,8 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
     return FileTests(tried, trivial, copies, asserting, frozenset(changed).intersection(old))
 
 
-def _tests(tree: ast.Module) -> dict[str, Function]:
+def tests_of(tree: ast.Module) -> dict[str, Function]:
+    """The tests of a file, by name as in `Class::function`."""
     return dict(_each_test(tree.body, ""))
 
 
@@ -90,7 +91,7 @@ def _holds_tests(node: ast.ClassDef) -> bool:
     return any(CASES.match(name) for name in (node.name, *map(ast.unparse, node.bases)))
 
 
-def _shape(test: Function, named: bool = True) -> str:
+def shape_of(test: Function, named: bool = True) -> str:
     """What a test does, without its comments and the words that describe it."""
     bare = copy.copy(test)
     bare.body = [node for node in test.body if not _only_words(node)]
@@ -100,7 +101,7 @@ def _shape(test: Function, named: bool = True) -> str:
 
 def _body(name: str, test: Function) -> tuple[str, str]:
     """The same words in another class may say something else: its attributes and fixtures are its own."""
-    return name.rpartition("::")[0], _shape(test, named=False)
+    return name.rpartition("::")[0], shape_of(test, named=False)
 
 
 def _only_words(node: ast.stmt) -> bool:

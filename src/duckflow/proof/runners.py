@@ -36,9 +36,13 @@ class TestRunner(NamedTuple):
 
     def tests_in_question(self, before: str, after: str) -> FileTests:
         """Gives the tests that a change of a file adds or alters; a test goes on to the next one."""
-        old, new = (dict(self._each(text)) for text in (before, after))
+        old, new = self.tests(before), self.tests(after)
         changed = tuple(name for name, text in new.items() if old.get(name) != text)
         return FileTests(changed, (), (), frozenset(), frozenset(changed).intersection(old))
+
+    def tests(self, text: str) -> dict[str, str]:
+        """The tests of a file with their texts, by name."""
+        return dict(self._each(text))
 
     def _each(self, text: str) -> Iterator[tuple[str, str]]:
         found = list(self.defines.finditer(text))
@@ -92,3 +96,8 @@ def runner_of(command: str) -> TestRunner | None:
 def finder_for(path: str) -> Callable[[str, str], FileTests] | None:
     """Finds the tests in question of a file; all runners of one language find the same."""
     return next((runner.tests_in_question for runner in RUNNERS if runner.files.fullmatch(path)), None)
+
+
+def tests_by_runner(path: str, text: str) -> dict[str, str]:
+    """The tests of a file of another language than Python, with their texts."""
+    return next((runner.tests(text) for runner in RUNNERS if runner.files.fullmatch(path)), dict[str, str]())

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from duckflow.code.store import source_text
 from duckflow.errors import DuckflowError, PathRefused
 from duckflow.programs.launch import Launch
-from duckflow.programs.run import FloodError, OverrunError, collect, ignore, run
+from duckflow.programs.run import FloodError, OverrunError, Printed, collect, ignore, run
 from duckflow.proof import inside
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.verdicts import TrialEnd
@@ -107,13 +107,19 @@ class TrialFolder:
 
     async def printed(self, command: str, versions: Versions, deadline: float) -> str:
         """Gives what the command prints in a copy. Raises a TimeoutError where that takes too long."""
-        async with self.launch(in_trial(command, INSIDE), versions) as launch:
+        return (await self._ended(in_trial(command, INSIDE), versions, deadline)).out.decode("utf-8", "replace")
+
+    async def exit_code(self, command: str, versions: Versions, deadline: float) -> int:
+        """Gives what the command, as it is, ends with in a copy. Raises a TimeoutError like `printed`."""
+        return (await self._ended(command, versions, deadline)).code
+
+    async def _ended(self, command: str, versions: Versions, deadline: float) -> Printed:
+        async with self.launch(command, versions) as launch:
             left = deadline - time.monotonic()
             try:
-                printed = await collect(launch, seconds=max(left, 0.1), most=LONGEST_REPORT)
+                return await collect(launch, seconds=max(left, 0.1), most=LONGEST_REPORT)
             except (OverrunError, FloodError) as problem:
                 raise TimeoutError from problem
-        return printed.out.decode("utf-8", "replace")
 
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
         """The files of the folder that a run has named, as far as they are ours to read."""

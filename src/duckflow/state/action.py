@@ -271,6 +271,8 @@ class ActionResult(Value):
     pictures: tuple[Picture, ...] = ()
     check: CheckReport | None = None
     """The report of a run of tests or of another check."""
+    altered: tuple[str, ...] = ()
+    """Files that the command itself runs, and that were there before: the work has changed them until this passes."""
 
     @property
     def well(self) -> bool:
@@ -313,6 +315,8 @@ class Evidence(Value):
     output: str = ""
     """The end of what it printed."""
     check: CheckReport | None = None
+    altered: tuple[str, ...] = ()
+    """The files of a check that were changed until it passes."""
 
     @property
     def ran(self) -> bool:
@@ -344,4 +348,12 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     command = str(values.get("whole", values.get("command", "")))
     shown = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
     printed = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
-    return Evidence(command=command, code=code, ok=code == 0, text=shown, output=printed[-OUTPUT:], check=result.check)
+    return Evidence(
+        command=command,
+        code=code,
+        ok=code == 0,
+        text=shown,
+        output=printed[-OUTPUT:],
+        check=result.check,
+        altered=result.altered,
+    )

@@ -88,6 +88,8 @@ COMMANDED = frozenset(
 )  # fmt: skip
 """Programs whose first word says what they do."""
 PLACE = re.compile(r"[/.]|::")
+CHOOSES = re.compile(r"-[km]\b|--(?:deselect|ignore|lf|last-failed|sw|stepwise|pyargs|run|testNamePattern|grep)\b|-t\b")
+"""Options of runners that choose among tests."""
 NOT_STARTED = (126, 127)
 """The exit codes of a shell that found no program to run."""
 
@@ -111,6 +113,12 @@ class CheckReport(Value):
     """The names of the others, until the run is on the record."""
     left_out: tuple[str, ...] = ()
     """The tests that failed before and neither passed nor failed now: they were taken away, or are skipped."""
+    weakened: tuple[str, ...] = ()
+    """The tests, or files of the check, that were there before: they are gone, skipped, or changed until they pass."""
+
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        return self.left_out + self.weakened
 
     @property
     def all_named(self) -> bool:
@@ -127,10 +135,19 @@ class CheckReport(Value):
             bool(others.places) and all(any(_holds(place, inner) for place in wider) for inner in others.places)
         )
 
+    @property
+    def runs_all(self) -> bool:
+        """Says whether no option chooses among the tests of its places."""
+        return not any(CHOOSES.match(option) for option in _split_call(self.check).options)
+
+    def covers_file(self, path: str) -> bool:
+        places = _split_call(self.check).places
+        return not places or any(_holds(place.partition("::")[0].rstrip("/."), path) for place in places)
+
     def line(self) -> str:
         """Shows the run in few signs that every language has."""
-        if self.left_out:
-            return f"◌ {self.check} ({self.tests}; – {', '.join(name.rpartition('::')[2] for name in self.left_out)})"
+        if self.in_doubt:
+            return f"◌ {self.check} ({self.tests}; – {', '.join(name.rpartition('::')[2] for name in self.in_doubt)})"
         if self.ok:
             return f"✓ {self.check}" + (f" ({self.tests})" if self.tests else "")
         return f"✗ {self.check}" + (f" ({self.failed}/{self.tests})" if self.tests else "")
@@ -210,7 +227,7 @@ def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_cha
         before, in_turn = last.before, last.before_in_turn
     else:
         before = last.report if last else None
-    better = report.ok or report.left_out
+    better = report.ok or report.in_doubt
     others = [run for run in runs if run.report.check != report.check and not (better and report.covers(run.report))]
     return [
         *others,
@@ -234,7 +251,7 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
     if not runs:
         return "none"
     newest = [run for run in runs if not run.outdated]
-    if any(run.report.left_out for run in newest):
+    if any(run.report.in_doubt for run in newest):
         return "left_out"
     return ("passing_before" if all(run.before_edit for run in newest) else "passing") if newest else "outdated"
 

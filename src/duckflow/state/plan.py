@@ -129,6 +129,8 @@ class Plan(Noun):
     in the sandbox. A change of the approved plan adds none."""
     ended: bool = False
     """It was completed once. What was allowed until its end stays over, also where a step is opened again."""
+    since: int = 0
+    """The turn in which the user approved it."""
     approved: "Plan | None" = None
     """The plan as the user approved it, while this is a weaker draft of it that waits for a yes."""
 

@@ -62,7 +62,9 @@ class PlanApproval:
     async def approve(self, plan: Plan, said: WholeAnswer = PLAIN_YES) -> str | Ending:
         """Gives what the model is told to begin with, or how the turn ends at once. A yes that goes further sets up
         the rule for the plan's files."""
-        self._session.emit(PlanChanged(plan=plan.model_copy(update={"status": "approved", "approved": None})))
+        since = plan.since or self._session.state.turn
+        begun = plan.model_copy(update={"status": "approved", "approved": None, "since": since})
+        self._session.emit(PlanChanged(plan=begun))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
         if said.scope in ("session", "always"):

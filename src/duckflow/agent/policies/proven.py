@@ -1,17 +1,16 @@
 """A claim is tried, not believed: before a turn ends, the tests that it has changed are run on the code before it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.policies.policy import Ending, Loop, Policy, TurnSoFar
+from duckflow.agent.proof_runner import ProofRunner
 from duckflow.agent.session import StateOwner
-from duckflow.agent.undo import UndoKeeper
 from duckflow.events.types import ProofTried, Waiting
 from duckflow.outcome import ended_well
-from duckflow.proof.settings import ProofSettings
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
@@ -20,8 +19,6 @@ from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
     from duckflow.proof.trial import TestsInQuestion
-    from duckflow.proof.trial_folder import MakeLaunch
-    from duckflow.safety.sandbox.sandbox import Sandbox
     from duckflow.safety.undo.undo import FileVersions
 
 NAMED = 10
@@ -29,52 +26,13 @@ MOST_UNASKED = 50
 DIAGNOSTICS = "diagnostics"
 
 
-class ProofRunner:
-    """Tries changes where their tests ran: in the sandbox. The same for the conversation and for jobs."""
-
-    def __init__(
-        self,
-        settings: ProofSettings,
-        undo: UndoKeeper,
-        find_sandbox: "Callable[[], Awaitable[Sandbox]]",
-        make_launch: "MakeLaunch",
-    ) -> None:
-        self.settings = settings
-        self.undo = undo
-        self._find_sandbox = find_sandbox
-        self._make_launch = make_launch
-
-    def of_turn(self, owner: StateOwner, actor: Actor) -> "ProveByTrial":
-        """The policy for the conversation."""
-        return ProveByTrial(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
-
-    async def unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """The new public names of a change that nothing else speaks of."""
-        from duckflow.proof.reach import new_names, texts_of, unreached
-
-        names = new_names(changes)
-        if not names:
-            return ()
-        try:
-            texts = await asyncio.to_thread(texts_of, folder, self.settings.reach_seconds)
-        except OSError:
-            return ()
-        return unreached(names, texts) if texts is not None else ()
-
-    async def tests(self, questions: "TestsInQuestion", command: str) -> Proof:
-        from duckflow.proof.trial import RedGreenTrial
-
-        return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
-
-
 class ProveByTrial(Policy):
     """Tries what the turn shows for itself, once it is called done."""
 
-    def __init__(self, owner: StateOwner, actor: Actor, runner: ProofRunner, scope: Callable[[], UndoScope]) -> None:
+    def __init__(self, owner: StateOwner, actor: Actor, runner: ProofRunner) -> None:
         self._owner = owner
         self._actor = actor
         self._runner = runner
-        self._scope = scope
         self._told = False
         self._tried: tuple[list[FileVersions], Proof] | None = None
 
@@ -102,7 +60,7 @@ class ProveByTrial(Policy):
             return None
         from duckflow.proof.trial import questions_of
 
-        changes = await self._runner.undo.changes(self._scope())
+        changes = await self._runner.undo.changes(UndoScope(turn=turn.state.turn))
         if self._tried is None or self._tried[0] != changes:
             questions = questions_of(changes)
             proof = await self._try(turn, questions) if questions else Proof()

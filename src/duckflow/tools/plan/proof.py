@@ -4,10 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from duckflow.i18n.template import note
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.plan import Step
-from duckflow.tools.plan.criterion import NamedThing, named_in
+from duckflow.tools.plan.criterion import COMMAND, NamedThing, named_in
 from duckflow.tools.plan.folder import command_for_tests, made_by
 from duckflow.tools.plan.ports import Folder
 from duckflow.tools.shell.calls import SHELLS, called, deciding_call, plain_calls, runs_alone, tries_out
@@ -33,7 +34,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
         if unchecked(step):
             return ""
         made = _meant(state, step)
-        shown = [show(one, state.evidence, folder, made) for one in wanted]
+        shown = [show(one, _unaltered(state, step), folder, made) for one in wanted]
         return "; ".join(dict.fromkeys(shown)) if all(shown) else ""
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
     own = [one for one in state.evidence if _is_own(one, step, files or state.files_changed, folder)]
@@ -45,8 +46,25 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
     """What its criterion names and nothing shows."""
-    made = _meant(state, step)
-    return ", ".join(one.told() for one in named_in(step.success) if not show(one, state.evidence, folder, made))
+    made, record = _meant(state, step), _unaltered(state, step)
+    things = [one for one in named_in(step.success) if not show(one, record, folder, made)]
+    return ", ".join(f"{one.told()}{_changed_with(one, state)}" for one in things)
+
+
+def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
+    """The results that no change of the check itself has brought about. Where the step is about such a file, its change
+    is the work."""
+    work = re.sub(COMMAND, "", f"{step.name} {step.description}")
+    return [one for one in state.evidence if all(path.rpartition("/")[2] in work for path in one.altered)]
+
+
+def _changed_with(wanted: NamedThing, state: AgentState) -> str:
+    """Says that a run of the wanted command shows nothing, since the check itself was changed."""
+    for one in reversed(state.evidence) if wanted.kind == "command" else ():
+        names = one.altered or (one.check.in_doubt if one.check else ())
+        if names and (one.check or speaks(one, wanted)):
+            return f" ({note(state.language, 'check_changed', files=', '.join(names))})"
+    return ""
 
 
 def unchecked(step: Step) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +28,8 @@ SCRIPTS = re.compile(
 JAVASCRIPT = re.compile(r"(?:jest|vitest|vite|babel)\.(?:config|workspace|setup)\..*|\.mocharc.*|\.babelrc.*")
 JAVASCRIPT_KEYS = frozenset(("jest", "vitest", "mocha", "babel"))
 PACKAGE = "package.json"
+TEST_NAME = re.compile(r"test_.*\.py|.*_test\.py")
+LOADS_PLUGINS = re.compile(r"\bpytest_plugins\b|\b_pytest\b")
 PACKAGE_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 HARMLESS_KEYS = frozenset((
     "pythonpath", "minversion", "markers", "asyncio_mode", "asyncio_default_fixture_loop_scope", "xfail_strict",
@@ -73,6 +76,8 @@ def _name(path: str) -> str:
 
 def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
     runner, name = words[0], _name(path)
+    if _is_loaded(words, path):
+        return True
     if name not in SETTINGS and (name.partition(".")[0] in (runner, f"_{runner}") or f"_{runner}/" in path):
         return True
     if runner in PACKAGE_RUNNERS or name == PACKAGE:
@@ -82,6 +87,37 @@ def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
     if runner in ("jest", "vitest", "mocha"):
         return bool(JAVASCRIPT.fullmatch(name))
     return bool(SCRIPTS.fullmatch(name))
+
+
+def _is_loaded(words: list[str], path: str) -> bool:
+    """Says whether an option of the call names this file: as a plug-in, or as settings."""
+    plain = path.removesuffix(".py").removesuffix("/__init__")
+    for option, behind in pairwise((*words, "")):
+        if not option.startswith("-") or (TEST_NAME.fullmatch(_name(path)) and option[:2] not in ("-p", "-c")):
+            continue
+        joined = option.partition("=")[2] if option.startswith("--") else option[2:]
+        value = (joined or behind).removeprefix("./").removesuffix(".py").replace("\\", "/")
+        names = {value, value.replace(".", "/")} if value else set[str]()
+        if any(plain in (one, path) or plain.endswith(f"/{one}") or path == one for one in names):
+            return True
+    return False
+
+
+def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
+    """The names in the script that a check runs through npm or make: its own files are among them."""
+    words = report.check.split()
+    if words[0] == "make":
+        rules = re.findall(r"(?m)^([\w.-]+):.*\n((?:\t.*\n?)*)", text_in(folder, "Makefile"))
+        text = "\n".join(recipe for target, recipe in rules if target in words[1:])
+    elif words[0] in PACKAGE_RUNNERS:
+        try:
+            package: dict[str, Any] = json.loads(text_in(folder, PACKAGE))
+            text = "\n".join(str(package["scripts"][name]) for name in _scripts(package, words))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return set()
+    else:
+        return set()
+    return {word.removeprefix("./") for word in re.findall(r"[\w./-]+", text)}
 
 
 def _plain_package(text: str, words: list[str]) -> bool:
@@ -106,7 +142,7 @@ def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
     if name == CONFTEST:
         return _only_fixtures(text_of(path))
     if name not in INI + TOML:
-        return True
+        return not (TEST_NAME.fullmatch(name) and LOADS_PLUGINS.search(text_of(path)))
     try:
         settings = _ini_settings(text_of(path)) if name in INI else _toml_settings(text_of(path))
     except (ValueError, AttributeError, RecursionError):

@@ -1,0 +1,254 @@
+"""Tests that were there before a change: whether they are still there and still run, and whether they still check the
+same. A test that reads otherwise now may have been bent until it passes."""
+
+import ast
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from duckflow.errors import DuckflowError
+from duckflow.proof.python_tests import UNREADABLE, belongs_to_tests, is_code, shape_of, tests_of
+from duckflow.proof.runners import runner_of, tests_by_runner
+from duckflow.proof.settings import ProofSettings
+from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
+from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.undo.undo import FileVersions
+
+ALIKE = 0.7
+LEFT_OUT = re.compile(r"skip|xfail|expectedFailure", re.IGNORECASE)
+UNCHANGED: Versions = {}
+
+
+class OldTests(NamedTuple):
+    """Tests that were there before, by their names as in `tests/test_x.py::Class::test_y`."""
+
+    gone: tuple[str, ...] = ()
+    """They are deleted, renamed to what is no test, or newly marked to be left out."""
+    watched: tuple[str, ...] = ()
+    """They are still there, and something that decides whether they run was changed."""
+    altered: tuple[str, ...] = ()
+    """They read otherwise than before."""
+    touched: tuple[str, ...] = ()
+    """What they use of the tests reads otherwise."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """They have another name now, and much the same text."""
+
+    def joined(self, other: "OldTests") -> "OldTests":
+        return OldTests(
+            self.gone + other.gone,
+            self.watched + other.watched,
+            self.altered + other.altered,
+            self.touched + other.touched,
+            self.renamed + other.renamed,
+        )
+
+    def missing(self, passed: Collection[str]) -> tuple[str, ...]:
+        """Those that a run of all tests should have passed, and has not. `passed`: as runners report names."""
+        plain = [f".{name.partition('[')[0]}" for name in passed]
+        return (*self.gone, *(name for name in self.watched if not any(one.endswith(_tail(name)) for one in plain)))
+
+
+def _tail(name: str) -> str:
+    """The end of a test's name in a report: its module, its classes and itself."""
+    path, *inner, test = name.split("::")
+    return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
+
+
+def old_tests(changes: Sequence[FileVersions], texts_of: Callable[[], Mapping[str, str]]) -> OldTests:
+    """Gives the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now."""
+    found = OldTests()
+    added = {name for one in changes for name in _names(one.path, one.new) - _names(one.path, one.old)}
+    for one in changes:
+        if one.before is None or not belongs_to_tests(one.path):
+            continue
+        module = _read(one, added) if one.path.endswith(".py") else _read_by_runner(one, added)
+        if names := _shared_names(one):
+            module = OldTests(touched=tuple(_users(one.path, names, texts_of())))
+        found = found.joined(module)
+    return found
+
+
+def _read_by_runner(one: FileVersions, added: Collection[str]) -> OldTests:
+    old, new = tests_by_runner(one.path, one.old), tests_by_runner(one.path, one.new)
+    gone = tuple(f"{one.path}::{name}" for name in old if name not in new and name not in added)
+    return OldTests(gone, (), tuple(f"{one.path}::{name}" for name, text in old.items() if new.get(name, text) != text))
+
+
+def _names(path: str, text: str) -> set[str]:
+    """The tests of a file, without their classes: a test may have moved."""
+    if not belongs_to_tests(path):
+        return set()
+    if not path.endswith(".py"):
+        return set(tests_by_runner(path, text))
+    try:
+        return {name.rpartition("::")[2] for name in tests_of(ast.parse(text))}
+    except UNREADABLE:
+        return set()
+
+
+def _read(one: FileVersions, added: Collection[str]) -> OldTests:
+    try:
+        before, after = ast.parse(one.old), ast.parse(one.new)
+    except UNREADABLE:
+        return OldTests()
+    old, new = tests_of(before), tests_of(after)
+    fresh = {name: ast.unparse(test) for name, test in new.items() if name not in old}
+    marks, old_marks = _marks(after), _marks(before)
+    around = _surroundings(before) != _surroundings(after)
+    gone, watched, altered, touched = list[str](), list[str](), list[str](), list[str]()
+    renamed = list[tuple[str, str]]()
+    for name, test in old.items():
+        full = f"{one.path}::{name}"
+        if name not in new:
+            if twin := _most_like(ast.unparse(test), fresh):
+                del fresh[twin]
+                renamed.append((full, f"{one.path}::{twin}"))
+            elif name.rpartition("::")[2] not in added:
+                gone.append(full)
+            continue
+        changed = shape_of(test) != shape_of(new[name])
+        if LEFT_OUT.search(marks[name]) and not LEFT_OUT.search(old_marks[name]):
+            gone.append(full)
+        elif (changed or around or marks[name] != old_marks[name]) and not LEFT_OUT.search(ast.unparse(test)):
+            watched.append(full)
+        altered += [full] if changed else []
+        touched += [full] if around and not changed else []
+    return OldTests(tuple(gone), tuple(watched), tuple(altered), tuple(touched), tuple(renamed))
+
+
+def _most_like(text: str, others: Mapping[str, str]) -> str:
+    """The name of the most similar text, if one is similar at all."""
+    ratios = {name: SequenceMatcher(None, text, other, autojunk=False).ratio() for name, other in others.items()}
+    best = max(ratios, key=lambda name: ratios[name], default="")
+    return best if best and ratios[best] >= ALIKE else ""
+
+
+def _marks(tree: ast.Module) -> dict[str, str]:
+    """The decorators of each test and of the classes around it."""
+    marks = dict[str, str]()
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    for name, test in tests_of(tree).items():
+        around = [classes[part].decorator_list for part in name.split("::")[:-1] if part in classes]
+        marks[name] = " ".join(ast.unparse(mark) for group in (*around, test.decorator_list) for mark in group)
+    return marks
+
+
+def _surroundings(tree: ast.Module) -> list[str]:
+    """What a file of tests has beside its tests and imports, in its classes too."""
+    tests = {id(test) for test in tests_of(tree).values()}
+    holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
+    plain = [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
+    return [ast.dump(node) for node in plain if id(node) not in tests and not _only_text(node)]
+
+
+def _only_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _shared_names(one: FileVersions) -> set[str]:
+    """The names by which tests use this file, where it is a helper, a fixture or data of tests."""
+    if not one.path.endswith(".py"):
+        return set() if tests_by_runner(one.path, one.old) else {one.path.rpartition("/")[2]}
+    try:
+        tree = ast.parse(one.old)
+    except UNREADABLE:
+        return set()
+    if tests_of(tree):
+        return set()
+    targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return defined | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _users(path: str, names: Collection[str], texts: Mapping[str, str]) -> list[str]:
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+    modules = (other for other in texts if other.endswith(".py") and belongs_to_tests(other) and other != path)
+    return [
+        f"{other}::{name}" for other in modules if pattern.search(texts[other]) for name in _qualified(texts[other])
+    ]
+
+
+def _qualified(text: str) -> Iterable[str]:
+    try:
+        return tests_of(ast.parse(text))
+    except UNREADABLE:
+        return ()
+
+
+@dataclass
+class OldTestTrial:
+    """Tries old tests that read otherwise now. One is bent when it passes on the code before the change too, and when
+    it fails on the new code as it was before: then the change of the test alone has made it pass."""
+
+    changes: Sequence[FileVersions]
+    command: str
+    settings: ProofSettings
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The new names of tests, by their old ones."""
+
+    async def bent(self, sandbox: Sandbox, make_launch: MakeLaunch, names: Collection[str]) -> set[str] | None:
+        """Gives the tests that are bent; nothing where that cannot be told."""
+        if sandbox.kind != "bubblewrap":
+            return None
+        folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
+        now, left = {name: self.renamed.get(name, name) for name in names}, set(names)
+        try:
+            if before := self._before(code=True):
+                _, red = await self._ends(folder, now.values(), before, deadline)
+                left = {name for name in left if now[name] not in red}
+            if left:
+                left &= (await self._ends(folder, left, self._before(code=False), deadline))[1]
+            if left:
+                green, _ = await self._ends(folder, [now[name] for name in left], UNCHANGED, deadline)
+                left = {name for name in left if now[name] in green}
+            return left
+        except (TimeoutError, OSError, DuckflowError, RecursionError, MemoryError):
+            return None
+
+    async def bent_check(self, sandbox: Sandbox, make_launch: MakeLaunch, paths: Collection[str]) -> bool | None:
+        """The same for a command whose own files were changed: its exit code says how it ends."""
+        if sandbox.kind != "bubblewrap":
+            return None
+        folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
+        old = {one.path: one.before for one in self.changes if one.path in paths}
+        before = {path: text for path, text in self._before(code=True).items() if path not in paths}
+        try:
+            if before and await folder.exit_code(self.command, before, deadline):
+                return False
+            return await folder.exit_code(self.command, old, deadline) != 0
+        except (TimeoutError, OSError, DuckflowError):
+            return None
+
+    def _before(self, code: bool) -> dict[str, bytes | None]:
+        """The code, or the tests with all that belongs to them, as they were. A new file of tests stays."""
+        return {
+            one.path: one.before
+            for one in self.changes
+            if (is_code(one.path) if code else belongs_to_tests(one.path) and one.before is not None)
+        }
+
+    async def _ends(
+        self, folder: TrialFolder, names: Collection[str], versions: Versions, deadline: float
+    ) -> tuple[set[str], set[str]]:
+        """Which of the tests pass on these versions of some files, and which fail."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if runner := runner_of(self.command):
+            by_name = {name.partition("::")[2]: name for name in names}
+            read = runner.read(await folder.printed(runner.command(self.command, by_name), versions, deadline))
+            passed, failed = ({by_name[name] for name in ended if name in by_name} for ended in read)
+            return passed, failed
+        wanted = dict[str, set[str]]()
+        for name in names:
+            path, _, test = name.partition("::")
+            wanted.setdefault(path, set()).add(test)
+        ends = await folder.run(self.command, wanted, {}, versions, left)
+        broken = {end.file for end in ends if end.outcome == "broken"}
+        failed = {end.name for end in ends if end.outcome == "failed"}
+        failed |= {name for name in names if name.partition("::")[0] in broken}
+        return {end.name for end in ends if end.outcome == "passed"} - failed, failed
