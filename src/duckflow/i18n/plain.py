@@ -49,6 +49,8 @@ RUNS = re.compile(
     r"|(?P<odd>[\u00a0\u1680\u2000-\u200a\u202f\u205f]+)"
     r"|(?P<unseen>[\u200b-\u200f\u2060-\u2064\ufeff\u180b-\u180f\ufe00-\ufe0f\U000e0000-\U000e01ef]+)"
 )
+NEW_LINE = "\n"
+EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){6,}")
 EMOJI = ("\ufe0f", "\u200d", "\ufe0f\u200d")
 
 
@@ -71,6 +73,16 @@ def folded(text: str, words: Words) -> str:
         return f"⟨{words('gate.unseen', count=len(found))}⟩"
 
     return RUNS.sub(shown, text)
+
+
+def readable(text: str, words: Words) -> str:
+    """Text from outside, line by line, as it can be read."""
+
+    def counted(run: re.Match[str]) -> str:
+        return f"\n⟨{words('gate.empty_lines', count=run[0].count(NEW_LINE) - 1)}⟩\n"
+
+    text = EMPTY_LINES.sub(counted, plain(text))
+    return "\n".join(folded(line, words).expandtabs(TAB) for line in text.split("\n"))
 
 
 def one_line(text: str, words: Words, longest: int) -> str:

@@ -6,8 +6,10 @@ whatever it is given leads there, and only a variable that no program of others 
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from duckflow.programs.launch import Launch
@@ -23,6 +25,7 @@ COPY_NAME = "DUCKFLOW_COPY_DIR"
 PROJECT = rf"\$(?:{'|'.join(FOLDER_NAMES)}|\{{(?:{'|'.join(FOLDER_NAMES)})(?::-[^}}]*)?\}})(?!\w)"
 NAMED_FOLDER = re.compile(rf"(?:\"({PROJECT})\"|{PROJECT})((?:/[^\s\"';|&<>()`]*)?)")
 WORD = re.compile(r"[^\s;|&<>()=,:\"'`]+")
+NAMED_PATH = re.compile(r"(?<![^\s;|&<>()=,:\"'`])(?:~|\$HOME|\$\{HOME\})?/[^\s;|&<>()=,:\"'`]*")
 WRITTEN = re.compile(r">\s*[\"']?$")
 """What stands before a file that the shell writes: data, and never a program."""
 PLAIN_PATH = re.compile(r"[\w./+@-]+")
@@ -65,13 +68,16 @@ class CopiedWords:
                     return f"{top}/{path}"
             return found[0]
 
-        return WORD.sub(of_copy, text)
+        text = WORD.sub(of_copy, text)
+        self._require_no_other_name(text)
+        return text
 
     def word(self, text: str) -> str:
         """A word for a program that no shell reads."""
         named = NAMED_FOLDER.sub(lambda found: self._named(found, str(self._copy)), text)
         if self._only:
             named = self._without_folder(named)
+        self._require_no_other_name(named)
         path = self._inside(named)
         return str(self._copy / path) if path and (self._copy / path).is_file() else named
 
@@ -117,7 +123,22 @@ class CopiedWords:
                     text = _replaced(text, home + folder.removeprefix(self._home), str(self._copy))
         for folder in sorted(self._written, key=len, reverse=True):
             text = _replaced(text, folder, str(self._copy))
-        return text
+
+        def of_copy(found: re.Match[str]) -> str:
+            path = self._inside(found[0])
+            return found[0] if path is None else str(self._copy / path)
+
+        return NAMED_PATH.sub(of_copy, text)
+
+    def _require_no_other_name(self, line: str) -> None:
+        """A shell puts a name together from quotes, escapes and patterns. One that still leads to the real folder is
+        refused: it cannot be led to the copy."""
+        for name in _names_for_shell(line) if self._only else ():
+            path, parts = self._inside(name), self._folder.parts
+            pattern = Path(name).parts
+            fits = len(pattern) >= len(parts) and all(map(fnmatchcase, parts, pattern))
+            if path is not None or fits:
+                raise CannotRunError("brought.other_name")
 
 
 def changed_files(folder: Path, copy: Path, line: str) -> list[str]:
@@ -133,6 +154,20 @@ def _content(path: Path) -> bytes | None:
         return read_plain(path, LARGEST_FILE)
     except (OSError, ValueError):
         return None
+
+
+def _names_for_shell(line: str) -> Iterator[str]:
+    """The whole paths that a shell makes of a line, and one of its words that is itself a line."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    for word in words:
+        if word != line and any(character.isspace() for character in word):
+            yield from _names_for_shell(word)
+        for part in re.split(r"[;|&<>()=,:]", word):
+            if part.startswith(("/", "~/", "$HOME/", "${HOME}/")):
+                yield part
 
 
 def _replaced(text: str, folder: str, copy: str) -> str:
