@@ -140,7 +140,7 @@ class Outside:
             return
         details: list[Phrase] = []
         for name, program in new.items():
-            details.append(say("mcp.would_start", name=name, what=shown(program.shown)))
+            details.append(say("mcp.would_start", name=shown(name), what=shown(program.shown)))
             details += _told_variables(variables_of(entries[name]))
         await self._programs.ask_about(list(new.values()), say("mcp.agree", file=FILE), details, vanished)
 

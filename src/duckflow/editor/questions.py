@@ -2,18 +2,20 @@
 a Duck Call or a choice says."""
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from duckflow.editor.tool_calls import fenced, gate_kind, hunks, text_content
 from duckflow.events.ports import Conversation
-from duckflow.i18n.plain import TAB, folded, one_line, plain
+from duckflow.i18n.plain import folded, one_line, plain, readable
 from duckflow.i18n.words import Words
 from duckflow.rpc import RpcError
 from duckflow.state.question import Choice, GateRequest, Question
 
 LONGEST_WORDS = 300
+MARKS = re.compile(r"[\\`*_\[\]<>&~|]")
 KINDS = {"yes": "allow_once", "session": "allow_always", "always": "allow_always"}
 NO = frozenset({"no", "stop", "rest", "leave", "stay"})
 """Choices after which nothing is done."""
@@ -43,7 +45,7 @@ def question_text(question: Question, words: Words) -> str:
     gate = question.gate
     lines = [words("job.asks", job=question.job_name)] if question.job else []
     lines += _gate_lines(gate, words) if gate else [f"**{_title(question, words)}**"]
-    lines += [plain(words.phrase(detail)) for detail in question.details]
+    lines += [_as_text(readable(words.phrase(detail), words)) for detail in question.details]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -54,7 +56,7 @@ def _title(question: Question, words: Words) -> str:
     if gate and gate.commands:
         return folded(plain(_command(gate.commands[0])), words)
     if gate and gate.impacts:
-        changes = [f"{words(f'gate.{impact.change}')} {plain(impact.path)}" for impact in gate.impacts]
+        changes = [f"{words(f'gate.{impact.change}')} {readable(impact.path, words)}" for impact in gate.impacts]
         return ", ".join(changes)
     return plain(title)
 
@@ -69,10 +71,10 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     """Commands first and whole; then what is computed; then what the model says, marked as such."""
 
     def fold(line: str) -> str:
-        return folded(plain(line), words).expandtabs(TAB)
+        return _as_text(readable(line, words))
 
     for command in gate.commands:
-        yield fenced("\n".join(map(fold, command.split("\n"))))
+        yield fenced(readable(command, words))
     for impact in gate.impacts:
         known = words("gate.tracked" if impact.tracked else "gate.untracked")
         change = words(f"gate.{impact.change}")
@@ -87,7 +89,12 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     for reason in gate.lasting:
         yield f"⚠ {fold(words.phrase(reason))}"
     for key, said in _model_words(gate):
-        yield f"> {words(key)}: “{one_line(plain(said), words, LONGEST_WORDS)}”"
+        yield f"> {words(key)}: “{_as_text(one_line(plain(said), words, LONGEST_WORDS))}”"
+
+
+def _as_text(text: str) -> str:
+    """Editors draw Markdown, in which a comment, a link or a star could hide a part."""
+    return MARKS.sub(r"\\\g<0>", text)
 
 
 def _model_words(gate: GateRequest) -> Iterator[tuple[str, str]]:
@@ -98,7 +105,7 @@ def _model_words(gate: GateRequest) -> Iterator[tuple[str, str]]:
 
 def _option(choice: Choice, words: Words) -> dict[str, str]:
     kind = KINDS.get(choice.key) or ("reject_once" if choice.key in NO else "allow_once")
-    return {"optionId": choice.key, "name": folded(plain(words.phrase(choice.label)), words), "kind": kind}
+    return {"optionId": choice.key, "name": readable(words.phrase(choice.label), words), "kind": kind}
 
 
 Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
-from duckflow.i18n.plain import plain
+from duckflow.i18n.plain import one_line, plain, readable
 from duckflow.i18n.words import Words
 from duckflow.outcome import OUTCOMES, Outcome, ended_well
 from duckflow.state.action import ActionResult, evidence_of
@@ -17,6 +17,7 @@ from duckflow.view.view import View
 
 LONGEST_SHOWN = 20_000
 """What is longer than this cannot be looked through in a form: it is refused."""
+LONGEST_WORDS = 300
 NOT_IN_FORMS = ("edit",)
 
 
@@ -29,7 +30,7 @@ class GivenAnswer(NamedTuple):
 
 def message_of(question: Question, words: Words) -> str:
     """All of the question: what would run first and whole, then what is computed, then the model's words."""
-    return plain("\n".join(_lines(question, words)))
+    return readable("\n".join(_lines(question, words)), words)
 
 
 def _lines(question: Question, words: Words) -> Iterator[str]:
@@ -46,9 +47,9 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
     yield from (f"⚠ {words.phrase(reason)}" for reason in (*gate.reasons, *gate.lasting))
     for intent in gate.intent:
-        yield f"{words('gate.intent')}: “{' '.join(intent.split())}”"
+        yield f"{words('gate.intent')}: “{one_line(plain(intent), words, LONGEST_WORDS)}”"
     if gate.rationale:
-        yield f"{words('gate.rationale')}: “{' '.join(gate.rationale.split())}”"
+        yield f"{words('gate.rationale')}: “{one_line(plain(gate.rationale), words, LONGEST_WORDS)}”"
     if gate.file_diff:
         yield gate.file_diff
 

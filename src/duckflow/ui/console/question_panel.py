@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from duckflow.i18n.plain import TAB, folded, one_line, plain
+from duckflow.i18n.plain import folded, one_line, plain, readable
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.question import FileImpact, GateRequest, Question
@@ -12,6 +12,8 @@ from duckflow.ui.console.printer import Printer, rows
 
 WIDEST, WIDEST_DIFF = 80, 200
 INDENT = "  "
+SIGNS = ("$ ", "# ", INDENT)
+"""Before a command, what is said of it, and its further lines."""
 QUOTED = "┆ "
 """Before every row of the model's own words, and before nothing else."""
 LONGEST_WORDS = 300
@@ -81,7 +83,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     if gate:
         _GateRows(panel, words).put(gate)
     for detail in question.details:
-        panel.text(words.phrase(detail), hanging=2)
+        panel.text(readable(words.phrase(detail), words), hanging=2)
     panel.divider()
     # Where any words are an answer, a number is one of them.
     numbered = question.kind != "text"
@@ -90,7 +92,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
         for number, choice in question.numbered.items()
     ]
     for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
-        panel.text(folded(choice, words), style="bold", hanging=3)
+        panel.text(readable(choice, words), style="bold", hanging=3)
     if question.kind == "duck_call":
         panel.text(words("duck.free"), style="dim")
     panel.bottom()
@@ -133,7 +135,7 @@ class _GateRows:
         if gate.reversible:
             panel.text(words("gate.reversible_command" if gate.commands else "gate.reversible"), style="dim")
         for reason in gate.lasting:
-            panel.text(f"⚠ {words.phrase(reason)}", style="yellow", hanging=2)
+            panel.text(f"⚠ {self._fold(words.phrase(reason))}", style="yellow", hanging=2)
         for intent in gate.intent:
             self._said("gate.intent", intent)
         self._said("gate.rationale", gate.rationale)
@@ -145,9 +147,10 @@ class _GateRows:
                 panel.row(row.text, row.gutter)
 
     def _command(self, command: str) -> None:
-        for line in command.split("\n"):
+        for line in readable(command, self._words).split("\n"):
             style = "dim" if line.startswith("# ") else "bold"
-            self._panel.row(Text(self._fold(line[2:]), style=style), Text(line[:2], style="dim"), Text("  "))
+            sign = line[:2] if line.startswith(SIGNS) else ""
+            self._panel.row(Text(line.removeprefix(sign), style=style), Text(sign or INDENT, style="dim"), Text(INDENT))
 
     def _impact(self, impact: FileImpact) -> None:
         words = self._words
@@ -163,11 +166,12 @@ class _GateRows:
             self._panel.row(line, Text(QUOTED, style="dim"), Text(QUOTED, style="dim"))
 
     def _fold(self, line: str) -> str:
-        return folded(plain(line), self._words).expandtabs(TAB)
+        return readable(line, self._words)
 
 
 class QuestionPages:
-    """Shows a question. A risky one that is longer than the screen comes in pages, and its answers with the last."""
+    """Shows a question. One that is risky or tells what would be started, and is longer than the screen, comes in pages,
+    and its answers with the last."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -182,7 +186,9 @@ class QuestionPages:
     def show(self, question: Question) -> None:
         self._rows = question_rows(question, self._printer, self._words)
         gate = question.gate
-        self.more(whole=gate is None or gate.risk not in ("high", "forbidden"))
+        started = question.kind == "choice" and bool(question.details)
+        risky = started or (gate is not None and gate.risk in ("high", "forbidden"))
+        self.more(whole=not risky)
 
     def more(self, whole: bool = False) -> None:
         """The next page, or all that is left."""
