@@ -170,8 +170,8 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question. One that is risky or tells what would be started, and is longer than the screen, comes in pages,
-    and its answers with the last."""
+    """Shows a question. One that is risky or tells what would be started, and is longer than the screen, comes in
+    pages, and its answers with the last."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
