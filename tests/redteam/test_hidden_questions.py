@@ -4,7 +4,7 @@ no text of a folder, a server or a model pushes a part out of sight, covers it, 
 import io
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,13 @@ TEXTS = {
     "a drawn border": f"lint │\n╰────╯\n{HARM}",
     "a long word": "a" * 20_000 + HARM,
 }
-DETAILS: dict[str, Any] = {
+DETAILS: dict[str, Callable[[str], Phrase]] = {
     "a hook": lambda text: say("hook.listed", event="PostToolUse", command=shown(text), file="a"),
     "a folder's trust": lambda text: say("trust.hook", event="PostToolUse", command=shown(text)),
     "a server": lambda text: say("mcp.would_start", name="s", what=shown(text)),
     "a server's name": lambda text: say("mcp.would_start", name=text, what="x"),
 }
-GATES: dict[str, Any] = {
+GATES: dict[str, Callable[[str], dict[str, Any]]] = {
     "a command": lambda text: {"commands": (f"$ {text}",), "diff": f"$ {text}"},
     "a path": lambda text: {"impacts": (FileImpact(path=text, change="edit"),)},
     "a reason": lambda text: {"reasons": (say("risk.runs_later", path=text),)},

@@ -37,7 +37,7 @@ FILES = {
     "M.pm": "open(F, '>', $ENV{OUTSIDE}); print F 'hit'; close F; 1;\n",
     "n.js": "require('fs').writeFileSync(process.env.OUTSIDE, 'hit')\n",
 }
-ARGUMENTS = {
+ARGUMENTS: dict[str, tuple[list[str], dict[str, str], str]] = {
     "a folder for make": (["make", "-s", "-C", "{name}"], {}, ""),
     "an option of make": (["make", "-s", "--directory={name}"], {}, ""),
     "the folder it starts in": (["make", "-s"], {}, "{name}"),
