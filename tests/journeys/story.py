@@ -77,6 +77,8 @@ def keep_record(home: Path, folder: Path, into: Path) -> None:
         shutil.copytree(folder, place / "work", symlinks=True, ignore_dangling_symlinks=True)
 
 
+PLAIN_PYTEST = {"set_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}}
+"""The runs of pytest in stories load none of this suite's plugins, which would be most of their time."""
 OPEN: "list[Story]" = []
 """What a test has begun and not ended: it is ended after the test."""
 
@@ -109,8 +111,8 @@ class Story:
         self.answers: list[Answer] = []
         self.second = Scripted([], name="scripted:other")
         # A summary in the background would take a reply that was meant for a turn.
-        given = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}, **(settings or {})}
-        self.settings = Settings.model_validate(given)
+        quiet = {"safety": {"mode": mode}, "language": language, "memory": {"summaries": False}, "shell": PLAIN_PYTEST}
+        self.settings = Settings.model_validate({**quiet, **(settings or {})})
         self._language = language
         journal = self._home / "s.db"
         self.session: Session = (

@@ -28,10 +28,7 @@ FIX = act("file_ops.write_file", path="app.py", content="def double(x):\n    ret
 READ = act("file_ops.read_file", path="app.py")
 RUN = act("shell.run", command=f"{sys.executable} -m pytest -q -p no:cacheprovider")
 WAITS = say("wait.proof", seconds=120)
-QUICK: dict[str, Any] = {
-    "shell": {"set_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}},
-    "proof": {"seconds": 120},
-}
+QUICK: dict[str, Any] = {"proof": {"seconds": 120}}
 
 pytestmark = pytest.mark.skipif(find_program("bwrap", Path("/nowhere")) is None, reason="needs bubblewrap")
 
