@@ -1,4 +1,4 @@
-"""The nouns keep their limits."""
+"""The data types keep their limits."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def test_vitals_stay_between_0_and_1(mood: float, focus: float, stamina: float) 
     assert all(0 <= value <= 1 for value in (vitals.mood, vitals.focus, vitals.stamina))
 
 
-def test_ids_say_what_they_are() -> None:
+def test_ids_begin_with_what_they_identify() -> None:
     plan = Plan(name="p", goal="g", steps=[Step(name="s")])
     assert plan.plan_id.startswith("plan_") and len(plan.plan_id) == len("plan_") + 8
     assert plan.steps[0].step_id.startswith("step_")

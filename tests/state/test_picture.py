@@ -1,4 +1,4 @@
-"""What a picture is, told by its first bytes."""
+"""The type and size of a picture are read from its first bytes."""
 
 import pytest
 from hypothesis import given
@@ -30,14 +30,14 @@ def test_type_and_size_are_read_from_the_header(data: bytes, read: tuple[str, in
     assert read_header(data) == read
 
 
-def test_it_is_told_in_a_few_characters_and_counted() -> None:
+def test_a_picture_is_described_in_a_few_characters_and_its_tokens_estimated() -> None:
     shot = Picture(digest="d", name="shot.png", media="image/png", size=34_567, width=800, height=600)
     assert (shot.describe(), shot.tokens) == ("PNG, 800×600, 35 KB", 640)
     assert shot.model_copy(update={"width": 8000, "height": 8000}).tokens == 1600
     assert shot.model_copy(update={"width": 1, "height": 1, "size": 70}).tokens == 85
 
 
-def test_names() -> None:
+def test_a_picture_is_known_by_its_suffix() -> None:
     assert looks_like_picture("a/Shot.PNG") and looks_like_picture("x.jpeg") and not looks_like_picture("x.svg")
 
 
@@ -45,6 +45,6 @@ PICTURES = st.sampled_from([png(3, 2), gif(3, 2), jpeg(3, 2), webp(3, 2), webp(3
 
 
 @given(PICTURES, st.binary(max_size=40), st.integers(0, 60))
-def test_no_header_is_too_broken(data: bytes, noise: bytes, at: int) -> None:
+def test_a_damaged_header_never_raises(data: bytes, noise: bytes, at: int) -> None:
     read = read_header(data[:at] + noise)
     assert read is None or (read[1] > 0 and read[2] > 0)

@@ -1,4 +1,4 @@
-"""Dependencies, schedule, criteria and changes by hand: rules over plain plans."""
+"""Rules of plans: dependencies, which steps may start, criteria, and changes that the user makes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def test_unknown_and_circular_dependencies_are_named() -> None:
 
 
 @given(st.lists(st.sets(st.integers(0, 11)), min_size=1, max_size=12))
-def test_without_a_circle_every_step_starts_some_day(needs: list[set[int]]) -> None:
+def test_every_step_starts_some_day_where_no_circle_is_reported(needs: list[set[int]]) -> None:
     steps = [step(str(n), *(str(m) for m in before if m < len(needs))) for n, before in enumerate(needs)]
     whole = plan(*steps)
     wanted = [one.step_id for one in steps]
@@ -68,7 +68,7 @@ def test_steps_start_only_after_what_they_depend_on() -> None:
     assert names(startable(whole, ["c", "d"], busy=["d"])) == []
 
 
-def test_which_steps_may_change_the_same_file() -> None:
+def test_two_steps_clash_when_they_may_change_the_same_file() -> None:
     left, right, same = step("l", files=("l.py",)), step("r", files=("r.py",)), step("s", files=("l.py",))
     assert clash(touched(left), touched(same)) and not clash(touched(left), touched(right))
     anything = Step(name="x", task_list=TaskList(tasks=[Task(operation="shell.run", args={"command": "make"})]))
@@ -108,7 +108,7 @@ def test_changes_by_hand_give_a_new_plan() -> None:
         (renamed, ("1", " "), "plan.edit_usage"),
     ],
 )
-def test_changes_that_make_no_sense_say_so(change: Callable[..., Plan], arguments: tuple[str, ...], key: str) -> None:
+def test_impossible_changes_say_why(change: Callable[..., Plan], arguments: tuple[str, ...], key: str) -> None:
     with pytest.raises(UsageError) as problem:
         change(plan(step("a", status="in_progress"), step("b", "a")), *arguments)
     assert problem.value.key == key

@@ -1,1 +1,1 @@
-"""The nouns: plain data, no I/O."""
+"""The data types that the whole program shares: plain data, no I/O."""

@@ -1,4 +1,4 @@
-"""What can be done (operations), what is decided, and what results show."""
+"""Operations that a model may call, its Decision to call them, and what their results show."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,21 +18,21 @@ from duckflow.state.vitals import Unit
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
-"""What the Pacemaker counts a step as."""
+"""The kinds of steps that the Pacemaker counts."""
 PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
-"""How far planning is: no plan that is open, one that waits for its yes, one being carried out, jobs at work on it,
-one that is completed; and whether an earlier turn has changed files."""
+"""Stages of planning: no open plan, a draft that waits for the user's yes, an approved plan, background jobs at work on
+it, a completed plan. `changed` means that an earlier turn has changed files."""
 
-# The operations that Duckflow itself calls, or looks for on the record.
+# The operations that Duckflow itself calls, or looks for in the journal.
 RESPOND = "response"
 EXIT = "exit"
 DUCK_CALL = "duck_call"
 RECALL = "memory.recall"
 DECIDE = "decision"
-"""The tool by which a model that calls tools says what changed in its Decision."""
+"""The tool by which a model with native tool calls states the fields of its Decision."""
 CALL = "call"
-"""The tool through which such a model calls what is offered only at times: the list of tools itself never changes, so
-that an endpoint's cache of the prompt holds."""
+"""The tool through which such a model calls the operations that are offered only at times. The list of tools itself
+never changes, so that the endpoint's cache of the prompt stays valid."""
 LIST_FILES = "file_ops.list_files"
 READ_FILE = "file_ops.read_file"
 WRITE_FILE = "file_ops.write_file"
@@ -42,7 +42,7 @@ PROPOSE_PLAN = "plan_tool.propose"
 REVISE_PLAN = "plan_tool.revise"
 MESSAGE_JOB = "task_loop.message"
 STEERING = (REVISE_PLAN, MESSAGE_JOB)
-"""The operations by which the conversation hands the user's words to work that is going on."""
+"""The operations by which the conversation passes the user's words on to work that is going on."""
 REMEMBER = "memory.remember"
 READ_SKILL = "skill.read"
 RUN_AGENT = "agent.run"
@@ -50,22 +50,22 @@ READING_AGENTS = ("explore", "review")
 
 
 def wire_name(operation: str) -> str:
-    """What an operation is called as a tool: wires want names without dots."""
+    """Returns the operation's name as a tool: endpoints accept no dots in it."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", operation)[:64]
 
 
 def all_names(operation: str, known_as: str) -> tuple[str, ...]:
-    """Every name that stands for an operation, that of other assistants first."""
+    """Returns every name of an operation, beginning with the name that other assistants use for it."""
     return tuple(dict.fromkeys(filter(None, (known_as, operation, wire_name(operation)))))
 
 
 def first_given(names: Iterable[str], args: Mapping[str, Any]) -> str:
-    """The first of these arguments that a call has, by its name."""
+    """Returns the name of the first of these arguments that has a value in the call."""
     return next((name for name in names if args.get(name)), "")
 
 
 class Operation(Value):
-    """What a tool says about itself (tools/tool.py), for the rooms that know no tools."""
+    """A tool's description of itself (tools/tool.py), for the rooms that must not import tools."""
 
     name: str
     parameters: dict[str, Any]
@@ -73,33 +73,33 @@ class Operation(Value):
     effect: Effect = "read"
     kind: StepKind = "other"
     told: dict[str, str] = Field(default_factory=dict[str, str])
-    """What the model is told of a tool that is not ours, by language; i18n tells of ours."""
+    """The description for the model, by language, of a tool that is not built in; i18n describes the built-in ones."""
     more: str = ""
-    """A part of that text that is known only while it runs."""
+    """A part of the description that is known only at run time."""
     body: str = ""
-    """Name of the argument that travels outside the JSON (a file's content, an edit), or nothing."""
+    """Name of the argument that is sent outside the JSON (a file's content, an edit), or nothing."""
     says: str = ""
     """Name of the argument that is shown to the user while it streams in, or nothing."""
     paths: tuple[str, ...] = ()
-    """Names of the arguments that hold the files it may change."""
+    """Names of the arguments that hold the files a call may change."""
     subject: tuple[str, ...] = ()
-    """Names of the arguments that say what a call is about; the first that is given counts."""
+    """Names of the arguments that say what a call is about; the first one with a value counts."""
     known_as: str = ""
-    """The name of the same tool in other assistants, by which their hooks and kinds of agents mean it."""
+    """The name of the same tool in other assistants; hooks and kinds of agents written for them use it."""
     makes: tuple[str, ...] = ()
-    """Those of them that are there afterwards."""
+    """Names of the arguments in `paths` whose files exist after the call."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """What its `path` must name: something that is there, or a file or folder to be made."""
+    """The thing that `path` must name: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
-    """When the model is told of it; empty: always."""
+    """The stages of planning at which the model is told of it; empty means always."""
     led: bool = False
-    """Whether a small model, which is led, is told of it."""
+    """A small model, which Duckflow leads step by step, is told of it."""
     rare: bool = False
-    """Whether a line is enough to tell of it: models that call tools call it through another one."""
+    """The model gets only one line about it. Models with native tool calls call it through the tool `call`."""
     in_tasks: bool = True
-    """Whether a background task may use it."""
+    """A background task may use it."""
     led_in_tasks: bool = False
-    """Whether a small model may plan tasks with it."""
+    """A small model may plan tasks with it."""
 
     @property
     def changes(self) -> bool:
@@ -107,7 +107,7 @@ class Operation(Value):
 
     @property
     def says_why(self) -> bool:
-        """Whether a call of it as a tool must give a reason of its own."""
+        """Says whether a tool call of it must give a reason of its own."""
         return self.changes or self.effect == "network"
 
     @property
@@ -115,16 +115,16 @@ class Operation(Value):
         return all_names(self.name, self.known_as)
 
     def touched(self, args: Mapping[str, Any]) -> tuple[str, ...]:
-        """The files that a call may change, as far as its arguments tell."""
+        """Returns the files that a call may change, as far as its arguments tell."""
         return tuple(str(args[name]) for name in self.paths if args.get(name))
 
     def made(self, args: Mapping[str, Any]) -> tuple[str, ...]:
-        """The files that are there after a call."""
+        """Returns the files that exist after a call."""
         return tuple(str(args[name]) for name in self.makes if args.get(name))
 
 
 CHECK_PATTERN = r'^(yes|no: [^"\\]+)$'
-"""What the two checks of a Decision may be."""
+"""The form of `goal_consistency` and `constraint_check` in a Decision."""
 NextStep = Literal["done", "pending_user", "defer", "continue"]
 PromptPattern = Literal["base_main", "base_main_specialized"]
 
@@ -155,12 +155,12 @@ class Action(Value):
 
     @property
     def about(self) -> str:
-        """What the call is about, in the words of its most telling argument."""
+        """Returns the value of the argument that says what the call is about."""
         return str(self.args.get(self.subject, ""))
 
     @property
     def why(self) -> str:
-        """The reason that the model gave; nothing where only the call's name stands there."""
+        """Returns the model's reason, or nothing where it only repeats the operation's name."""
         return "" if self.reasoning in (self.operation, wire_name(self.operation)) else self.reasoning
 
     @model_validator(mode="before")
@@ -168,11 +168,11 @@ class Action(Value):
     def _accept_aliases(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        given = cast("dict[str, Any]", data).copy()
+        fields = cast("dict[str, Any]", data).copy()
         for alias, field in ALIASES.items():
-            if alias in given and field not in given:
-                given[field] = given.pop(alias)
-        return given
+            if alias in fields and field not in fields:
+                fields[field] = fields.pop(alias)
+        return fields
 
     @field_validator("reasoning")
     @classmethod
@@ -183,7 +183,7 @@ class Action(Value):
 
 
 class Decision(Value):
-    """What the main LLM returns for one loop."""
+    """The model's reply to one loop: what it thinks, and what it wants to do next."""
 
     rationale: Line200
     goal_consistency: str
@@ -194,14 +194,14 @@ class Decision(Value):
     next_step: NextStep
     prompt_pattern: PromptPattern
     alternative: Line200 | None = None
-    """Another real way, if there is one: shown when the user is asked."""
+    """Another real way to do it, if there is one. It is shown when the user is asked."""
     state_delta: StateDelta | None = None
     rating: Rating | None = None
-    """In a review: what it thinks of the work."""
+    """The model's rating of the work, in a review."""
     verdict: ReviewVerdict | None = None
     actions: list[Action]
     declared: tuple[str, ...] = ()
-    """The fields that the model has said itself. The others were computed from what it did."""
+    """The fields that the model stated itself. The others were computed from what it did."""
 
     @field_validator("step")
     @classmethod
@@ -221,7 +221,8 @@ class Decision(Value):
         confidence: float = 1.0,
         prompt_pattern: PromptPattern = "base_main",
     ) -> "Decision":
-        """One that no model wrote: it follows from what was said or decided before, and nothing speaks against it."""
+        """Makes a Decision that no model wrote. It follows from what was said or decided before, and has no
+        objections."""
         return cls(
             rationale=rationale,
             goal_consistency="yes",
@@ -235,28 +236,28 @@ class Decision(Value):
         )
 
     def said(self, *operations: str) -> list[str]:
-        """The texts that it gives to these operations; by default the answers to the user."""
+        """Returns the texts that it passes to these operations; by default the answers to the user."""
         wanted = operations or (RESPOND,)
         return [str(action.args.get("text", "")) for action in self.actions if action.operation in wanted]
 
     def objection(self) -> str:
-        """The reason, when one of the two checks says no; else nothing."""
+        """Returns the reason when one of the two checks says no, else nothing."""
         for check in (self.goal_consistency, self.constraint_check):
-            said, _, reason = check.partition(": ")
-            if said.lower() == "no":
-                return reason or said
+            verdict, _, reason = check.partition(": ")
+            if verdict.lower() == "no":
+                return reason or verdict
         return ""
 
 
 def looks_only(operation: str, effect: str, args: Mapping[str, Any]) -> bool:
-    """Says whether a call only looks around. An agent of a kind that may change something does more than that."""
+    """Says whether a call only reads. A call of an agent that may change something does more than that."""
     if operation == RUN_AGENT:
         return args.get("kind", READING_AGENTS[0]) in READING_AGENTS
     return effect == "read"
 
 
 class ActionResult(Value):
-    """What one action brought: a text for the model, a phrase for people, and the files it changed."""
+    """The result of one action: a text for the model, a phrase for people, and the files it changed."""
 
     action_id: str
     operation: str
@@ -266,7 +267,7 @@ class ActionResult(Value):
     changed: tuple[str, ...] = ()
     seconds: float = 0.0
     effect: Effect | Literal[""] = ""
-    """Of the tool that was called; nothing when there is none of that name."""
+    """The effect of the tool that was called; nothing when there is no tool of that name."""
     kind: StepKind = "other"
     pictures: tuple[Picture, ...] = ()
     check: CheckReport | None = None
@@ -276,19 +277,19 @@ class ActionResult(Value):
 
     @property
     def well(self) -> bool:
-        """Whether what was done has ended well, too: a command with another exit code than 0 or an agent that was
-        stopped has not."""
+        """Says whether the work itself ended well, too. A command with an exit code other than 0 did not, nor did an
+        agent that was stopped."""
         key, code = self.for_user.key, self.for_user.values.get("code", 0)
         return self.ok and code in (0, "0") and (not key.startswith("agent.ended.") or key == "agent.ended.done")
 
     @property
     def shows(self) -> bool:
-        """Whether its text holds more than that something was changed."""
+        """Says whether its text tells more than that something was changed."""
         return not self.changed or self.effect == "run"
 
     @property
     def said(self) -> str | None:
-        """What was said to the user, where that is all that was done."""
+        """Returns the text that the user was told, where the action did nothing else."""
         return str(self.for_user.values.get("text", "")) if self.ok and self.for_user.key == SAID else None
 
 
@@ -296,51 +297,51 @@ FAILED_CODE = "code"
 OUTPUT = 2000
 NO_OUTPUT = "(no output)"
 OTHER_OUTPUT = r"(?m)^Background \S+ has ended with exit code "
-"""From there on a result tells of another command, which has ended meanwhile."""
+"""The beginning of the part of a result that is about another command, which ended meanwhile."""
 DOCUMENTS = (".md", ".rst", ".adoc")
 
 
 def is_checked(path: str) -> bool:
-    """Says whether a check could look at this file: a document tells people something, not programs."""
+    """Says whether a check could look at this file. Documents are written for people, so no check looks at them."""
     return not path.casefold().endswith(DOCUMENTS)
 
 
 class Evidence(Value):
-    """A command since the last change that concerns it."""
+    """A command that ran after the last change that concerns it, with how it ended."""
 
     command: str = ""
     code: int = 0
     ok: bool
     text: Line100
     output: str = ""
-    """The end of what it printed."""
+    """The end of the command's output."""
     check: CheckReport | None = None
     altered: tuple[str, ...] = ()
     """The files of a check that were changed until it passes."""
 
     @property
     def ran(self) -> bool:
-        """Says whether it can speak against something: a check that did not start, or found nothing to run, cannot."""
+        """Says whether it can disprove something. A check that did not start, or found nothing to run, cannot."""
         return self.ok or not (self.code in NOT_STARTED or (self.check and self.check.ok is None))
 
     def outdated_by(self, path: str) -> bool:
-        """Whether a change of this file makes it worthless. A document that the command does not name does not."""
+        """Says whether a change of this file makes it worthless. A document does so only where the command names it."""
         return is_checked(path) or path.rpartition("/")[2] in self.command
 
 
 def exit_code(result: ActionResult) -> int | None:
-    """What a command ended with; nothing for other operations."""
+    """Returns the exit code of a command, or nothing for other operations."""
     code = result.for_user.values.get(FAILED_CODE)
     return int(code) if result.effect == "run" and isinstance(code, int) else None
 
 
 def succeeded(result: ActionResult) -> bool:
-    """A command that ran but ended with an error has not succeeded."""
+    """Says whether the action succeeded. A command that ran but ended with an error did not."""
     return result.ok and not exit_code(result)
 
 
 def evidence_of(result: ActionResult) -> Evidence | None:
-    """What a result proves: only a command, with its exit code, proves that something works."""
+    """Returns what a result proves, or nothing: only a command with its exit code proves that something works."""
     code = exit_code(result)
     if code is None:
         return None

@@ -21,26 +21,26 @@ from duckflow.state.vitals import Vitals, VitalsChange
 HISTORY_LIMIT = 50
 MARKS_LIMIT = 1000
 A_WHILE = 3600
-"""So many seconds after the last word, a new request is about something else."""
+"""Seconds after the last message until a new request counts as being about something else."""
 CAUSES_LIMIT = 8
 REFS_LIMIT = 8
 CONVERSATION, PLAN = "conversation:", "plan:"
 
 
 def kind_of_ref(ref: str) -> str:
-    """What a reference points at: an earlier conversation, a plan, or (nothing) a file."""
+    """Returns the kind of thing that a reference points at: an earlier conversation, a plan, or (nothing) a file."""
     return next((kind for kind in (CONVERSATION, PLAN) if ref.startswith(kind)), "")
 
 
 class AgentState(Noun):
-    """Everything that survives a crash."""
+    """The state of one session. It survives a crash, since it is rebuilt from the journal."""
 
     session_id: str = ""
     folder: str = ""
     language: str = DEFAULT_LANGUAGE
     model: str = ""
     mode: str = ""
-    """What it was last told may be done without asking; nothing when it was never changed."""
+    """The mode that was last chosen: how much may be done without asking. Empty when it was never changed."""
     title: Line100 = ""
     named: Line100 = ""
     """The title that the user gave."""
@@ -49,7 +49,7 @@ class AgentState(Noun):
     turn: int = 0
     loop: int = 0
     limit: int = 0
-    """The loops the turn may take."""
+    """The number of loops that the turn may take."""
     profile: str = ""
     """The kind of work."""
     turn_open: bool = False
@@ -62,9 +62,9 @@ class AgentState(Noun):
     status: Status = Status.IN_PROGRESS
     transitions: list[Transition] = Field(default_factory=list[Transition])
     review: Review | None = None
-    """Of this turn's work."""
+    """The review of this turn's work."""
     proof: Proof | None = None
-    """What was tried of it, where that was called done."""
+    """The trial of this turn's work, where the model called it done."""
     prompt_pattern: str = "base_main"
 
     five: FiveItems = Field(default_factory=FiveItems)
@@ -73,18 +73,18 @@ class AgentState(Noun):
     asked: Line100 = ""
     """The question that waits for the user's next words."""
     context_refs: list[str] = Field(default_factory=list[str])
-    """What is being worked on, the latest last: files by their paths, `conversation:3`, `plan:plan_1a2b3c4d`."""
+    """The things being worked on, the latest last: files by their paths, `conversation:3`, `plan:plan_1a2b3c4d`."""
     decision_log: list[Line100] = Field(default_factory=list[str])
     pending_gate: Question | None = None
     last_delta: Line200 = ""
     allowed: list[Phrase] = Field(default_factory=list[Phrase])
-    """What the user has allowed for this session; a branch of it begins without."""
+    """Permissions that the user has given for this session; a branch of the session begins without them."""
 
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
     jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
     agents: dict[str, SubAgent] = Field(default_factory=dict[str, SubAgent])
-    """Those that the conversation has handed a task to, the latest last."""
+    """The agents that the conversation has handed a task to, the latest last."""
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
     """Commands with their exit codes since the last change."""
     check_runs: list[CheckRun] = Field(default_factory=list[CheckRun])
@@ -93,7 +93,7 @@ class AgentState(Noun):
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     files_changed: list[str] = Field(default_factory=list[str])
     changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
-    """By which turns each of them was."""
+    """The turns that changed each of these files."""
     undone_last: bool = False
     """The last change of files was an undo, which can be done again."""
     comments: list[LineComment] = Field(default_factory=list[LineComment])
@@ -103,7 +103,7 @@ class AgentState(Noun):
     taken_back: list[Hunk] = Field(default_factory=list[Hunk])
     """Hunks that the user took back one by one; they can be put in again."""
     findings: list[ReviewFinding] = Field(default_factory=list[ReviewFinding])
-    """What review agents found, the latest last."""
+    """Findings of review agents, the latest last."""
     usage: Usage = Field(default_factory=Usage)
     turn_usage: Usage = Field(default_factory=Usage)
     usage_by_model: dict[str, Usage] = Field(default_factory=dict[str, Usage])
@@ -111,30 +111,31 @@ class AgentState(Noun):
 
     @property
     def plan(self) -> Plan | None:
-        """The plan that is being made or carried out."""
+        """Returns the plan that is being made or carried out."""
         return self.plans.get(self.active_plan)
 
     @property
     def heading(self) -> str:
-        """What the session is about: the user's title, else its latest plan that was not dropped, else how it began."""
+        """Returns what the session is about: the user's title, else its latest plan that was not dropped, else its
+        first words."""
         plan = next((plan.name for plan in reversed(self.plans.values()) if plan.status != "failed"), "")
         return self.named or plan or self.title
 
     @property
     def at_work(self) -> bool:
-        """Whether a job runs."""
+        """Says whether a job runs."""
         return any(job.status == "running" for job in self.jobs.values())
 
     @property
     def changed_in_turn(self) -> bool:
-        """Whether this turn has changed anything that a check could look at."""
+        """Says whether this turn has changed anything that a check could look at."""
         return any(self.turn in turns and is_checked(path) for path, turns in self.changed_in.items())
 
     @property
     def changed_before(self) -> bool:
-        """Whether an earlier turn has changed files, also where that was taken back since."""
+        """Says whether an earlier turn has changed files, even if the change was taken back since."""
         return any(not turns or min(turns) < self.turn for turns in self.changed_in.values())
 
     def live_jobs(self) -> list[Job]:
-        """Jobs that run or are paused."""
+        """Returns the jobs that run or are paused."""
         return [job for job in self.jobs.values() if job.status in ("running", "paused")]

@@ -1,4 +1,4 @@
-"""Which work an undo takes back, the hunks of its diff, and the user's comments on their lines."""
+"""The scope of an undo, the hunks of a diff, and the user's comments on their lines."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,8 @@ from duckflow.state.noun import Value, new_id
 
 
 class WorkAuthor(NamedTuple):
-    """A turn of the conversation; or a step of a background job, with the turn in which it began."""
+    """The origin of a change: a turn of the conversation, or a step of a background job with the turn in which it
+    began."""
 
     turn: int
     job: str = ""
@@ -18,26 +19,28 @@ class WorkAuthor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The key under which the work is kept."""
+        """Returns the key under which the work is stored."""
         return f"{self.job}/{self.step}" if self.job else str(self.turn)
 
     @property
     def whole(self) -> "UndoScope":
-        """The turn, or the job with all of its steps."""
+        """Returns the scope of the turn, or of the job with all of its steps."""
         return UndoScope(job=self.job) if self.job else UndoScope(turn=self.turn)
 
 
 class UndoScope(NamedTuple):
-    """Without anything it means the work that changed something last: a turn, or a whole job."""
+    """The work that an undo takes back. Empty, it means the work that changed something last: a turn, or a whole
+    job."""
 
     turn: int = 0
     job: str = ""
     step: str = ""
-    """A step of any job; with `job` of that one."""
+    """A step of any job; where `job` is set, a step of that job."""
     since: int = 0
     """Everything from this turn on, jobs that began then included."""
     paths: tuple[str, ...] = ()
-    """Only these files of it, and what lies in these folders. Alone: the newest change of each, whoever made it."""
+    """Only these files, and what lies in these folders. Set alone, it means the newest change of each, whoever made
+    it."""
     without: frozenset[str] = frozenset()
     """Jobs that are left alone, since they still run."""
 
@@ -49,7 +52,7 @@ class UndoScope(NamedTuple):
         return not self.paths or any(path == wanted or path.startswith(f"{wanted}/") for wanted in self.paths)
 
     def holds(self, author: WorkAuthor) -> bool:
-        """Says whether a piece of work belongs to the scope; to one that names nothing belongs all."""
+        """Says whether a piece of work belongs to the scope. Everything belongs to a scope that names nothing."""
         if author.job in self.without:
             return False
         if self.since:
@@ -67,7 +70,8 @@ DiffSide = Literal["new", "old"]
 
 
 class DiffLine(NamedTuple):
-    """A line of a hunk with its sign (space, `-` or `+`) and its numbers before and after; 0 where it is not."""
+    """A line of a hunk with its sign (space, `-` or `+`) and its numbers before and after; 0 where it does not
+    exist."""
 
     sign: str
     text: str
@@ -79,8 +83,9 @@ HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class ReadLine(NamedTuple):
-    """A line of a unified diff and the file it belongs to. Its sign is `@` where a hunk begins, and nothing for what
-    stands between hunks, with the whole line as its text. `new` is, of a line taken out, the line that follows it."""
+    """A line of a unified diff and the file it belongs to. Its sign is `@` where a hunk begins, and empty for a line
+    between hunks; `text` is then the whole line. For a removed line, `new` is the number of the line that follows
+    it."""
 
     path: str
     sign: str
@@ -90,7 +95,8 @@ class ReadLine(NamedTuple):
 
 
 def read_diff(diff: str) -> Iterator[ReadLine]:
-    """Each hunk says how many lines it has, so no line in one is taken for the name of another file."""
+    """Reads a unified diff line by line. Each hunk says how many lines it has, so a line inside one is never taken for
+    the name of another file."""
     path, old, new, old_left, new_left = "", 0, 0, 0, 0
     for line in diff.split("\n"):
         sign, text = line[:1] or " ", line[1:]
@@ -110,7 +116,7 @@ def read_diff(diff: str) -> Iterator[ReadLine]:
 
 
 def _unquoted(name: str) -> str:
-    """Git puts a name in quotes that has quotes or steering signs in it."""
+    """Removes the quotes that git puts around a name with quotes or control characters in it."""
     if not (name.startswith('"') and name.endswith('"')):
         return name
     try:
@@ -121,20 +127,20 @@ def _unquoted(name: str) -> str:
 
 
 class Hunk(Value):
-    """Neighbouring changes of a file with the lines around them. Its id is made of its text, so the same change has the
-    same id each time it is asked for."""
+    """Neighbouring changes of a file with the lines around them. Its id is computed from its text, so the same change
+    has the same id every time."""
 
     hunk_id: str
     turn: int
     job: str = ""
-    """Set where the work was a job's and not a turn's."""
+    """The job that did the work; empty where a turn did it."""
     path: str
     whole: bool = False
-    """The file was made or deleted by the work."""
+    """The work created or deleted the whole file."""
     old_start: int
     new_start: int
     lines: tuple[str, ...]
-    """As in a unified diff: each begins with a space, `-`, `+`, or a backslash where a newline is missing."""
+    """Lines as in a unified diff: each begins with a space, `-`, `+`, or a backslash where a newline is missing."""
 
     @property
     def header(self) -> str:
@@ -161,13 +167,13 @@ class Hunk(Value):
         return [line for line in self.numbered() if line.sign != " "]
 
     def line(self, number: int, side: DiffSide) -> str | None:
-        """The text of a line of this hunk by its number in the new or the old file."""
-        found = (one.text for one in self.numbered() if number == (one.old if side == "old" else one.new))
-        return next(found, None)
+        """Returns the text of a line of this hunk by its number in the new or the old file."""
+        texts = (line.text for line in self.numbered() if number == (line.old if side == "old" else line.new))
+        return next(texts, None)
 
 
 class LineComment(Value):
-    """The user's words on one line of the work of a turn or a job; it waits until it is sent with the others."""
+    """The user's comment on one line that a turn or a job changed. It waits until it is sent with the others."""
 
     comment_id: str = Field(default_factory=new_id("comment"))
     turn: int
@@ -175,10 +181,10 @@ class LineComment(Value):
     path: str
     line: int
     side: DiffSide = "new"
-    """`old`: the number is one of the file before the work, as for a line that was removed."""
+    """The file that the number counts in: `old` is the file before the work, as for a line that was removed."""
     text: str
     quote: str = ""
-    """The line itself."""
+    """The text of the commented line."""
 
 
 def _joined(lines: Sequence[str], sign: str) -> str:

@@ -1,4 +1,4 @@
-"""Checks: runs of tests, types, lint and builds. The last run of each is on the record with what it reported."""
+"""Checks: runs of tests, types, lint and builds. The state holds the last run of each with what it reported."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ NAMED = 3
 
 
 class UnaskedChange(Value):
-    """A hunk of a turn's diff that ties to nothing that was asked for."""
+    """A hunk of a turn's diff that belongs to nothing that was asked for."""
 
     turn: int
     path: str
@@ -23,8 +23,8 @@ class UnaskedChange(Value):
 
 
 class Proof(Value):
-    """Tests are named as pytest does, `tests/test_x.py::test_y`. A turn that changed no tests together with code has
-    none of them."""
+    """The result of trying whether the tests of a change prove it. Tests are named as pytest does,
+    `tests/test_x.py::test_y`. All lists of tests are empty for a turn that did not change both tests and code."""
 
     red: tuple[str, ...] = ()
     """Tests that fail on the code before the change, and pass now."""
@@ -33,13 +33,13 @@ class Proof(Value):
     guarding: tuple[str, ...] = ()
     """Tests that pass without the change, but fail when the changed code is broken on purpose."""
     hollow: tuple[str, ...] = ()
-    """Tests that pass without the change, and whatever it does."""
+    """Tests that pass without the change, and also when the changed code is broken on purpose."""
     untold: tuple[str, ...] = ()
-    """Tests of which nothing could be told."""
+    """Tests that could not be tried."""
     why: Phrase | None = None
-    """Why nothing could be told of them."""
+    """The reason why they could not be tried."""
     unreached: tuple[str, ...] = ()
-    """New public names that nothing else in the folder speaks of."""
+    """New public names that nothing else in the folder mentions."""
     unasked: tuple[UnaskedChange, ...] = ()
     """Changes that nobody asked for; each can be taken back by itself."""
     seconds: float = 0.0
@@ -52,11 +52,11 @@ class Proof(Value):
 
     @property
     def holds(self) -> bool:
-        """Whether the work may be called done where proof is required."""
+        """Says whether the work may be called done where proof is required."""
         return self.verdict == "proven"
 
     def parts(self) -> tuple[Phrase, ...]:
-        """The parts of the line that a person is shown."""
+        """Returns the parts of the line that a person is shown."""
         counted = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
         parts = [say(f"proof.{name}", count=len(tests)) for name, tests in counted if tests]
         if self.hollow:
@@ -73,7 +73,7 @@ class Proof(Value):
 
 
 def named(names: tuple[str, ...]) -> str:
-    """The first of some names, without the files of tests."""
+    """Returns the first few names in one line, without the files of tests."""
     short = [name.rpartition("::")[2] for name in names[:NAMED]]
     return ", ".join(short) + (" …" if len(names) > NAMED else "")
 
@@ -86,35 +86,36 @@ COMMANDED = frozenset(
     ("ruff", "go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "tox", "nox", "mix", "gradle", "mvn",
      "dotnet", "python", "python3")
 )  # fmt: skip
-"""Programs whose first word says what they do."""
+"""Programs whose first argument says what they do, as in `ruff check`."""
 PLACE = re.compile(r"[/.]|::")
 CHOOSES = re.compile(r"-[km]\b|--(?:deselect|ignore|lf|last-failed|sw|stepwise|pyargs|run|testNamePattern|grep)\b|-t\b")
 """Options of runners that choose among tests."""
 NOT_STARTED = (126, 127)
-"""The exit codes of a shell that found no program to run."""
+"""The exit codes of a shell that could not start the program."""
 
 
 class CheckReport(Value):
-    """The report of one run. `check` is the call without the options that only change what is shown."""
+    """The report of one run. `check` is the command line without the options that only change what is shown."""
 
     check: str
     kind: CheckKind
     ok: bool | None
-    """None: it tells nothing, since no test ran, or since something else decided how the command ended."""
+    """None means that the run says nothing: no test ran, or something else decided how the command ended."""
     tests: int = 0
-    """How many tests ran; 0 where the runner does not say it."""
+    """The number of tests that ran; 0 where the runner does not say it."""
     failed: int = 0
-    """How many of them failed; 0 where the runner does not say it."""
+    """The number of tests that failed; 0 where the runner does not say it."""
     failures: tuple[str, ...] = ()
-    """The names of the tests that failed, where the runner tells them all; of very many only the first."""
+    """The names of the tests that failed, where the runner lists them all; only the first, where there are very
+    many."""
     digest: str = ""
-    """Stands for the names of all tests that failed, where there are more than are kept."""
+    """A hash of the names of all failed tests, where there are more than are stored."""
     passed: tuple[str, ...] = Field(default=(), exclude=True)
-    """The names of the others, until the run is on the record."""
+    """The names of the tests that passed. They are not stored."""
     left_out: tuple[str, ...] = ()
-    """The tests that failed before and neither passed nor failed now: they were taken away, or are skipped."""
+    """The tests that failed before and now neither passed nor failed: they were removed, or are skipped."""
     weakened: tuple[str, ...] = ()
-    """The tests, or files of the check, that were there before: they are gone, skipped, or changed until they pass."""
+    """Earlier tests, or files of the check, that are now gone, skipped, or changed until they pass."""
 
     @property
     def in_doubt(self) -> tuple[str, ...]:
@@ -125,8 +126,8 @@ class CheckReport(Value):
         return bool(self.failures) and len(self.failures) == self.failed
 
     def covers(self, other: "CheckReport") -> bool:
-        """Says whether this run leaves out nothing that the other one ran: its places hold all of the other's, and its
-        options choose no more than the other's do."""
+        """Says whether this run leaves out nothing that the other one ran: its paths include all paths of the other,
+        and it has no options that the other does not have."""
         mine, others = _split_call(self.check), _split_call(other.check)
         if mine.program != others.program or not mine.options <= others.options:
             return False
@@ -145,7 +146,7 @@ class CheckReport(Value):
         return not places or any(_holds(place.partition("::")[0].rstrip("/."), path) for place in places)
 
     def line(self) -> str:
-        """Shows the run in few signs that every language has."""
+        """Shows the run with a few signs that need no translation."""
         if self.in_doubt:
             return f"◌ {self.check} ({self.tests}; – {', '.join(name.rpartition('::')[2] for name in self.in_doubt)})"
         if self.ok:
@@ -160,7 +161,8 @@ class _Call(NamedTuple):
 
 
 def _split_call(check: str) -> _Call:
-    """Takes a call apart. An option keeps the word behind it, unless that word looks like a place."""
+    """Splits a command line into program, options and paths. An option keeps the word after it, unless that word looks
+    like a path."""
     words = check.split()
     length = 2 if words and words[0] in COMMANDED and len(words) > 1 and words[1][0] != "-" else 1
     options, places = list[str](), list[str]()
@@ -175,7 +177,7 @@ def _split_call(check: str) -> _Call:
 
 
 def _holds(place: str, inner: str) -> bool:
-    """Says whether a place holds another: a folder its files, a file its tests, a module its parts."""
+    """Says whether one path includes another: a folder its files, a file its tests, a module its parts."""
     return not place or inner.rstrip("/") == place or inner.startswith((f"{place}/", f"{place}::", f"{place}."))
 
 
@@ -185,7 +187,7 @@ class CheckRun(Value):
     report: CheckReport
     turn: int
     after_change: bool = False
-    """Something had been changed in its turn before it ran."""
+    """Something was changed in its turn before it ran."""
     outdated: bool = False
     """Something was changed after it ran."""
     before_edit: bool = False
@@ -201,8 +203,8 @@ class CheckRun(Value):
 
     @property
     def as_before(self) -> bool:
-        """Says whether the changes of its turn broke nothing: all that fails now failed before them. What nobody has
-        counted cannot be compared, and where fewer tests ran, some may have been taken away."""
+        """Says whether the changes of its turn broke nothing: all that fails now failed before them. Runs without
+        counts cannot be compared, and where fewer tests ran, some may have been removed."""
         now, before = self.report, self.before
         if not self.after_change or before is None or before.ok is not False or now.tests < before.tests:
             return False
@@ -212,7 +214,7 @@ class CheckRun(Value):
 
     @property
     def same_as_before(self) -> bool:
-        """Says whether the very same tests fail as before the changes of its turn."""
+        """Says whether exactly the same tests fail as before the changes of its turn."""
         if not self.as_before or self.before is None or self.report.failed != self.before.failed:
             return False
         named = self.report.all_named or bool(self.report.digest)
@@ -220,7 +222,7 @@ class CheckRun(Value):
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
-    """Adds a run to the record. A run that passes takes away the runs of which it leaves out nothing."""
+    """Adds a run to the list. A run that passes removes the runs that it covers."""
     last = next((run for run in runs if run.report.check == report.check), None)
     in_turn = last is not None and last.turn == turn
     if last and in_turn and last.after_change:
@@ -236,7 +238,7 @@ def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_cha
 
 
 def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tuple[str, ...]:
-    """Names the tests of the record that failed, and that a run which passes has not run, though it seems to."""
+    """Returns the tests that failed earlier and that this passing run did not run, though it seems to cover them."""
     replaced = [run for run in runs if report.covers(run.report)]
     failed = [name for run in replaced for name in run.report.failures]
     failed += [name for run in replaced if run.turn == turn for name in run.report.left_out]
@@ -244,7 +246,7 @@ def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tup
 
 
 def state_of(runs: Sequence[CheckRun]) -> ChecksState:
-    """Says how the checks stand as far as the record knows."""
+    """Returns how the checks stand, as far as the recorded runs tell."""
     failing = [run for run in runs if run.failing]
     if failing:
         return "failing_before" if all(run.as_before for run in failing) else "failing"
@@ -257,8 +259,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, those that fail first. A run that passed before something was changed, or
-    before a run of the same program failed, says nothing beside newer ones."""
+    """Shows the latest runs in one line, failing ones first. A passing run is left out beside newer ones, if something
+    was changed after it or a later run of the same program failed."""
     latest_first, newer = list[CheckRun](), False
     failed = set[str]()
     for run in reversed(runs):

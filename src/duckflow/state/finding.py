@@ -1,4 +1,4 @@
-"""Findings of a review, and the witnesses that show them."""
+"""Findings of a review, and the witnesses that demonstrate them."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -10,12 +10,12 @@ FINDING = "review.finding"
 FindingSeverity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[FindingSeverity, ...] = ("high", "medium", "low")
 WitnessStatus = Literal["fails", "fails_new", "fails_before_too", "passes", "broken", "not_run"]
-"""`fails`: on the change, and passes before it. `fails_new`: it fails on the change, and before it there is nothing
-that it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
+"""`fails`: the command fails on the change, and passes before it. `fails_new`: it fails on the change, and before it
+there is nothing it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
 
 
 class Witness(Value):
-    """A command, and maybe a file for it, that was run in a copy of the folder to show a finding."""
+    """A command, and maybe a file for it, that was run in a copy of the folder to demonstrate a finding."""
 
     command: str
     path: str = ""
@@ -50,5 +50,8 @@ class ReviewFinding(Value):
 
 
 def by_weight(findings: Iterable[ReviewFinding]) -> list[ReviewFinding]:
-    """Those with a witness first, then by severity and place."""
-    return sorted(findings, key=lambda one: (not one.shown, SEVERITIES.index(one.severity), one.path, one.line))
+    """Sorts findings: first the ones with a witness, then by severity and place."""
+    return sorted(
+        findings,
+        key=lambda finding: (not finding.shown, SEVERITIES.index(finding.severity), finding.path, finding.line),
+    )

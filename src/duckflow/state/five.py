@@ -1,4 +1,4 @@
-"""The five fixed items, and what a model may change of them."""
+"""The five items that every prompt holds, and the changes that a model may make to them."""
 
 from typing import Annotated
 
@@ -11,7 +11,8 @@ Three100 = Annotated[list[Line100], first(3, counted=True)]
 
 
 class FiveItems(Noun):
-    """Kept true all the time: what for, why now, within what, how, and what is open."""
+    """The items that are always kept up to date: the goal, why now, constraints, the plan in short, and open
+    questions."""
 
     goal: Line200 = ""
     why_now: Line200 = ""
@@ -21,7 +22,7 @@ class FiveItems(Noun):
 
 
 class StateDelta(Value):
-    """What a Decision wants to change of the five items, and one line for the decision log."""
+    """The changes that a Decision makes to the five items, and one line for the decision log."""
 
     goal: Line200 | None = None
     why_now: Line200 | None = None
@@ -31,7 +32,7 @@ class StateDelta(Value):
     decision: Line100 | None = None
 
     def items(self) -> dict[str, str | list[str]]:
-        """The changed items only."""
+        """Returns the changed items only."""
         return {
             name: value
             for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")

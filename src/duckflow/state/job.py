@@ -1,4 +1,4 @@
-"""Background jobs, their reports, and how far they have come."""
+"""Background jobs and agents, and their reports."""
 
 import time
 from collections.abc import Collection
@@ -13,12 +13,13 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
 SubAgentStatus = Literal["running", "done", "capped", "stopped", "failed", "interrupted"]
-"""`capped`: at a limit of its own. `stopped`: by a person. `interrupted`: the program ended in the middle of it."""
+"""`capped`: it reached a limit of its own. `stopped`: a person stopped it. `interrupted`: the program ended while it
+ran."""
 AGENTS_KEPT = 20
 
 
 class AgentReport(Value):
-    """What came of an agent's work. `found` is its own last word; the rest is computed."""
+    """The result of an agent's work. `found` is its own last message; the rest is computed."""
 
     asked: str
     outcome: Outcome
@@ -26,11 +27,11 @@ class AgentReport(Value):
     changed: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     open: Phrase | None = None
-    """Why it ended before its end."""
+    """The reason why it ended early."""
 
 
 class SubAgent(Noun):
-    """One agent, at work or over. Its name is its id: `explore-1`. What it thinks is on the record only."""
+    """One agent, at work or over. Its id is its name, such as `explore-1`. Its thoughts are only in the journal."""
 
     agent_id: str
     kind: str
@@ -40,9 +41,9 @@ class SubAgent(Noun):
     status: SubAgentStatus = "running"
     began: float = 0.0
     seconds: float = 0.0
-    """Of all its times before the present one."""
+    """Seconds of all its earlier runs, without the present one."""
     usage: Usage = Field(default_factory=Usage)
-    """Counted in the session's, too."""
+    """Tokens it used; the session's usage includes them."""
     doing: str = ""
     question: Question | None = None
     report: AgentReport | None = None
@@ -52,8 +53,8 @@ class SubAgent(Noun):
 
 
 def next_agent_id(kind: str, known: Collection[str]) -> str:
-    """Numbered through, whatever their kinds."""
-    last = max((int(one.rpartition("-")[2]) for one in known), default=0)
+    """Returns the id of a new agent. Agents of all kinds are numbered in one sequence."""
+    last = max((int(agent_id.rpartition("-")[2]) for agent_id in known), default=0)
     return f"{kind}-{last + 1}"
 
 
@@ -73,16 +74,16 @@ class JobReport(Value):
     causes: tuple[str, ...] = ()
     next_action: str = ""
     shown: tuple[str, ...] = ()
-    """Of each completed step, the recorded result by which it counts."""
+    """The recorded result that shows each completed step."""
     unverified: tuple[str, ...] = ()
-    """Completed steps that no result shows."""
+    """Completed steps that no recorded result shows."""
     lesson: str = ""
-    """What later sessions should know; nothing, when nothing was learned."""
+    """A lesson for later sessions; empty when nothing was learned."""
     computed: bool = False
 
 
 class Job(Noun):
-    """What runs, for which steps of which plan, and what it waits for."""
+    """A background job: the steps of a plan that it carries out, how it stands, and the question it waits for."""
 
     job_id: str = Field(default_factory=new_id("job"))
     name: str
@@ -91,8 +92,8 @@ class Job(Noun):
     status: JobStatus = "running"
     began: float = 0.0
     was_running: bool = False
-    """When it was cut off; one that was paused then stays so."""
+    """It was running when the program ended. A job that was paused then stays paused."""
     question: Question | None = None
     messages: list[Message] = Field(default_factory=list[Message])
-    """What its tasks brought, for the texts that later tasks need; gone when it ends."""
+    """The results of its tasks, for the texts that later tasks need. They are removed when the job ends."""
     report: JobReport | None = None

@@ -1,4 +1,4 @@
-"""Messages: of the conversation, and of a request to a model."""
+"""Messages: those of the conversation, and those of a request to a model."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from duckflow.state.picture import Picture
 
 
 class Usage(Value):
-    """What one model call, or a whole session, consumed."""
+    """The tokens, money and time that one model call, or a whole session, used."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -21,11 +21,11 @@ class Usage(Value):
     cost_usd: float = 0.0
     calls: int = 0
     seconds: float = 0.0
-    """In which the replies came, from their first piece on."""
+    """Seconds in which replies arrived, counted from their first piece on."""
 
     @property
     def fresh(self) -> int:
-        """Tokens that no cache gave."""
+        """Returns the number of tokens that did not come from a cache."""
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
     def plus(self, other: "Usage") -> "Usage":
@@ -40,14 +40,14 @@ class Usage(Value):
 
 
 ERROR = "ERROR: "
-"""The beginning of a result that tells of a failure; its first line is our own sentence."""
+"""The beginning of a result that reports a failure; its first line is a sentence of Duckflow's own."""
 PAST = "past"
-"""How the id of a message begins that stands for others: what it tells was said by anyone."""
+"""The prefix of the id of a message that stands for others. Its content may come from anyone."""
 Role = Literal["user", "assistant", "tool", "system"]
 
 
 class ToolCall(Value):
-    """A call of a tool as the wire has it; `extra` is what an endpoint adds and wants back."""
+    """A tool call as the endpoint sent it. `extra` holds fields that the endpoint adds and wants to get back."""
 
     call_id: str
     name: str
@@ -56,41 +56,41 @@ class ToolCall(Value):
 
 
 class WireReply(Value):
-    """What only the wire knows of a reply that came as tool calls: the calls' ids and names in their order, and what
-    the endpoint wants back. The arguments stand in the Decision; only the `decision` call keeps its own here."""
+    """The part of a reply with tool calls that only the endpoint needs: the ids and names of the calls in order, and
+    fields that it wants back. The arguments are in the Decision; only the call of `decision` keeps its own here."""
 
     calls: tuple[ToolCall, ...] = ()
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class Message(Value):
-    """One thing said: by the user, by the model, by a tool, or by Duckflow itself. A reply of the model is its text and
-    its Decision, as data: nobody looks for structure in a text."""
+    """One message: by the user, the model, a tool, or Duckflow itself. A reply of the model is a text and a Decision as
+    data, so nobody needs to parse the text."""
 
     message_id: str = Field(default_factory=new_id("msg"))
     role: Role
     text: str
-    """The words themselves: what was asked or answered, what a tool brought."""
+    """The words themselves: a request, an answer, or the result of a tool."""
     decision: Decision | None = None
-    """Of a reply: what the model decided. A reply that was cut to fit the context has only its text left."""
+    """The model's decision, in a reply. A reply that was cut to fit the context has only its text left."""
     wire: WireReply | None = None
-    """Of a reply that came as tool calls."""
+    """The endpoint's part of a reply that came as tool calls."""
     turn: int = 0
     operation: str = ""
     job: str = ""
-    """The background job it belongs to; such a message is no part of the conversation."""
+    """The background job it belongs to. A message of a job is not part of the conversation."""
     step: str = ""
-    """The step of the job's plan: each has a context of its own."""
+    """The step of the job's plan. Each step has a context of its own."""
     answers: str = ""
-    """Of a result: the id of its action."""
+    """The id of the action, in a result."""
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
-    """The user said it while a turn was at work on what they had said before."""
+    """The user said it while a turn was at work on their earlier message."""
     pictures: tuple[Picture, ...] = ()
 
     @property
     def whole(self) -> str:
-        """All that it holds as one text: the words, then each call with its arguments."""
+        """Returns its whole content as one text: the words, then each call with its arguments."""
         if self.decision is None:
             return self.text
         lines = [self.text or self.decision.rationale]
@@ -103,29 +103,29 @@ def _call_line(action: Action) -> str:
 
 
 def last_request(messages: Sequence[Message]) -> str:
-    """What the user said last, with what they added while it was worked on."""
-    said: list[str] = []
+    """Returns the user's last request, with what they added while it was worked on."""
+    texts: list[str] = []
     for message in reversed(messages):
         if message.role == "user":
-            said.append(message.text)
+            texts.append(message.text)
             if not message.meanwhile:
                 break
-    return "\n".join(reversed(said))
+    return "\n".join(reversed(texts))
 
 
 def said_since(messages: Sequence[Message], operations: Sequence[str]) -> list[str]:
-    """What the user has said since the model last called one of these; nothing where it never has."""
-    said: list[str] = []
+    """Returns the user's messages since the model last called one of these operations; nothing where it never has."""
+    texts: list[str] = []
     for message in reversed(messages):
         if message.decision and any(action.operation in operations for action in message.decision.actions):
-            return said
+            return texts
         if message.role == "user" and not message.job:
-            said.append(message.text)
+            texts.append(message.text)
     return []
 
 
 class ToolSpec(NamedTuple):
-    """A tool as a model is told of it."""
+    """A tool as it is described to a model."""
 
     name: str
     description: str
@@ -133,8 +133,8 @@ class ToolSpec(NamedTuple):
 
 
 class PromptMessage(NamedTuple):
-    """Who speaks, and what. Endpoints want user and assistant to take turns. Only where a model has tools of its own
-    there are `calls` of the assistant, and messages of the role tool that answer one."""
+    """One message of a request, with its speaker. Endpoints want user and assistant to take turns. Only for a model
+    with native tools there are `calls` of the assistant, and messages of the role tool that answer one."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -142,9 +142,9 @@ class PromptMessage(NamedTuple):
     answers: str = ""
     extra: Mapping[str, Any] = MappingProxyType({})
     pictures: tuple[Picture, ...] = ()
-    """Of what is said with the role user; those of a result are said right after it."""
+    """The pictures of a message of the role user. Pictures of a result are sent in a user message right after it."""
 
     @property
     def whole(self) -> str:
-        """All that it holds, as one text."""
+        """Returns its whole content as one text."""
         return "\n".join((self.text, *(f"{call.name} {call.arguments}" for call in self.calls)))

@@ -1,10 +1,10 @@
-"""How much Duckflow may do without asking."""
+"""The modes: how much Duckflow may do without asking."""
 
 from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """From asking before every change to asking only before what is dangerous."""
+    """How much may be done without asking: from asking before every change to asking only before what is dangerous."""
 
     ASK = "ask"
     AUTO_EDIT = "auto-edit"
@@ -12,9 +12,9 @@ class Mode(StrEnum):
     PLAN = "plan"
     FULL_AUTO = "full-auto"
     CONTAINED = "contained"
-    """The machine itself is the sandbox. Only the command line and the user's own settings choose it."""
+    """The machine itself is the sandbox. Only the command line and the user's own settings can choose it."""
 
 
 STRICTEST_FIRST = (Mode.PLAN, Mode.ASK, Mode.AUTO_EDIT, Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED)
 OFFERED = tuple(mode for mode in Mode if mode is not Mode.CONTAINED)
-"""Modes that can be chosen while it runs."""
+"""Modes that can be chosen while Duckflow runs."""

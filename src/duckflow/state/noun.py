@@ -1,4 +1,4 @@
-"""What all nouns share: pydantic settings, ids, and text that keeps its limit."""
+"""The base of all data types: pydantic settings, ids, texts of limited length, and reading of untyped data."""
 
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ def as_table(value: Any) -> dict[str, Any]:
 
 
 def tables(value: Any) -> list[dict[str, Any]]:
-    """Those of a list's items that are tables."""
+    """Returns the items of a list that are tables (dicts)."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [as_table(one) for one in items if isinstance(one, dict)]
+    return [as_table(item) for item in items if isinstance(item, dict)]
 
 
 def text_of(table: Mapping[str, Any], *names: str) -> str:
-    """The first of these that is a text."""
+    """Returns the first of these entries that is a text."""
     return next((value for name in names if isinstance(value := table.get(name), str) and value), "")
 
 
@@ -32,7 +32,7 @@ def first_table(value: Any) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> str:
-    """A string, or the text of a list of content parts."""
+    """Returns a string, or the joined text of a list of content parts."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -42,12 +42,12 @@ def as_text(value: Any) -> str:
 
 
 def as_count(value: Any) -> int:
-    """Of tokens: none where it is no number, or a negative one; one that cannot be true is cut down."""
+    """Returns a number of tokens: 0 for what is not a positive number, and an upper limit for what cannot be true."""
     return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0
 
 
 def as_cost(value: Any) -> float:
-    """In dollars, likewise."""
+    """Returns a cost in dollars, with the same limits as a number of tokens."""
     return float(min(value, MOST_DOLLARS)) if isinstance(value, int | float) and value > 0 else 0.0
 
 
@@ -55,30 +55,30 @@ ELLIPSIS = "…"
 
 
 class Noun(BaseModel):
-    """Mutable data owned by the session's state."""
+    """Mutable data that is part of the session's state."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class Value(BaseModel):
-    """Data that never changes once made."""
+    """Data that never changes once it is made."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
 
 class Section(BaseModel):
-    """A part of the settings: a name that it does not know is refused, and so is a number without end."""
+    """A part of the settings. It refuses unknown names and infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
 
 def new_id(prefix: str) -> Callable[[], str]:
-    """A factory of ids such as `plan_1a2b3c4d`."""
+    """Returns a factory of ids such as `plan_1a2b3c4d`."""
     return lambda: f"{prefix}_{uuid4().hex[:8]}"
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut at a word boundary with `…`, so that the result has at most `limit` characters."""
+    """Cuts a text at a word boundary and adds `…`, so that the result has at most `limit` characters."""
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
@@ -95,13 +95,13 @@ def at_most(limit: int) -> AfterValidator:
 
 
 def first(limit: int, counted: bool = False) -> BeforeValidator:
-    """Keep only the first `limit` items of a list. `counted`: the last of them says how many are not told."""
+    """Keeps only the first `limit` items of a list. With `counted`, the last of them says how many were left out."""
 
     def keep(items: Any) -> Any:
         if not isinstance(items, list):
             return items
-        kept, left = cast("list[Any]", items)[:limit], len(cast("list[Any]", items)) - limit
-        return [*kept[:-1], f"{shorten(str(kept[-1]), 90)} … +{left}"] if counted and left > 0 else kept
+        shown, omitted = cast("list[Any]", items)[:limit], len(cast("list[Any]", items)) - limit
+        return [*shown[:-1], f"{shorten(str(shown[-1]), 90)} … +{omitted}"] if counted and omitted > 0 else shown
 
     return BeforeValidator(keep)
 
@@ -118,9 +118,9 @@ def holds(text: str, words: str) -> bool:
     return folded(words) in folded(text)
 
 
-def same_words(one: str, other: str) -> bool:
-    """Says whether two texts differ only in quotes, spaces and other signs: a model may set those differently."""
-    return _letters(one) == _letters(other)
+def same_words(text: str, other: str) -> bool:
+    """Says whether two texts differ only in quotes, spaces and other signs, which a model may set differently."""
+    return _letters(text) == _letters(other)
 
 
 def _letters(text: str) -> str:

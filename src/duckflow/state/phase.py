@@ -1,4 +1,4 @@
-"""What Duckflow is doing (Phase, the Decision's `step`), how that goes (Status), and which moves are allowed."""
+"""Phases of the work (the Decision's `step`), its status, and the moves between phases that are allowed."""
 
 from enum import StrEnum
 from typing import Literal
@@ -28,7 +28,7 @@ ReviewVerdict = Literal["approved", "fix", "rejected"]
 
 
 class Review(Value):
-    """What a review thinks of the work: the model's, or what the record shows."""
+    """The judgement of a review: the model's, or one computed from the record."""
 
     rating: Rating
     verdict: ReviewVerdict
@@ -36,7 +36,7 @@ class Review(Value):
 
 
 class Transition(Value):
-    """One move between phases, kept in the history."""
+    """One move from a phase to another, as the history holds it."""
 
     source: Phase
     target: Phase
@@ -45,7 +45,7 @@ class Transition(Value):
 
 
 class TransitionTable(Value):
-    """Which moves are allowed; the data comes from a packaged file and can be overridden."""
+    """The allowed moves between phases. The data comes from a packaged file and can be overridden."""
 
     allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""Words by key: i18n puts a phrase into the user's language, the notes in prompts into one for the model."""
+"""Phrases: sentences by key. i18n puts a phrase into the user's language, and the notes in prompts into the model's."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,18 @@ from duckflow.errors import DuckflowError
 from duckflow.state.noun import Value
 
 SAID = "talk.said"
-"""The phrase of what the model says to the user."""
+"""The key of a text that the model says to the user."""
 LEFT_OUT = "tool.left_out"
-"""The phrase of an action that nobody was there to allow."""
+"""The key of an action that was left out because nobody was there to allow it."""
 REFUSED = "tool.refused"
-"""The phrase of an action that the user said no to."""
+"""The key of an action that the user refused."""
 WISHED = "tool.wished"
-"""The phrase of an action in whose place the user wants another one first."""
+"""The key of an action that was held back because the user wants something else first."""
 CAUSE = "cause"
 
 
 class Phrase(Value):
-    """A catalogue key, or texts of its own by language; and what to fill in."""
+    """A key of the catalogue, or its own texts by language; and the values to fill in."""
 
     key: str
     values: dict[str, str | int | float] = Field(default_factory=dict)
@@ -29,7 +29,8 @@ class Phrase(Value):
         return hash((self.key, *self.values.items(), *self.texts.items()))
 
     def with_cause(self, cause: str) -> "Phrase":
-        """Not part of the sentence: for those who have room for it."""
+        """Returns the phrase with a technical cause, which is not part of the sentence. Whoever has room for it may
+        show it."""
         return self.model_copy(update={"values": {**self.values, CAUSE: cause}})
 
     @property
@@ -42,12 +43,12 @@ def say(key: str, **values: str | int | float) -> Phrase:
 
 
 def tell(texts: Mapping[str, str], **values: str | int | float) -> Phrase:
-    """A phrase that no catalogue knows, by language."""
+    """Makes a phrase with its own texts by language, which no catalogue has."""
     return Phrase(key="", values=values, texts=dict(texts))
 
 
 def quote(text: str) -> Phrase:
-    """Somebody else's words, in no language of ours."""
+    """Makes a phrase of somebody else's words, which are not translated."""
     return say("talk.quoted", text=text)
 
 

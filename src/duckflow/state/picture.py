@@ -1,4 +1,4 @@
-"""Pictures: what is known of one from its first bytes, without looking at it."""
+"""Pictures: their type and size, read from their first bytes without decoding them."""
 
 import math
 import struct
@@ -11,8 +11,8 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 PIXELS_PER_TOKEN = 750
 MB = 1_000_000
 LEAST_TOKENS, MOST_TOKENS = 85, 1600
-"""Models look at a picture in a size of their own: a large one costs no more than this."""
-# The segments of a JPEG that tell its size.
+"""The limits of a picture's cost. Models scale pictures themselves, so a large one costs no more than this."""
+# The markers of the JPEG segments that hold the size.
 FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
@@ -28,11 +28,11 @@ class Picture(Value):
 
     @property
     def tokens(self) -> int:
-        """About what it takes in a request."""
+        """Returns about how many tokens it takes in a request."""
         return min(MOST_TOKENS, max(LEAST_TOKENS, math.ceil(self.width * self.height / PIXELS_PER_TOKEN)))
 
     def describe(self) -> str:
-        """Type, dimensions and size in a few characters."""
+        """Returns type, dimensions and size in a few characters."""
         return describe_picture(self.media, self.width, self.height, self.size)
 
 
@@ -47,7 +47,7 @@ def looks_like_picture(name: str) -> bool:
 
 
 def read_header(data: bytes) -> tuple[MediaType, int, int] | None:
-    """Type, width and height; nothing for what is none of the four kinds."""
+    """Returns type, width and height, or nothing if the data is none of the four kinds."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
             return _sized("image/png", *struct.unpack(">II", data[16:24]))

@@ -1,25 +1,27 @@
-"""What a model is like, as far as the program goes by it."""
+"""The properties of a model that the program decides by."""
 
 from typing import NamedTuple
 
 
 class ModelProfile(NamedTuple):
-    """Made once when a model is connected, and carried by the caller; nobody asks for the model's name again."""
+    """The properties of a connected model. It is made once at the connection, so that nobody decides by the model's
+    name."""
 
     name: str = ""
-    """As shown to people, such as `openai:gpt-5-mini`."""
+    """The name that people are shown, such as `openai:gpt-5-mini`."""
     window: int = 131_072
-    """How many tokens fit into one request and its reply."""
+    """The number of tokens that fit into one request and its reply."""
     native_tools: bool = False
-    """Actions come as the endpoint's own tool calls; else as JSON in the text."""
+    """Actions come as the endpoint's own tool calls; otherwise as JSON in the text."""
     images: bool = False
     led: bool = False
-    """A small model: it gets short prompts with few operations, acts once at a time, and is led (`agent/led`)."""
+    """A small model: it gets short prompts with few operations, acts once at a time, and is led step by step
+    (`agent/led`)."""
     local: bool = False
     """It runs inside this program: it is warmed up, does one thing at a time, and gets whole plans."""
     most_history: int = 0
-    """Tokens of history beyond which it gets lost, whatever its window could take; 0: none."""
+    """Tokens of history beyond which it gets confused, however large its window is; 0 means no limit."""
 
 
 ANY_MODEL = ModelProfile()
-"""One that nothing is known of yet."""
+"""The profile of a model about which nothing is known yet."""

@@ -1,4 +1,4 @@
-"""How far a job is, computed from the state."""
+"""The progress of a job, computed from the state."""
 
 import time
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Step, Task
 
 ENOUGH = 3
-"""So many tasks of a kind tell how long one takes."""
+"""The number of tasks of a kind that is enough to tell how long one takes."""
 
 
 class Doing(NamedTuple):
-    """A step on its way: its task that runs; none while they are being prepared."""
+    """A step in progress with its running task; there is none while the tasks are being prepared."""
 
     number: int
     step: Step
@@ -30,7 +30,7 @@ class Doing(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Counts of steps, and of the tasks that are known so far; and what is being done."""
+    """Counts of steps and of the tasks known so far, and the steps in progress."""
 
     done: int
     failed: int
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
 
     @property
     def doing(self) -> str:
-        return ", ".join(one.line() for one in self.now)
+        return ", ".join(doing.line() for doing in self.now)
 
 
 def steps_of(state: AgentState, job: Job) -> list[Step]:
@@ -65,7 +65,9 @@ def progress(state: AgentState, job: Job) -> Progress:
         steps_done=sum(step.status == "completed" for step in steps),
         steps=len(steps),
         now=tuple(
-            Doing(numbers[step.step_id], step, next((one for one in step.tasks if one.status == "in_progress"), None))
+            Doing(
+                numbers[step.step_id], step, next((task for task in step.tasks if task.status == "in_progress"), None)
+            )
             for step in steps
             if step.status == "in_progress"
         ),
@@ -73,51 +75,52 @@ def progress(state: AgentState, job: Job) -> Progress:
 
 
 def only_asked(state: AgentState, job: Job) -> bool:
-    """Whether all that runs is a task that waits at the Gate: it has done nothing yet, and can begin anew."""
+    """Says whether the only running task still waits at the Gate. Then it has done nothing yet, and can begin again."""
     begun = [task for step in steps_of(state, job) for task in step.tasks if task.status == "in_progress"]
     now = state.jobs.get(job.job_id)
     return len(begun) == 1 and now is not None and now.question is not None and now.question.gate is not None
 
 
 def in_the_middle(state: AgentState, job: Job) -> bool:
-    """Whether a task of it is at its deed right now."""
+    """Says whether a task of the job is being carried out right now, and does not wait for an answer."""
     begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
     return begun and job.status == "running" and job.question is None
 
 
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
-    """A job that is not over: how far, what it does and for how long, and what it asks."""
+    """Describes a job that is not over: how far it is, what it does and for how long, and what it asks."""
     now = progress(state, job)
     # A step finds its tasks while it runs, so nobody knows how many there will be.
     counts = {"steps_done": now.steps_done, "steps": now.steps, "done": now.done}
     key = "job.waits" if job.question else f"job.progress.{job.status}"
     yield say(key, job=job.name, elapsed=duration(max(0.0, time.time() - job.began) if job.began else 0.0), **counts)
-    for one in now.now:
-        values = {"number": one.number, "step": one.step.name, "elapsed": duration(one.seconds)}
-        if one.task is None:
+    for doing in now.now:
+        values = {"number": doing.number, "step": doing.step.name, "elapsed": duration(doing.seconds)}
+        if doing.task is None:
             yield say("job.preparing", **values)
-        elif usual := usual_seconds(state, one.task):
-            yield say("job.now_usual", **values, task=one.task.line, usual=duration(usual))
+        elif usual := usual_seconds(state, doing.task):
+            yield say("job.now_usual", **values, task=doing.task.line, usual=duration(usual))
         else:
-            yield say("job.now", **values, task=one.task.line)
+            yield say("job.now", **values, task=doing.task.line)
     if job.status == "running" and not now.now and now.steps_done == now.steps:
         yield say("job.reporting")
     if job.question:
         gate = job.question.gate
-        what = [*gate.commands, *(one.path for one in gate.impacts)] if gate else []
-        yield say("job.asks_for", what=", ".join(what)) if what else job.question.title
+        subjects = [*gate.commands, *(impact.path for impact in gate.impacts)] if gate else []
+        yield say("job.asks_for", what=", ".join(subjects)) if subjects else job.question.title
 
 
 def usual_seconds(state: AgentState, task: Task) -> float:
-    """What the same took before, or else what enough of its kind took; 0 when nothing tells."""
+    """Returns the seconds that the same task took before, or else what enough of its kind took; 0 when nothing is
+    known."""
     from statistics import median
 
-    over = [one for plan in state.plans.values() for step in plan.steps for one in step.tasks if one.seconds]
-    same = [one.seconds for one in over if one.line == task.line]
-    alike = [one.seconds for one in over if one.operation == task.operation]
+    over = [past for plan in state.plans.values() for step in plan.steps for past in step.tasks if past.seconds]
+    same = [past.seconds for past in over if past.line == task.line]
+    alike = [past.seconds for past in over if past.operation == task.operation]
     return median(same) if same else median(alike) if len(alike) >= ENOUGH else 0.0
 
 
 def duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
+    minutes, remainder = divmod(int(seconds), 60)
+    return f"{minutes}m{remainder:02d}s" if minutes else f"{remainder}s"

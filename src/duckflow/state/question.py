@@ -1,4 +1,4 @@
-"""What Duckflow asks a person, and what comes back."""
+"""Questions to a person, and their answers."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ Risk = Literal["low", "medium", "high", "forbidden"]
 
 
 class FileImpact(Value):
-    """What an action would do to one file; computed, never claimed."""
+    """The effect that an action would have on one file. It is computed, not taken from the model."""
 
     path: str
     change: Literal["create", "edit", "move", "delete", "folder"]
@@ -20,11 +20,11 @@ class FileImpact(Value):
     removed: int = 0
     inside: bool = True
     tracked: bool = False
-    """Whether git knows the file."""
+    """Git tracks the file."""
 
 
 class Preview(Value):
-    """What an action would do, worked out before it is done.
+    """The effect that an action would have, computed before it runs.
 
     `fingerprint` is the state it was computed from: the action is refused when that has changed."""
 
@@ -42,26 +42,26 @@ class GateRequest(Value):
     rationale: str
     alternatives: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """What would run, whole; in `diff` they come first."""
+    """The whole commands that would run. In `diff` they come first."""
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     risk: Risk = "medium"
     reasons: tuple[Phrase, ...] = ()
-    """Why it is risky, in words."""
+    """The reasons why it is risky, in words."""
     reversible: bool = False
-    """Whether it can be undone afterwards; computed."""
+    """It can be undone afterwards. This is computed."""
     lasting: tuple[Phrase, ...] = ()
-    """What of it cannot, and why."""
+    """The effects that cannot be undone, and why."""
     editable: str = ""
-    """What a person may edit before it is done."""
+    """The text that a person may edit before the action runs."""
     doubtful: bool = False
-    """The reply was repaired or cut off, so even what the mode lets through is asked for."""
+    """The reply was repaired or cut off, so the user is asked even about what the mode would allow."""
     always: bool = False
-    """It is asked for in every mode."""
+    """It is asked in every mode."""
 
     @property
     def file_diff(self) -> str:
-        """The diff without the commands."""
+        """Returns the diff without the commands."""
         return self.diff[len("\n".join(self.commands)) :].removeprefix("\n")
 
 
@@ -73,13 +73,14 @@ class Choice(Value):
     wants_text: bool = False
     """It makes sense only with words of the user's own."""
     takes_text: bool = False
-    """Whoever asked hears what was said in place of a choice, and does nothing until then."""
+    """Words given in place of a choice choose this one: the asker gets them, and does nothing else first."""
     number: int = 0
-    """Of a choice at a Gate, where a number means the same everywhere; 0: its place among the choices."""
+    """The fixed number of a choice at a Gate, where a number means the same everywhere. 0 means its place among the
+    choices."""
 
 
 GATE_KEYS = ("yes", "no", "session", "always", "edit", "diff", "files", "all")
-"""What may be chosen at a Gate, in the order of their numbers. One that is not offered leaves its number unused."""
+"""The choices at a Gate, in the order of their numbers. A choice that is not offered leaves its number unused."""
 
 
 def gate_choice(key: str, label: Phrase) -> Choice:
@@ -87,7 +88,7 @@ def gate_choice(key: str, label: Phrase) -> Choice:
 
 
 HIDDEN = "••••••••"
-"""A screen shows this in place of a secret."""
+"""The text that a screen shows in place of a secret."""
 
 
 class Question(Value):
@@ -95,33 +96,33 @@ class Question(Value):
 
     question_id: str = Field(default_factory=new_id("ask"))
     kind: Literal["gate", "duck_call", "choice", "edit", "text"]
-    """A choice is answered by one of its numbers or words, and by nothing else; an edit by another text; a text by any
-    words (the choice `text`) but those that name another choice."""
+    """A `choice` is answered only by one of its numbers or words, an `edit` by another text, and a `text` by any words
+    (the choice `text`) except those that name another choice."""
     title: Phrase
     details: tuple[Phrase, ...] = ()
-    """What stands below the title: findings, the health report."""
+    """The lines below the title: findings, the health report."""
     gate: GateRequest | None = None
     text: str = ""
-    """Of an edit: what there is to be edited."""
+    """The text to be edited, in an `edit`."""
     choices: tuple[Choice, ...] = ()
     job: str = ""
-    """The background job that waits for the answer, or nothing: the conversation itself."""
+    """The background job that waits for the answer; empty for the conversation itself."""
     job_name: str = ""
     secret: bool = False
-    """The answer is a secret: no screen shows it, and it is kept nowhere but where it belongs."""
+    """The answer is a secret: no screen shows it, and it is stored only where it belongs."""
     on_record: bool = False
-    """Whether the question and its answer are kept in the journal: Gates and Duck Calls are; keys, trust and what
-    servers ask for are not."""
+    """The question and its answer are kept in the journal. Gates and Duck Calls are; keys, trust and what servers ask
+    for are not."""
     for_person: bool = False
-    """Nobody may answer it in the user's name, not even with a no; Gates are so too."""
+    """Nobody may answer it in the user's name, not even with a no. The same is true of Gates."""
     reason: str = ""
-    """Of a Duck Call: why the Pacemaker has stopped the loop, one of its six reasons."""
+    """The reason for a Duck Call: why the Pacemaker has stopped the loop, one of six reasons."""
     severity: Severity | None = None
-    """Of a Duck Call."""
+    """The severity of a Duck Call."""
 
     @property
     def numbered(self) -> dict[int, Choice]:
-        """The choices by their numbers, in that order."""
+        """Returns the choices by their numbers, in order."""
         numbers = {choice.number or place: choice for place, choice in enumerate(self.choices, 1)}
         return dict(sorted(numbers.items()))
 
@@ -131,7 +132,7 @@ class Question(Value):
 
 
 NOBODY = "nobody"
-"""The choice of a front end without a person where only a person may answer: no yes, and nobody has said no."""
+"""The choice of a front end without a person, where only a person may answer. It means neither yes nor no."""
 
 
 class Talk(Value):
@@ -145,17 +146,18 @@ class Answer(Value):
     """The chosen key, and what was said with it (a reason, an instruction)."""
 
     choice: str
-    """A key of the question's choices; at a Gate also `wish`: something else is wanted first, and nothing runs yet."""
+    """A key of the question's choices. At a Gate it may also be `wish`: the user wants something else first, and
+    nothing runs yet."""
     text: str = ""
     about: str = ""
-    """Of a yes that goes further than once: what the user named that it is for."""
+    """The subject that the user named, in a yes that holds for longer than once."""
     bounded: bool = False
-    """The user said yes to what they named, and nothing of the rest that was asked about."""
+    """The user said yes only to what they named, and not to the rest that was asked about."""
     paths: tuple[str, ...] = ()
-    """Of a yes to some of the files that were asked about: which ones."""
+    """The files of a yes to only some of the files that were asked about."""
     kept_scope: bool = False
-    """Of a wish: what it names in `about` is not asked about again in this session."""
+    """The subject that a `wish` names in `about` is not asked about again in this session."""
     said: str = ""
     """The whole line, where it says more than which choice was taken."""
     talk: tuple[Talk, ...] = ()
-    """What was asked back before."""
+    """Questions that the user asked before they answered, with the answers to them."""

@@ -1,4 +1,4 @@
-"""What a turn came to, for programs."""
+"""The result of a turn, for programs."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from duckflow.state.vitals import Vitals
 
 
 class DoneAction(Value):
-    """One action of the turn. `for_model` is the result as the model was given it."""
+    """One action of the turn. `for_model` is the result as the model got it."""
 
     operation: str
     ok: bool
@@ -29,7 +29,7 @@ class CalledDuck(Value):
 
 
 class TurnSummary(Value):
-    """A turn and its jobs. `result` is the answer; `why` says how it ended where that needs saying."""
+    """A turn and its jobs. `result` is the answer; `why` explains the ending where that is needed."""
 
     session_id: str
     model: str
@@ -46,11 +46,11 @@ class TurnSummary(Value):
     loops: int
     actions: tuple[DoneAction, ...] = ()
     checks: str
-    """How the latest runs of tests and linters stand together: none, passing, failing."""
+    """The state of the latest runs of tests and linters together: none, passing, failing."""
     check_runs: tuple[dict[str, Any], ...] = ()
     proof: dict[str, Any] | None = None
-    """What was tried of a claim that the work is done: the tests by what they showed, and the verdict."""
+    """The trial of the model's claim that the work is done: the tests by what they showed, and the verdict."""
     left_out: tuple[str, ...] = ()
-    """The actions that were not done because nobody could be asked."""
+    """The actions that were left out because nobody could be asked."""
     files_changed: tuple[str, ...] = ()
     usage: Usage = Field(default_factory=Usage)

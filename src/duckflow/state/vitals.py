@@ -1,4 +1,4 @@
-"""How Duckflow is doing: mood, focus, stamina, each 0 to 1."""
+"""Vitals: how Duckflow is doing, as mood, focus and stamina, each from 0 to 1."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ Unit = Annotated[float, BeforeValidator(clamp)]
 
 
 Severity = Literal["low", "medium", "high", "critical"]
-"""How grave it is that the Pacemaker steps in."""
+"""The severity of an intervention of the Pacemaker."""
 
 
 class Vitals(Value):
@@ -28,7 +28,7 @@ class Vitals(Value):
 
 
 class VitalsChange(Value):
-    """One change with its cause, so that it can be shown."""
+    """One change of a vital with its cause, so that it can be shown."""
 
     vital: str
     delta: float
