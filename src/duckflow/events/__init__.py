@@ -1,1 +1,1 @@
-"""What happened: frozen events, how they change the state, and the two ports to the outside."""
+"""Events: frozen records of what happened, how they change the state, and the ports of the agent."""

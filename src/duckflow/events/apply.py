@@ -1,4 +1,4 @@
-"""How each event changes the state. Pure apart from the state it is given; the session is its only caller."""
+"""Applies each event to the state. It changes nothing else, and only the session calls it."""
 
 from collections.abc import Sequence
 
@@ -43,30 +43,30 @@ from duckflow.state.plan import Plan
 
 
 def is_past(state: AgentState, now: float) -> bool:
-    """Says whether a new request has nothing to do with the goal: that one is reached, was that of a plan that is over,
-    or is from another day."""
+    """Says whether a new request has nothing to do with the old goal: that goal is reached, belonged to a plan that is
+    over, or its last message is long ago."""
     over = any(plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed"))
     last = state.messages[-1].at if state.messages else now
     return state.phase is Phase.DONE or over or now - last > A_WHILE
 
 
 def begin_anew(state: AgentState) -> None:
-    """A new request, which has nothing to do with the goal of before. What the user forbade stays forbidden."""
+    """Clears the old goal for a new request that has nothing to do with it. The user's constraints stay."""
     state.last_delta = ""
     if state.plan is None or not state.plan.under_way:
         _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
 
 
 def hear(state: AgentState, constraints: Sequence[str]) -> None:
-    """The user has spoken: what was asked is answered, and what is forbidden now counts."""
+    """Notes that the user has spoken: the open question is answered, and new constraints count from now on."""
     state.heard = True
     answered(state)
     if constraints:
-        _change(state, constraints=[*constraints, *(one for one in state.five.constraints if one not in constraints)])
+        _change(state, constraints=[*constraints, *(old for old in state.five.constraints if old not in constraints)])
 
 
 def answered(state: AgentState) -> None:
-    """What was asked in words is open no more."""
+    """Closes the question that was asked in words."""
     state.five.open_questions = [question for question in state.five.open_questions if question != state.asked]
     state.asked = ""
 
@@ -79,21 +79,21 @@ def decided(state: AgentState, event: happened.DecisionMade) -> None:
 
 
 def asked(state: AgentState, question: str) -> None:
-    """A question to the user is open until they speak."""
+    """Opens a question to the user, which stays open until they speak."""
     state.asked = question
-    _change(state, open_questions=[question, *(one for one in state.five.open_questions if one != question)])
+    _change(state, open_questions=[question, *(other for other in state.five.open_questions if other != question)])
 
 
 def follow_plan(state: AgentState, plan: Plan | None) -> None:
-    """The goal of an approved plan, and the steps that come next."""
+    """Takes over the goal of an approved plan, and the steps that come next."""
     if plan is None or plan.plan_id != state.active_plan:
         if plan is not None and state.plan is None:
             state.five.plan_brief = []
         return
     if plan.under_way:
         current = plan.current()
-        left = [step for step in plan.steps if step.status != "completed" and step is not current]
-        steps = [*([current] if current else []), *left]
+        remaining = [step for step in plan.steps if step.status != "completed" and step is not current]
+        steps = [*([current] if current else []), *remaining]
         _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
     elif plan.status in ("completed", "failed"):
         state.five.plan_brief = []
@@ -119,14 +119,14 @@ def apply_memory(
 
 
 def _strike_out(state: AgentState, words: str) -> None:
-    """Everything in the state that would say the words to a model again."""
+    """Removes everything from the state that would tell a model these words again."""
     five = state.five
-    kept = {
+    lists = {
         name: [line for line in getattr(five, name) if not holds(line, words)]
         for name in ("constraints", "plan_brief", "open_questions")
     }
     lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
-    state.five = FiveItems.model_validate(kept | lines)
+    state.five = FiveItems.model_validate(lists | lines)
     state.decision_log = [line for line in state.decision_log if not holds(line, words)]
     state.last_delta = "" if holds(state.last_delta, words) else state.last_delta
     state.title = "" if holds(state.title, words) else state.title
@@ -141,7 +141,7 @@ DOING = 100
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
-    """Change `state` by `event`. Live events change nothing."""
+    """Changes the state by an event. Live events change nothing."""
     if not event.journaled:
         return
     state.event_count += 1
@@ -173,7 +173,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.ActionFinished():
             _note_changes(state, event)
             if not ((agent := state.agents.get(event.job)) and agent.only_reads):
-                # What somebody looks up shows nothing.
+                # A look-up by a reading agent proves nothing about the work.
                 note_evidence(state, event)
                 note_check(state, event)
             if event.asked:
@@ -228,16 +228,16 @@ def apply(state: AgentState, event: happened.Event) -> None:
 def _review(state: AgentState, event: ReviewEvent) -> None:
     match event:
         case LineCommented():
-            others = [one for one in state.comments if one.comment_id != event.comment.comment_id]
-            state.comments = [*others, event.comment]
+            comments = [comment for comment in state.comments if comment.comment_id != event.comment.comment_id]
+            state.comments = [*comments, event.comment]
         case CommentsLeft():
-            state.comments = [one for one in state.comments if one.comment_id not in event.comment_ids]
+            state.comments = [comment for comment in state.comments if comment.comment_id not in event.comment_ids]
         case HunkMarked():
-            others = [hunk_id for hunk_id in state.reviewed if hunk_id != event.hunk_id]
-            state.reviewed = [*others, *((event.hunk_id,) if event.reviewed else ())][-MARKS_LIMIT:]
+            hunk_ids = [hunk_id for hunk_id in state.reviewed if hunk_id != event.hunk_id]
+            state.reviewed = [*hunk_ids, *((event.hunk_id,) if event.reviewed else ())][-MARKS_LIMIT:]
         case HunkMoved():
-            others = [hunk for hunk in state.taken_back if hunk.hunk_id != event.hunk.hunk_id]
-            state.taken_back = [*others, *((event.hunk,) if event.back else ())][-HISTORY_LIMIT:]
+            hunks = [hunk for hunk in state.taken_back if hunk.hunk_id != event.hunk.hunk_id]
+            state.taken_back = [*hunks, *((event.hunk,) if event.back else ())][-HISTORY_LIMIT:]
             drop_outdated(state, (event.hunk.path,))
         case FindingMade():
             _withdraw(state, event.finding.agent_id, event.finding.place)
@@ -249,7 +249,7 @@ def _review(state: AgentState, event: ReviewEvent) -> None:
 
 
 def _withdraw(state: AgentState, agent_id: str, place: str) -> None:
-    state.findings = [one for one in state.findings if (one.agent_id, one.place) != (agent_id, place)]
+    state.findings = [finding for finding in state.findings if (finding.agent_id, finding.place) != (agent_id, place)]
 
 
 def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | happened.LoopBegan) -> None:
@@ -292,12 +292,12 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
         hear(state, event.constraints)
 
 
-def _note_ref(state: AgentState, found: str) -> None:
-    """What is being worked on, the latest last; of each kind so many."""
-    if found:
-        alike = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(found) and ref != found]
-        dropped = {found, *alike[: -REFS_LIMIT + 1]}
-        state.context_refs = [*(ref for ref in state.context_refs if ref not in dropped), found]
+def _note_ref(state: AgentState, new: str) -> None:
+    """Notes a reference to what is being worked on, as the latest one. Each kind keeps only a few."""
+    if new:
+        alike = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
+        dropped = {new, *alike[: -REFS_LIMIT + 1]}
+        state.context_refs = [*(ref for ref in state.context_refs if ref not in dropped), new]
 
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
@@ -306,7 +306,7 @@ def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
 
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
-    """A file that no other work has changed is as it was, and what was shown before says nothing of it."""
+    """Clears the files that no other work has changed, and drops the evidence that the undo made worthless."""
     drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
         _has_changed(state, path, event.turn)
@@ -322,14 +322,14 @@ def _has_changed(state: AgentState, path: str, turn: int) -> None:
     state.files_changed.append(path)
     state.changed_in.setdefault(path, set()).update({turn} if turn else ())
     del state.files_changed[:-HISTORY_LIMIT]
-    state.changed_in = {one: turns for one, turns in state.changed_in.items() if one in state.files_changed}
+    state.changed_in = {changed: turns for changed, turns in state.changed_in.items() if changed in state.files_changed}
 
 
 def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged) -> None:
     state.status = event.status
     if isinstance(event, happened.PhaseMoved):
         state.phase = event.target
-        # The model knows why it moved: only what was decided without it is told.
+        # The model knows why it moved. It is told the reason only where the move was decided without it.
         why = f" ({event.why})" if event.why and event.by == "system" else ""
         state.last_delta = shorten(f"step: {event.source} → {event.target}{why}", 200)
         state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
@@ -340,7 +340,7 @@ def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
     changed = event.delta.items()
     state.five = state.five.model_copy(update=changed)
     if changed:
-        # The values stand in the state itself.
+        # The values themselves are in the state.
         state.last_delta = ", ".join(changed)
     if event.delta.decision:
         state.decision_log.append(event.delta.decision)

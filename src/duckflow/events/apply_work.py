@@ -1,4 +1,4 @@
-"""How events of plans and jobs change the state."""
+"""Applies events of plans and jobs to the state."""
 
 from collections.abc import Sequence
 
@@ -74,7 +74,7 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
 
 
 def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
-    # A copy: the state's plan moves on, the event stays what it was.
+    # The plan is copied: the one in the state changes, the event's stays as it was.
     state.plans[event.plan.plan_id] = event.plan.copied()
     if event.active:
         state.active_plan = event.plan.plan_id
@@ -83,7 +83,7 @@ def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
 
 
 def open_question(state: AgentState, question: Question) -> None:
-    """A job's or agent's question waits with it, so that it does not hide the conversation's own."""
+    """Notes an open question. A job or an agent keeps its own, so that it does not hide the conversation's."""
     if job := state.jobs.get(question.job) or state.agents.get(question.job):
         job.question = question
     else:
@@ -99,30 +99,30 @@ def close_question(state: AgentState, question_id: str) -> None:
 
 
 def keep_for_job(state: AgentState, message: Message) -> None:
-    """Of a step the latest; of one that is over none."""
+    """Keeps a message for its job: only the latest ones of each step."""
     if job := state.jobs.get(message.job):
-        own = [one for one in job.messages if one.step == message.step]
+        own = [earlier for earlier in job.messages if earlier.step == message.step]
         dropped = own[: max(0, len(own) + 1 - MESSAGES_KEPT)]
-        job.messages = [*(one for one in job.messages if one not in dropped), message]
+        job.messages = [*(earlier for earlier in job.messages if earlier not in dropped), message]
 
 
 def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """A change makes what was shown before worthless, if it concerns it; a command that changed something still shows
-    how it ended. A lesson changes nothing that a test could show."""
+    """Notes a command as evidence. A change first drops the evidence that it concerns; a command that changed something
+    is still evidence of how it ended. A stored lesson changes nothing that a test could show."""
     if event.result.effect != "memory":
         drop_outdated(state, event.result.changed)
-    if found := evidence_of(event.result):
-        state.evidence.append(found)
+    if evidence := evidence_of(event.result):
+        state.evidence.append(evidence)
         del state.evidence[:-EVIDENCE_KEPT]
 
 
 def drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
-    """Evidence from before these files changed proves nothing any more."""
+    """Drops evidence from before these files changed, since it proves nothing any more."""
     state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
 
 
 def note_check(state: AgentState, event: happened.ActionFinished) -> None:
-    """A run that tells nothing leaves the last one that told something on the record."""
+    """Notes the run of a check. A run that tells nothing does not replace the last one that did."""
     result = event.result
     if result.effect != "memory" and result.changed:
         stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
@@ -144,7 +144,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     step.status, step.evidence, step.lacking, step.found = event.status, event.evidence, event.lacking, event.found
     if event.status == "completed":
         step.answered = len(step.said)
-    if all(one.status == "completed" for one in plan.steps):
+    if all(each.status == "completed" for each in plan.steps):
         plan.status, plan.ended = "completed", True
     elif plan.status in ("approved", "completed"):
         plan.status = "in_progress"

@@ -1,4 +1,4 @@
-"""What every event is, and those that begin and change a session."""
+"""The base of all events, and the events that begin and change a session."""
 
 import time
 from typing import ClassVar
@@ -14,7 +14,7 @@ class Event(Value):
 
     kind: ClassVar[str]
     live: ClassVar[bool] = False
-    """Live events are for the screen only: they change no state and are not kept."""
+    """Live events are only for the screen: they change no state and are not stored."""
     at: float = Field(default_factory=time.time)
 
     @property
@@ -23,7 +23,7 @@ class Event(Value):
 
 
 class SessionOpened(Event):
-    """First event of a journal. A fork names the session it came from."""
+    """The first event of a journal. A fork names the session it came from."""
 
     kind = "session_opened"
     session_id: str
@@ -33,7 +33,7 @@ class SessionOpened(Event):
 
 
 class JournalSalvaged(Event):
-    """The journal was damaged: so many events were saved, and the damaged file lies at `aside`."""
+    """The journal was damaged. `saved` events could be recovered, and the damaged file is now at `aside`."""
 
     kind = "journal_salvaged"
     saved: int
@@ -41,13 +41,13 @@ class JournalSalvaged(Event):
 
 
 class ModelChosen(Event):
-    """Before the first turn, and whenever the model changes."""
+    """The model was chosen: before the first turn, and whenever it changes."""
 
     kind = "model_chosen"
     model: str
     why: Phrase
     window: int = 0
-    """How many tokens fit into one request and its reply."""
+    """The number of tokens that fit into one request and its reply."""
 
 
 class LanguageChosen(Event):
@@ -56,7 +56,7 @@ class LanguageChosen(Event):
 
 
 class ModeChosen(Event):
-    """What may be done without asking from now on."""
+    """The user chose a mode: how much may be done without asking from now on."""
 
     kind = "mode_chosen"
     mode: str

@@ -1,8 +1,7 @@
-"""Live events of the talk itself: what was typed, which commands run, and that it is over.
+"""Events of a review, and live events of the talk itself: typed lines, running commands, and the end of the talk.
 
-Every front end of a conversation hears them, so that it can show what was typed at another one. A message is told by
-MessageAdded when its turn begins.
-"""
+Every front end of a conversation hears the live ones, so that it can show what was typed at another one. A message is
+announced by MessageAdded when its turn begins."""
 
 from typing import Literal
 
@@ -21,14 +20,14 @@ class ReviewEvent(Event):
 
 
 class LineCommented(ReviewEvent):
-    """A comment waits to be sent. One with the id of another takes its place."""
+    """A comment waits to be sent. It replaces an earlier comment with the same id."""
 
     kind = "line_commented"
     comment: LineComment
 
 
 class CommentsLeft(ReviewEvent):
-    """Comments wait no more: they were sent with a message, or dropped."""
+    """Comments no longer wait: they were sent with a message, or dropped."""
 
     kind = "comments_left"
     comment_ids: tuple[str, ...]
@@ -36,7 +35,7 @@ class CommentsLeft(ReviewEvent):
 
 
 class HunkMarked(ReviewEvent):
-    """The user has read a hunk, or takes the mark away."""
+    """The user marked a hunk as read, or removed the mark."""
 
     kind = "hunk_marked"
     hunk_id: str
@@ -52,7 +51,7 @@ class HunkMoved(ReviewEvent):
 
 
 class FindingMade(ReviewEvent):
-    """A review agent has found something. It takes the place of what the same agent found at the same line."""
+    """A review agent has found something. It replaces the same agent's earlier finding at the same line."""
 
     kind = "finding_made"
     finding: ReviewFinding
@@ -65,7 +64,7 @@ class FindingWithdrawn(ReviewEvent):
 
 
 class LineTaken(Event):
-    """A line that is no message was typed; what comes of it follows."""
+    """A line was typed that is not a message; its effect follows."""
 
     live = True
     kind = "line_taken"
@@ -82,7 +81,7 @@ class AskedBack(Event):
 
 
 class LineOffered(Event):
-    """A line for the user to change and to say again."""
+    """A line for the user to change and send again."""
 
     live = True
     kind = "line_offered"
@@ -90,7 +89,7 @@ class LineOffered(Event):
 
 
 class CommandStarted(Event):
-    """A command that was typed, a slash command or the user's own, runs beside the turns."""
+    """A typed command began to run beside the turns: a slash command, or the user's own."""
 
     live = True
     kind = "command_started"
@@ -99,7 +98,7 @@ class CommandStarted(Event):
 
 
 class CommandFinished(Event):
-    """Follows its CommandStarted, with the lines to show, or why it could not be carried out."""
+    """A command has ended, with the lines to show, or the reason why it could not be carried out."""
 
     live = True
     kind = "command_finished"
@@ -109,7 +108,8 @@ class CommandFinished(Event):
 
 
 class NowChanged(Event):
-    """What goes on has changed beside what other events tell: the same as the port's properties of these names."""
+    """The present activity changed in a way that no other event tells. The fields equal the port's properties of these
+    names."""
 
     live = True
     kind = "now_changed"
@@ -120,7 +120,7 @@ class NowChanged(Event):
 
 
 class ConversationLeft(Event):
-    """The last event: the user leaves, for another session or for good; `detached`, and the jobs go on in a process of
+    """The last event: the user leaves, for another session or for good. With `detached`, the jobs go on in a process of
     their own."""
 
     live = True

@@ -1,12 +1,11 @@
-"""Every event, frozen. The order they come in:
+"""Every event, frozen, and the order they come in:
 
-SessionOpened, then turns. A turn is TurnBegan … TurnEnded. Inside it loops: LoopBegan, then DecisionMade or
-ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with QuestionAsked … QuestionClosed
-before the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported stand anywhere
-inside a turn. Work in the background (events/work.py) goes on inside and between turns; what carries a `job` belongs to
-it.
-Live events (`journaled` is false) are for the screen only: they change no state and are not kept.
-"""
+A journal begins with SessionOpened, then come turns. A turn is TurnBegan … TurnEnded. Inside it are loops: LoopBegan,
+then DecisionMade or ReplyRejected, then for every action that runs ActionStarted … ActionFinished, with QuestionAsked …
+QuestionClosed before the ones that needed a yes. MessageAdded, PhaseMoved, FiveChanged, VitalsChanged, UsageReported
+may come anywhere inside a turn. Work in the background (events/work.py) goes on inside and between turns; events with a
+`job` belong to it. Live events (`journaled` is false) are only for the screen: they change no state and are not
+stored."""
 
 from typing import Literal
 
@@ -61,7 +60,7 @@ class TurnBegan(Event):
 
 
 class LoopBegan(Event):
-    """`profile`: the kind of work, as far as it is known."""
+    """A loop of the turn begins. `profile` is the kind of work, as far as it is known."""
 
     kind = "loop_began"
     turn: int
@@ -77,7 +76,7 @@ class VitalsChanged(Event):
 
 
 class Intervened(Event):
-    """The Pacemaker has stepped in without asking: with a hint for the model, or by having it plan anew."""
+    """The Pacemaker has intervened without asking: with a hint for the model, or by making it plan again."""
 
     kind = "intervened"
     how: Literal["hint", "replan"]
@@ -86,30 +85,30 @@ class Intervened(Event):
 
 
 class MessageAdded(Event):
-    """Something was said. What rules have read out of it comes with it."""
+    """A message was added, with what rules have read out of it."""
 
     kind = "message_added"
     message: Message
     constraints: tuple[str, ...] = ()
-    """What the user forbids in it."""
+    """The things that the user forbids in it."""
     title: str = ""
-    """What the session is called from now on."""
+    """The session's title from now on."""
     file: str = ""
-    """The file whose text it brings."""
+    """The file whose text it contains."""
 
 
 class DecisionMade(Event):
-    """A readable reply. `doubtful`: it had to be repaired or was cut off."""
+    """A readable reply of the model. `doubtful`: it had to be repaired or was cut off."""
 
     kind = "decision_made"
     decision: Decision
     doubtful: bool = False
     goal: str = ""
-    """What the work that begins is for, where no goal was set."""
+    """The goal of the work that begins, where none was set."""
 
 
 class ReplyRejected(Event):
-    """A reply that could not be used; the reason went back to the model."""
+    """A reply of the model that could not be used; the model was told the reason."""
 
     kind = "reply_rejected"
     reason: str
@@ -120,14 +119,14 @@ class ActionStarted(Event):
     kind = "action_started"
     action: Action
     doing: Phrase | None = None
-    """How it is told to people while it runs; nothing for what only talks."""
+    """The line that people see while it runs; nothing for an action that only talks."""
     effect: Effect | Literal[""] = ""
     step_kind: StepKind = "other"
     job: str = ""
 
 
 class ActionFinished(Event):
-    """Follows its ActionStarted."""
+    """An action has ended; this follows its ActionStarted."""
 
     kind = "action_finished"
     result: ActionResult
@@ -137,7 +136,7 @@ class ActionFinished(Event):
 
 
 class QuestionAsked(Event):
-    """A question is open; nothing that it asks about has been done. Only questions that say so are kept."""
+    """A question is open, and nothing that it asks about has been done. Only questions with `on_record` are stored."""
 
     kind = "question_asked"
     question: Question
@@ -148,8 +147,8 @@ class QuestionAsked(Event):
 
 
 class QuestionClosed(Event):
-    """Follows its QuestionAsked. Without an answer, whatever asked it was interrupted: then it is not kept, so that the
-    record shows what was waiting."""
+    """A question was answered or given up; this follows its QuestionAsked. Without an answer, its asker was
+    interrupted. Then the event is not stored, so that the journal shows which question was waiting."""
 
     kind = "question_closed"
     question_id: str
@@ -162,7 +161,7 @@ class QuestionClosed(Event):
 
 
 class PermissionGiven(Event):
-    """The user allowed more than once: for this session, or always. Follows its QuestionClosed."""
+    """The user gave a permission for longer than once: for this session, or always. This follows its QuestionClosed."""
 
     kind = "permission_given"
     rule: Phrase
@@ -170,14 +169,14 @@ class PermissionGiven(Event):
 
 
 class PermissionTaken(Event):
-    """A rule for this session holds no more."""
+    """A permission for this session was withdrawn."""
 
     kind = "permission_taken"
     rule: Phrase
 
 
 class MessagesSetAside(Event):
-    """Messages that leave the context, from the first to before the last number; they stay in the journal."""
+    """Messages leave the context, from `first` up to but not including `last`. They stay in the journal."""
 
     kind = "messages_set_aside"
     first: int
@@ -185,45 +184,46 @@ class MessagesSetAside(Event):
 
 
 class TurnUndone(Event):
-    """A turn was taken back, or (`back` false) that again; or a job, a step of it, or some files."""
+    """A turn, a job, a step of a job, or some files were undone; or, with `back` false, the undo itself was."""
 
     kind = "turn_undone"
     turn: int
     name: str = ""
-    """The job's or step's name; a turn has none."""
+    """The name of the job or step; empty for a turn."""
     back: bool
     changed: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
-    """Of these, the files that no work of the session changes any more."""
+    """The files among them that no work of the session changes any more."""
 
 
 class ContextPruned(Event):
-    """Messages left the context because it was nearly full: which of the first `upto` stayed, and the receipt."""
+    """Messages left the context because it was nearly full. `kept` says which of the first `upto` stayed."""
 
     kind = "context_pruned"
     kept: tuple[int, ...]
     cut: dict[int, int] = Field(default_factory=dict[int, int])
-    """The tokens to which some of these were cut."""
+    """The number of tokens that each shortened message was cut to."""
     upto: int
     receipt: Receipt
     dropped: tuple[int, ...] = ()
-    """The numbers of those that left it now."""
+    """The numbers of the messages that left the context now."""
 
 
 class PastSummarised(Event):
-    """Comes some time after its ContextPruned, from the background, or never."""
+    """The model has summarised messages that left the context. It comes some time after its ContextPruned, or never."""
 
     kind = "past_summarised"
     summary: PastSummary
 
 
 class PastForgotten(Event):
-    """The user wants this gone: messages by their numbers, and whatever else says the words. The journal keeps it."""
+    """The user wants something forgotten: messages by their numbers, and whatever else contains the words. The journal
+    keeps them."""
 
     kind = "past_forgotten"
     numbers: tuple[int, ...]
     words: str = ""
-    """Nothing, when another session of the project has forgotten these messages."""
+    """The words to be forgotten; empty when another session of the project has forgotten these messages."""
 
 
 class PhaseMoved(Event):
@@ -236,7 +236,7 @@ class PhaseMoved(Event):
 
 
 class PhaseRefused(Event):
-    """A move that the table does not allow; the model is told."""
+    """The model asked for a move that the table does not allow; it is told so."""
 
     kind = "phase_refused"
     source: Phase
@@ -250,28 +250,29 @@ class StatusChanged(Event):
 
 
 class ContextReferred(Event):
-    """Earlier conversations were brought back: the number of a turn of this session, or the name of another one."""
+    """Earlier conversations were brought back. Each is the number of a turn of this session, or another session's
+    name."""
 
     kind = "context_referred"
     conversations: tuple[str, ...]
 
 
 class Reviewed(Event):
-    """What the work is worth: the model's word in a review, or what the record shows."""
+    """The work was judged: by the model in a review, or from what the record shows."""
 
     kind = "reviewed"
     review: Review
 
 
 class FiveChanged(Event):
-    """The five fixed items or the decision log changed."""
+    """The five items or the decision log changed."""
 
     kind = "five_changed"
     delta: StateDelta
 
 
 class PlanChanged(Event):
-    """A plan was drafted, approved, or moved on. The whole plan, so that replay needs nothing else."""
+    """A plan was drafted, approved, or changed. The event holds the whole plan, so that a replay needs nothing else."""
 
     kind = "plan_changed"
     plan: Plan
@@ -279,8 +280,8 @@ class PlanChanged(Event):
 
 
 class ProofTried(Event):
-    """The work of the turn is called done, and that was tried. Comes before TurnEnded; where the turn goes on after
-    it, another one may follow, and the last one counts."""
+    """The model called the turn's work done, and that claim was tried. It comes before TurnEnded. Where the turn goes
+    on after it, another one may follow, and the last one counts."""
 
     kind = "proof_tried"
     proof: Proof
@@ -294,25 +295,25 @@ class UsageReported(Event):
 
 
 class TurnEnded(Event):
-    """Control is back with the user."""
+    """A turn has ended, and the user has control again."""
 
     kind = "turn_ended"
     turn: int
     outcome: Outcome
     why: Phrase | None = None
     waits: bool = False
-    """The work cannot go on without an answer of the user; false where a question only offers more."""
+    """The work cannot go on without the user's answer; false where a question only offers more."""
 
 
 class ThoughtKept(Event):
-    """All that the model has thought before its reply, for those who come later. Comes before DecisionMade."""
+    """All of the model's thoughts before its reply, stored for later readers. It comes before DecisionMade."""
 
     kind = "thought_kept"
     text: str
 
 
 class TextStreamed(Event):
-    """Live: a piece of what is being said. Lies between LoopBegan and DecisionMade."""
+    """Live: a piece of the reply that is streaming in. It comes between LoopBegan and DecisionMade."""
 
     live = True
     kind = "text_streamed"
@@ -321,7 +322,7 @@ class TextStreamed(Event):
 
 
 class OutputStreamed(Event):
-    """Live: what a running command prints. `left_out`: how many lines before the text were not handed on."""
+    """Live: output of a running command. `left_out` is the number of lines before the text that were left out."""
 
     live = True
     kind = "output_streamed"
@@ -331,7 +332,7 @@ class OutputStreamed(Event):
 
 
 class StreamReset(Event):
-    """Live: what was streamed since the last LoopBegan does not count (a retry, an unreadable reply)."""
+    """Live: everything streamed since the last LoopBegan is void (a retry, an unreadable reply)."""
 
     live = True
     kind = "stream_reset"

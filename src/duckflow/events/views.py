@@ -1,4 +1,4 @@
-"""What crosses the port `Conversation`: plain values, and views of what lies behind it."""
+"""The values that cross the port `Conversation`: plain data, and views of what lies behind it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,16 +14,16 @@ JobWish = Literal["pause", "resume", "cancel"]
 
 
 class Attachment(NamedTuple):
-    """What comes with a message and is not the user's words: `stdin` for what was piped in."""
+    """Content that comes with a message but is not the user's own words. The name `stdin` stands for piped input."""
 
     name: str
     text: str = ""
     data: str = ""
-    """Of a picture, in base64; then there is no text."""
+    """A picture in base64; then there is no text."""
 
 
 class Taken(NamedTuple):
-    """What a line or an answer was taken for, and what to tell the person who gave it.
+    """The meaning that a line or an answer was taken to have, and what to tell the person who gave it.
 
     `unclear`: the question is still open. `edit`: the person wants to change the question's `gate.editable` first and
     then answers with the choice `edit` and the new text. `closed`: the question is not open any more."""
@@ -34,14 +34,14 @@ class Taken(NamedTuple):
 
 
 class Unheard(NamedTuple):
-    """A message the model has not heard yet: it will before its next call, or (`later`) after the running turn."""
+    """A message that the model has not heard yet. It will before its next call, or (`later`) after the running turn."""
 
     text: str
     later: bool
 
 
 class SessionSummary(NamedTuple):
-    """One line of the list of sessions. `here`: it belongs to the folder one is in."""
+    """One line of the list of sessions. `here`: it belongs to the present folder."""
 
     session_id: str
     title: str
@@ -55,16 +55,16 @@ class SessionSummary(NamedTuple):
 
 
 class NextSession(NamedTuple):
-    """Where the user goes when a conversation is left for another session, or for a branch of one."""
+    """The place to go on when a conversation is left: another session, or a branch of one."""
 
     journal: Path
     fork: bool = False
     new: bool = False
-    """A new one, in the same folder and mode; the journal is that of the one that is left."""
+    """The next session is a new one in the same folder and mode; `journal` is that of the session that is left."""
     detached: bool = False
-    """The user goes, and the jobs of this very session go on without a terminal."""
+    """The user leaves, and the jobs of this very session go on without a terminal."""
     model: str = ""
-    """The model that was chosen in the chat; it stays chosen."""
+    """The model that was chosen during the conversation; it stays chosen."""
 
 
 class CommandInfo(Protocol):
@@ -81,7 +81,7 @@ class CommandInfo(Protocol):
 
 
 class ContextPart(Protocol):
-    """A part of the next request with its tokens; 0 for no budget of its own."""
+    """A part of the next request with its tokens. A budget of 0 means that it has none of its own."""
 
     @property
     def name(self) -> str: ...
@@ -94,19 +94,19 @@ class ContextPart(Protocol):
 
 
 class PlannedUndo(Protocol):
-    """What an undo would change."""
+    """The changes that an undo would make."""
 
     @property
     def turn(self) -> int: ...
 
     @property
     def name(self) -> str:
-        """The job's or step's name; a turn has none."""
+        """Returns the name of the job or step; empty for a turn."""
         ...
 
     @property
     def wish(self) -> str:
-        """How the message of the turn began."""
+        """Returns the beginning of the turn's message."""
         ...
 
     @property
@@ -126,12 +126,12 @@ class PlannedUndo(Protocol):
 
     @property
     def nothing_else(self) -> bool:
-        """Than what may be yours."""
+        """Says whether the undo would change nothing except what may be the user's own work."""
         ...
 
 
 class UndoResult(Protocol):
-    """What an undo has changed."""
+    """The changes that an undo has made."""
 
     @property
     def turn(self) -> int: ...
@@ -150,10 +150,10 @@ class UndoResult(Protocol):
 
 
 class UndoPort(Protocol):
-    """Work can be taken back, and (`back` false) that again. A scope says which: a turn, a job, a step, some files."""
+    """Undoes work, or (`back` false) does it again. A scope says which work: a turn, a job, a step, some files."""
 
     async def authors(self) -> list[WorkAuthor]:
-        """Whose work could be taken back, the latest first."""
+        """Returns the authors of work that could be undone, the latest first."""
         ...
 
     async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo: ...
@@ -161,16 +161,17 @@ class UndoPort(Protocol):
     async def preview(self, back: bool, scope: UndoScope = LATEST) -> PlannedUndo: ...
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
-        """`only_own`: what somebody else may have changed while a command ran stays as it is."""
+        """Carries it out. With `only_own`, changes that somebody else may have made while a command ran stay as they
+        are."""
         ...
 
     def tell_left(self, preview: PlannedUndo) -> None:
-        """The user does not want it so; the model learns what was asked."""
+        """Notes that the user declined this undo; the model learns what was asked."""
         ...
 
 
 class ForgettingPort(Protocol):
-    """What holds some words, and how to be rid of it."""
+    """Forgetting: finds what contains some words, and removes it from memory."""
 
     def holding(self, words: str) -> tuple[Phrase, ...]: ...
 
@@ -178,7 +179,7 @@ class ForgettingPort(Protocol):
 
 
 class MemoryPort(Protocol):
-    """What the conversation remembers."""
+    """The memory of the conversation."""
 
     @property
     def forgetting(self) -> ForgettingPort: ...
@@ -190,9 +191,9 @@ class MemoryPort(Protocol):
     async def compact(self, focus: str) -> Phrase: ...
 
     def own_messages(self) -> Sequence[Message]:
-        """What the user said, each the beginning of a turn that is still in the conversation."""
+        """Returns the user's messages, each the beginning of a turn that is still in the conversation."""
         ...
 
     def go_back(self, message: Message) -> None:
-        """This message and all after it leave the conversation; its text is offered to be said differently."""
+        """Takes this message and all after it out of the conversation, and offers its text to be said differently."""
         ...

@@ -1,11 +1,10 @@
-"""Events of plans, jobs and agents, small ones, so that long plans stay cheap.
+"""Events of plans, jobs and agents. They are small, so that long plans stay cheap.
 
 A job is JobStarted … JobEnded, with JobChanged when it is paused, goes on or was interrupted. Inside it, for every step
 that runs: TasksPlanned when it had no tasks, StepChanged to in_progress, TaskChanged for each task, StepChanged to
 completed or failed.
 
-An agent is AgentStarted … AgentEnded, and what carries its id as `job` is its doing; it may be started again.
-"""
+An agent is AgentStarted … AgentEnded. Events with its id as `job` are about its work. It may be started again."""
 
 from duckflow.events.event import Event
 from duckflow.state.job import AgentReport, Job, JobReport, JobStatus, SubAgent, SubAgentStatus
@@ -19,7 +18,7 @@ class WorkEvent(Event):
 
 
 class TasksPlanned(WorkEvent):
-    """A step has (other) tasks now; those already done are among them."""
+    """A step has new tasks; tasks that are already done are among them."""
 
     kind = "tasks_planned"
     plan_id: str
@@ -34,18 +33,18 @@ class StepChanged(WorkEvent):
     status: StepStatus
     evidence: str = ""
     lacking: str = ""
-    """What its criterion names and no result shows, where it is completed all the same."""
+    """The part of the criterion that no result shows, though the step was completed."""
     found: str = ""
 
 
 class StepTold(WorkEvent):
-    """The user has said something about a step that is at work. Its next request has these words."""
+    """The user has said something about a running step. Its next request contains these words."""
 
     kind = "step_told"
     plan_id: str
     step_id: str
     step: str
-    """Its name."""
+    """The name of the step."""
     words: str
 
 
@@ -70,7 +69,7 @@ class JobChanged(WorkEvent):
 
 
 class JobEnded(WorkEvent):
-    """The last event of a job; what is left of its tasks stays pending."""
+    """The last event of a job. Its remaining tasks stay pending."""
 
     kind = "job_ended"
     job_id: str
@@ -79,7 +78,7 @@ class JobEnded(WorkEvent):
 
 
 class AgentStarted(WorkEvent):
-    """With the id of one that is over it goes on."""
+    """An agent was started. With the id of an agent that is over, that one goes on."""
 
     kind = "agent_started"
     agent: SubAgent
