@@ -1,4 +1,4 @@
-"""Events become items: while they happen, read from the record, and from the middle of it."""
+"""Events become items: live, from the record, and from the middle of the record."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ SCRIPT = [
 
 
 async def tell(top: Path) -> tuple[Story, dict[str, Item]]:
-    """A turn with a yes and a no, and its items as they were seen while it happened."""
+    """Plays a turn with a yes and a no, and returns its items as they were seen while it happened."""
     story, view, seen = Story(top, SCRIPT, mode="ask"), View(), dict[str, Item]()
 
     def hear(number: int, event: Event) -> None:
@@ -42,7 +42,7 @@ async def tell(top: Path) -> tuple[Story, dict[str, Item]]:
     return story, seen
 
 
-async def test_the_record_shows_the_same_as_was_seen(tmp_path: Path) -> None:
+async def test_the_record_gives_the_same_items_as_the_live_events(tmp_path: Path) -> None:
     story, seen = await tell(tmp_path)
     kinds = (ActionItem, QuestionItem, ReasonItem, TurnItem)
     read = {item.id: item for item in items_of(story.session.record())}
@@ -66,7 +66,7 @@ async def test_an_action_is_one_item_from_its_question_to_its_end(tmp_path: Path
         assert action.answer == answer and answer and answer.choice == choice
 
 
-async def test_a_record_can_be_read_from_any_place(tmp_path: Path) -> None:
+async def test_a_record_can_be_read_from_any_event_on(tmp_path: Path) -> None:
     story, _ = await tell(tmp_path)
     record = list(story.session.record())
     for first in range(len(record)):
@@ -82,7 +82,7 @@ def hear(*events: Event) -> list[Item]:
     return [item for number, event in enumerate(events, 1) for item in view.hear(number * event.journaled, event)]
 
 
-def test_a_reply_that_is_written_again_is_told_once() -> None:
+def test_a_reply_that_is_written_again_is_announced_once() -> None:
     items = hear(LoopBegan(turn=1, loop=1, limit=9), TextStreamed(text="I"), ReplyRejected(reason="no", attempt=1),
                  StreamReset(), TextStreamed(text="You"), StreamReset(), StreamReset())  # fmt: skip
     assert [item.about for item in items if isinstance(item, NoticeItem)] == ["rejected", "again"]
@@ -90,7 +90,7 @@ def test_a_reply_that_is_written_again_is_told_once() -> None:
     assert texts == [("streaming", "I"), ("reset", ""), ("streaming", "You"), ("reset", "")]
 
 
-def test_words_that_no_action_says_were_the_reason() -> None:
+def test_streamed_words_that_no_action_says_become_the_reason() -> None:
     look = Action(operation="file_ops.list_files", args={}, reasoning="to see")
     decision = Decision.model_validate(decide(next_step="continue") | {"rationale": "I look.", "actions": [look]})
     items = hear(LoopBegan(turn=1, loop=1, limit=9), TextStreamed(text="I look."), DecisionMade(decision=decision))
@@ -99,7 +99,7 @@ def test_words_that_no_action_says_were_the_reason() -> None:
     assert (last.state, reason.rationale, reason.piece) == ("passed", "I look.", "")
 
 
-def test_what_a_turn_leaves_open_is_over_with_it() -> None:
+def test_open_actions_and_questions_end_with_their_turn() -> None:
     run = Action(operation="shell.run", args={"command": "sleep 9"}, reasoning="to wait")
     question = Question(kind="duck_call", title=say("gate.yes"), on_record=True)
     own = Question(kind="text", title=say("gate.yes"))

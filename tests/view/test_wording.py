@@ -1,4 +1,4 @@
-"""What shows a step is told in the user's language."""
+"""The evidence for a step is shown in the user's language."""
 
 import pytest
 
@@ -17,6 +17,6 @@ from duckflow.view.items import told_evidence
         ("echo there: no", "echo there: no"),
     ],
 )
-def test_evidence_in_words(on_record: str, told: str) -> None:
+def test_evidence_is_put_into_words(on_record: str, told: str) -> None:
     assert told_evidence(on_record, Words("ja")) == told
     assert told_evidence(on_record, Words("en")) == on_record

@@ -1,1 +1,1 @@
-"""One view of what happened: events become items, and every front end draws those."""
+"""One view of a session for all front ends: events become items, and every front end draws those."""

@@ -1,4 +1,4 @@
-"""Actions with what they print, and questions with their answers."""
+"""The view of actions with their output, and of questions with their answers."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ TAIL = 8000
 
 
 class Workers:
-    """Who works beside the conversation: jobs by their names, and which of them are agents."""
+    """The workers beside the conversation: jobs by their names, and the agents among them."""
 
     def __init__(self, state: AgentState) -> None:
         self.names = {job.job_id: job.name for job in state.jobs.values()}
@@ -26,7 +26,7 @@ class Workers:
 
 
 class DeedsView:
-    """What has begun and not ended yet."""
+    """The view of actions and questions that have begun and not ended yet."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -35,13 +35,14 @@ class DeedsView:
         self._outputs: dict[str, OutputItem] = {}
         self._printed = 0
         self._questions: dict[str, QuestionItem] = {}
-        """The open ones, by their ids."""
+        """The open questions by their ids."""
 
     def decide(self, actions: Iterable[Action]) -> None:
         self._decided = {action.action_id: action for action in actions}
 
     def ask(self, number: int, event: QuestionAsked, turn: int) -> list[Item]:
-        """First the actions that wait for a yes, then the question about them. Told twice, it is the same one."""
+        """Returns the actions that wait for a yes, then the question about them. A question that is already known stays
+        one item."""
         question = event.question
         if known := self._questions.get(question.question_id):
             return [known]
@@ -72,7 +73,7 @@ class DeedsView:
         ]
 
     def close(self, number: int, event: QuestionClosed, turn: int) -> list[Item]:
-        """The question with its answer, and the actions that it was about."""
+        """Returns the question with its answer, and the actions that it was about."""
         item = self._questions.pop(event.question_id, None)
         item = item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
         closed = item._replace(closed=True, answer=event.answer)
@@ -112,7 +113,7 @@ class DeedsView:
         return output
 
     def finish(self, number: int, event: ActionFinished, turn: int) -> list[Item]:
-        """What was printed ends with the action."""
+        """Returns the action with its result. Its output ends with it."""
         result, job = event.result, event.job
         item = self._actions.pop(result.action_id, None) or ActionItem(
             result.action_id,
@@ -129,10 +130,10 @@ class DeedsView:
         return [*self._end_output(job), item._replace(state="done" if result.ok else "failed", result=result)]
 
     def leave(self, job: str) -> list[Item]:
-        """A turn (no job) or a job is over: what it printed, what it had begun, and what it had asked on record."""
+        """Ends a turn (no job) or a job: returns its output, the actions it had begun, and its questions on record."""
         actions = [action for action in self._actions.values() if action.job == job]
         asked = [item for item in self._questions.values() if item.question and item.question.job == job]
-        # A question that is not on record belongs to a command of the user's, which goes on.
+        # A question that is not on record belongs to a command that the user typed, which goes on.
         on_record = [item for item in asked if item.question and item.question.on_record]
         for action in actions:
             del self._actions[action.id]

@@ -1,10 +1,9 @@
-"""What people see of a session, as typed data: phrases and values, no words.
+"""Items: everything that people see of a session, as typed data made of phrases and values, without words.
 
-Every item has an id that no other of the session has, also where another process goes on with it. An event brings items
+Every item has an id that is unique in the session, even where another process goes on with it. An event brings items
 that are new or have changed: an action that has finished, a question that was answered, a text that became whole.
-`number` is that of the event on record which began the item; what is shown only while it happens has 0. `at` is when it
-began.
-"""
+`number` is the number of the stored event that began the item; an item that is shown only while it happens has 0. `at`
+is the time when it began."""
 
 import re
 from typing import Literal, NamedTuple
@@ -26,14 +25,14 @@ About = Literal[
     "noticed", "retry", "rejected", "again", "model", "mode", "intervened", "reviewed", "pruned", "undone", "allowed",
     "forgotten", "ended", "proof", "job", "step", "typed", "offered", "left",
 ]  # fmt: skip
-"""What a notice is about; the names are explained at `NoticeItem`."""
+"""The subject of a notice; `NoticeItem` explains the names."""
 
 
 class TextItem(NamedTuple):
-    """Words of the user or of the model, what it thinks, the text of a file that it writes, or pictures of a tool.
+    """Words of the user or of the model, its thoughts, the text of a file that it writes, or pictures of a tool.
 
-    `streaming`: more will come. `reset`: it does not count, and is written again. `passed`: it was no answer, but said
-    why something is done."""
+    `streaming`: more will come. `reset`: it is void, and will be written again. `passed`: it was not an answer, but the
+    reason for an action."""
 
     kind = "text"
     id: str
@@ -43,16 +42,17 @@ class TextItem(NamedTuple):
     text: str
     state: Literal["streaming", "whole", "reset", "passed"] = "whole"
     piece: str = ""
-    """The words that are new with this change: what was streamed before comes only once."""
+    """The words that are new with this change."""
     duck: bool = False
-    """The model calls for the user itself."""
+    """The model itself calls for the user."""
     meanwhile: bool = False
-    """Said while a turn was at work."""
+    """The user said it while a turn was at work."""
     pictures: tuple[Picture, ...] = ()
 
 
 class ReasonItem(NamedTuple):
-    """Why the model does what follows. The rationale is empty where it says no more than the answer or the calls."""
+    """The model's reason for what follows. The rationale is empty where it says no more than the answer or the
+    calls."""
 
     kind = "reason"
     id: str
@@ -65,11 +65,11 @@ class ReasonItem(NamedTuple):
     piece: str = ""
     """The rationale, where it has not been streamed."""
     thoughts: str = ""
-    """What it has thought before, where that was streamed."""
+    """The model's thoughts before it, where they were streamed."""
 
 
 class ActionItem(NamedTuple):
-    """A call of a tool. `asked`: it waits for a yes. `left`: the turn or job was over before its end."""
+    """A tool call. `asked`: it waits for a yes. `left`: the turn or job was over before the call ended."""
 
     kind = "action"
     id: str
@@ -78,7 +78,7 @@ class ActionItem(NamedTuple):
     operation: str
     state: Literal["asked", "running", "done", "failed", "left"]
     action: Action | None = None
-    """Nothing where its beginning was not heard."""
+    """The action; nothing where its beginning was not heard."""
     doing: Phrase | None = None
     effect: Effect | Literal[""] = ""
     step_kind: StepKind = "other"
@@ -90,34 +90,34 @@ class ActionItem(NamedTuple):
     """The id of the question that asks about it."""
     answer: Answer | None = None
     diff: str = ""
-    """What it would do to files, where the Gate asks about it alone."""
+    """The changes that it would make to files, where the Gate asks about this action alone."""
     result: ActionResult | None = None
     turn: int = 0
 
     @property
     def talks(self) -> bool:
-        """Whether it only says something: what it says is a text."""
+        """Says whether it only talks; its words are then shown as a text."""
         if self.result and not self.result.ok:
             return False
         return self.effect == "talk" or (self.result is not None and self.result.said is not None)
 
 
 class QuestionItem(NamedTuple):
-    """Something that a person is asked. Closed without an answer, whatever asked it was interrupted."""
+    """A question to a person. If it is closed without an answer, its asker was interrupted."""
 
     kind = "question"
     id: str
     number: int
     at: float
     question: Question | None
-    """Nothing where only its end was heard."""
+    """The question; nothing where only its end was heard."""
     closed: bool = False
     answer: Answer | None = None
     turn: int = 0
 
 
 class PlanItem(NamedTuple):
-    """A plan as it was made, approved or changed; the steps move on in the state."""
+    """A plan as it was made, approved or changed. The progress of its steps is in the state."""
 
     kind = "plan"
     id: str
@@ -128,7 +128,7 @@ class PlanItem(NamedTuple):
 
 
 class ReportItem(NamedTuple):
-    """A job has ended."""
+    """The report of a job that has ended."""
 
     kind = "report"
     id: str
@@ -154,7 +154,7 @@ class AgentItem(NamedTuple):
 
 
 class RequestItem(NamedTuple):
-    """A request to the model that was answered; `at` is when it was asked."""
+    """A request to the model that was answered; `at` is the time when it was sent."""
 
     kind = "request"
     id: str
@@ -192,7 +192,7 @@ class NoticeItem(NamedTuple):
     job_name: str = ""
     turn: int = 0
     paths: tuple[str, ...] = ()
-    """Of what was undone or done again: the files."""
+    """The files that were undone or done again."""
 
 
 class TurnItem(NamedTuple):
@@ -206,11 +206,11 @@ class TurnItem(NamedTuple):
     outcome: Outcome | None = None
     why: Phrase | None = None
     waits: bool = False
-    """The work cannot go on without an answer of the user."""
+    """The work cannot go on without the user's answer."""
 
 
 class OutputItem(NamedTuple):
-    """What a command prints; `over` when the action that ran it has ended."""
+    """The output of a command; `over` when the action that ran it has ended."""
 
     kind = "output"
     id: str
@@ -220,18 +220,18 @@ class OutputItem(NamedTuple):
     job_name: str = ""
     by_agent: bool = False
     action: str = ""
-    """The id of the action that runs it; nothing for a command of the user's own."""
+    """The id of the action that runs it; empty for the user's own command."""
     tail: str = ""
-    """The end of all that came."""
+    """The end of the whole output."""
     piece: str = ""
-    """What came with this change."""
+    """The output that is new with this change."""
     left_out: int = 0
-    """Lines before the piece that were not handed on."""
+    """The number of lines before the piece that were left out."""
     over: bool = False
 
 
 class CommandItem(NamedTuple):
-    """A command that the user has typed, and what it shows when it has ended."""
+    """A command that the user typed, and the text it shows when it has ended."""
 
     kind = "command"
     id: str
@@ -244,7 +244,7 @@ class CommandItem(NamedTuple):
 
 
 class VitalsItem(NamedTuple):
-    """How it is."""
+    """The vitals: how Duckflow is doing."""
 
     kind = "vitals"
     id: str
@@ -255,7 +255,7 @@ class VitalsItem(NamedTuple):
 
 
 class NowItem(NamedTuple):
-    """What goes on."""
+    """The present activity."""
 
     kind = "now"
     id: str
@@ -269,7 +269,7 @@ class NowItem(NamedTuple):
 
 
 class ChosenItem(NamedTuple):
-    """What was chosen for the session; nothing for what has not been heard."""
+    """The user's choices for the session; empty for a choice that has not been heard."""
 
     kind = "chosen"
     id: str
@@ -302,15 +302,15 @@ Item = (
 
 
 PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", "intervened", "reviewed", "proof"))
-"""Notices that are a line for everybody who watches."""
+"""Notices that every front end shows as a line."""
 LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "review.nothing_done"))
-"""Lines that speak against what the model says of its work: they must be seen beside it."""
+"""Lines that contradict what the model says of its work: they must be shown beside it."""
 EXIT_CODE = r": exit code (-?\d+)"
 FILES = r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"
 
 
 def notice_line(item: NoticeItem, words: Words) -> str:
-    """One line; nothing for what needs no words."""
+    """Returns the notice as one line; empty where it needs no words."""
     what = words.phrase(item.what) if item.what else ""
     match item.about:
         case "model":
@@ -335,7 +335,7 @@ def review_line(review: Review, words: Words) -> str:
 
 
 def told_evidence(text: str, words: Words) -> str:
-    """What is on record for the model, in the user's language."""
+    """Returns evidence that was written for the model in the user's language."""
 
     def files(match: re.Match[str]) -> str:
         return match["before"] + words(f"evidence.{match['how'] or 'within'}", file=match["file"] or "")

@@ -1,4 +1,4 @@
-"""What is seen of each event. This is the only place that interprets events for people."""
+"""Turns events into items. This is the only place that interprets events for people."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -32,13 +32,13 @@ from duckflow.view.items import (
 
 TALKING = (RESPOND, DUCK_CALL, EXIT)
 TEXTS = ("text", "question")
-"""How models call the argument that holds the words for the user."""
+"""The names that models give to the argument with the words for the user."""
 NOTHING = "-"
 """The rationale of a model that gives none."""
 
 
 class ReplyView:
-    """The words of one loop. They have the same ids whether they were streamed or are read from the record."""
+    """The words of one loop. They have the same ids whether they were streamed or are read from the journal."""
 
     def __init__(self) -> None:
         self._loop = 0
@@ -48,16 +48,16 @@ class ReplyView:
         self._said = False
 
     def begin(self, number: int) -> list[Item]:
-        """A loop begins; what is left of the one before was no answer."""
-        left = self.end()
+        """Begins a loop. Text that is left over from the one before was not an answer."""
+        leftovers = self.end()
         self._loop, self._streamed, self._thoughts, self._said = number, "", "", False
-        return left
+        return leftovers
 
     def end(self) -> list[Item]:
-        """Nothing more will be written in this loop."""
-        left: list[Item] = [item._replace(state="passed", piece="") for item in (self._thought, self._text) if item]
+        """Ends the loop: nothing more will be written in it."""
+        passed: list[Item] = [item._replace(state="passed", piece="") for item in (self._thought, self._text) if item]
         self._text = self._thought = None
-        return left
+        return passed
 
     def stream(self, event: TextStreamed) -> list[Item]:
         if event.channel == "think":
@@ -77,17 +77,17 @@ class ReplyView:
         return [*items, self._text]
 
     def think(self, event: ThoughtKept) -> list[Item]:
-        """What was thought, for whom has not heard it stream in."""
+        """Keeps the thoughts, for a front end that did not hear them stream in."""
         self._thoughts = event.text
         return []
 
     def reset(self) -> list[Item]:
-        """What was streamed does not count; nothing where nothing was."""
+        """Takes back the streamed text, if there was any."""
         text, self._text, self._streamed = self._text, None, ""
         return [text._replace(state="reset", text="", piece="")] if text else []
 
     def decide(self, number: int, event: DecisionMade) -> list[Item]:
-        """Words that no action says were the reason for what is done."""
+        """Returns the Decision's reason. Streamed words that no action says are part of it, not an answer."""
         decision, items = event.decision, list[Item]()
         answers = [text for action in decision.actions if (text := _answer(action))]
         if self._text and not any(text in self._streamed for text in answers):
@@ -111,7 +111,7 @@ class ReplyView:
         ]
 
     def say(self, number: int, event: ActionFinished, text: str) -> list[Item]:
-        """What was said to the user. The first text of a loop is the one that was streamed."""
+        """Returns the text that was said to the user. The first text of a loop is the one that was streamed."""
         again = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if again else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
@@ -125,14 +125,14 @@ class ReplyView:
 
 
 def _answer(action: Action) -> str:
-    """What an action says to the user; nothing where it does something else."""
+    """Returns the words that an action says to the user; empty where it does something else."""
     if action.operation not in TALKING:
         return ""
     return next((text for name in TEXTS if isinstance(text := action.args.get(name), str)), "")
 
 
 def _says_nothing(decision: Decision, answers: list[str]) -> bool:
-    """Whether a rationale is the answer's own beginning, or no more than the names of the tools that are called."""
+    """Says whether a rationale is only the beginning of the answer, or only the names of the called tools."""
     begin = decision.rationale.removesuffix(ELLIPSIS)
     names = {name for action in decision.actions for name in (action.operation, wire_name(action.operation))}
     return (
@@ -143,19 +143,19 @@ def _says_nothing(decision: Decision, answers: list[str]) -> bool:
 
 
 RETRY = "model.retry."
-"""How the keys of waits begin that people are told of."""
+"""The beginning of the keys of waits that people are told of."""
 ASKS_MODEL = "wait.model"
 EXPLAINED = frozenset(("gate.explained", "gate.not_explained"))
 AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
 
 
 class View:
-    """Hears the events of one session in their order, and gives the items that each of them makes or changes.
+    """Hears the events of one session in their order, and returns the items that each of them makes or changes.
 
-    It remembers only what can still change: whoever wants all items keeps them by their ids."""
+    It remembers only what can still change. A caller that wants all items keeps them by their ids."""
 
     def __init__(self, state: AgentState | None = None) -> None:
-        """`state`: of a session that is not heard from its beginning."""
+        """Takes the `state` of a session that is not heard from its beginning."""
         state = state or AgentState.model_construct()
         self._workers = Workers(state)
         self._reply = ReplyView()
@@ -163,12 +163,12 @@ class View:
         self._turn = TurnItem("", 0, 0.0, state.turn)
         self._commands: dict[int, CommandItem] = {}
         self._asked_at: list[float] = []
-        """When each request was sent that has no answer yet."""
+        """The times when the requests were sent that have no answer yet."""
         self.now = NowItem("now", 0, 0.0)
         self.chosen = ChosenItem("chosen", 0, 0.0, state.model, 0, state.mode)
 
     def hear(self, number: int, event: Event) -> list[Item]:
-        """What is new or has changed. `number` is that of the event on record, and 0 for one that is not kept."""
+        """Returns new and changed items. `number` is the event's number in the journal; 0 if it is not stored."""
         match event:
             case happened.TextStreamed():
                 return self._reply.stream(event)
@@ -189,8 +189,8 @@ class View:
                 return self._start(number, event)
             case happened.ActionFinished():
                 items = self._deeds.finish(number, event, self._turn.turn)
-                said = event.result.said
-                return items if said is None else [*items, *self._reply.say(number, event, said)]
+                text = event.result.said
+                return items if text is None else [*items, *self._reply.say(number, event, text)]
             case happened.QuestionAsked():
                 now = [] if event.question.job else self._change_now(doing=ASKS)
                 return [*now, *self._deeds.ask(number, event, self._turn.turn)]
@@ -220,15 +220,15 @@ class View:
                 now = self._change_now(loop=event.loop, work=event.profile)
                 return [*self._reply.begin(number), *now]
             case happened.TurnEnded():
-                left = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
+                items = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
                 ended = {"outcome": event.outcome, "why": event.why, "waits": event.waits}
                 self._turn = self._turn._replace(id=f"turn-{event.turn}", turn=event.turn, **ended)
                 if event.why:
-                    left.append(self._notice(number, event, "ended", event.why)._replace(outcome=event.outcome))
-                return [*left, self._turn]
+                    items.append(self._notice(number, event, "ended", event.why)._replace(outcome=event.outcome))
+                return [*items, self._turn]
 
     def _message(self, number: int, event: happened.MessageAdded) -> list[Item]:
-        """What the model and the tools say is told by other events, but for their pictures."""
+        """Shows the user's messages and all pictures. Other events tell what the model and the tools say."""
         message, items = event.message, list[Item]()
         if event.title:
             items += self._change_chosen(title=event.title)
@@ -248,7 +248,7 @@ class View:
         return items
 
     def _write_again(self, number: int, event: happened.StreamReset | happened.ReplyRejected) -> list[Item]:
-        """A reply that is written again is told once: where it was rejected, with the reason."""
+        """Shows only once that a reply is written again: with the reason, where it was rejected."""
         reset = self._reply.reset()
         if isinstance(event, happened.ReplyRejected):
             reason = say("reply.rejected", reason=event.reason)
@@ -264,7 +264,7 @@ class View:
         return [*now, self._deeds.start(number, event, self._turn.turn)]
 
     def _use(self, number: int, event: happened.UsageReported) -> list[Item]:
-        """Requests of jobs overlap; the one that was asked first is answered first, as far as anybody can tell."""
+        """Pairs an answer with its request. Requests of jobs overlap: the first sent counts as the first answered."""
         used, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
         request = RequestItem(f"request-{number}", number, asked_at, event.model, used, event.job)
         return [*self._change_now(turn_usage=self.now.turn_usage.plus(used)), request]
@@ -276,8 +276,8 @@ class View:
                 return [self._job_notice(number, event, event.job.job_id, "started")]
             case happened.JobChanged():
                 status = "resumed" if event.status == "running" else event.status
-                left = self._deeds.leave(event.job_id) if status == "interrupted" else []
-                return [*left, self._job_notice(number, event, event.job_id, status)]
+                items = self._deeds.leave(event.job_id) if status == "interrupted" else []
+                return [*items, self._job_notice(number, event, event.job_id, status)]
             case happened.JobEnded():
                 name = self._workers.name(event.job_id)
                 report = ReportItem(
@@ -293,8 +293,8 @@ class View:
                 over = [item._replace(status=event.status, report=event.report)] if item else []
                 return [*self._deeds.leave(event.agent_id), *over]
             case happened.StepTold():
-                told = say("step.told", step=event.step, text=event.words)
-                return [self._notice(number, event, "noticed", told)]
+                what = say("step.told", step=event.step, text=event.words)
+                return [self._notice(number, event, "noticed", what)]
             case happened.StepChanged():
                 return [self._notice(number, event, "step", None, event.step_id)]
             case _:
@@ -334,7 +334,7 @@ class View:
     def _note(self, number: int, event: Event) -> list[Item]:
         match event:
             case happened.Noticed():
-                # What was asked back at a Gate is answered: the Gate waits again.
+                # The user's question about a Gate is answered, so the Gate waits again.
                 now = self._change_now(doing=ASKS) if event.what.key in EXPLAINED else []
                 return [*now, self._notice(number, event, "noticed", event.what)]
             case happened.Waiting():
@@ -393,7 +393,7 @@ class View:
 
 
 def items_of(record: Iterable[tuple[int, Event]]) -> Iterator[Item]:
-    """Every item of a record as it is at its end, in the order in which they began."""
+    """Returns every item of a record in its final state, in the order in which they began."""
     view, items = View(), dict[str, Item]()
     for number, event in record:
         items |= {item.id: item for item in view.hear(number, event)}
