@@ -24,7 +24,7 @@ Damage = Callable[[Path, random.Random], None]
 
 
 def tell(session: Session, turns: range) -> None:
-    """Short and long messages."""
+    """Adds short and long messages to the session."""
     for turn in turns:
         session.emit(TurnBegan(turn=turn))
         session.emit(MessageAdded(message=Message(role="user", text=f"question {turn} 質問", turn=turn)))
@@ -34,7 +34,7 @@ def tell(session: Session, turns: range) -> None:
 
 
 def make_session(path: Path, crash: bool) -> Rows:
-    """What was written. A crash leaves a log behind, with what was said after the session was opened again."""
+    """Makes a session and returns its rows. A crash leaves a log with the messages since it was opened again."""
     session = begin(path, path.stem, path.parent, "en")
     tell(session, range(1, 30))
     session.close()
@@ -93,7 +93,7 @@ def header(path: Path, chance: random.Random) -> None:
 
 
 def page_of(*names: str) -> Damage:
-    """The root page of one of these tables or indexes."""
+    """Damages the root page of one of these tables or indexes."""
 
     def damage(path: Path, chance: random.Random) -> None:
         with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as db:
@@ -177,10 +177,10 @@ DAMAGES: dict[str, Damage] = {
 @pytest.mark.parametrize("crash", (False, True), ids=("closed", "crashed"))
 @pytest.mark.parametrize("tries", [pytest.param(2, id="quick"), pytest.param(25, id="all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DAMAGES)
-def test_whatever_is_damaged_is_opened_up_to_the_damage(name: str, tries: int, crash: bool, tmp_path: Path) -> None:
+def test_a_damaged_journal_is_opened_up_to_the_damage(name: str, tries: int, crash: bool, tmp_path: Path) -> None:
     whole = tmp_path / "whole" / "s.db"
     whole.parent.mkdir()
-    # Without a crash there is no log: another one is damaged.
+    # Only a crash leaves a log that can be damaged.
     written = make_session(whole, crash or name == "the log")
     for seed in range(tries):
         path = tmp_path / f"{seed}.db"
@@ -226,7 +226,7 @@ def test_a_damaged_page_of_the_index_loses_no_entry(tmp_path: Path) -> None:
     assert opened.salvaged and opened.salvaged.kept == len(written)
 
 
-def test_a_log_with_a_damaged_frame_is_not_forgotten_from_there_on(tmp_path: Path) -> None:
+def test_entries_after_a_damaged_frame_of_the_log_are_not_silently_lost(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     written = make_session(path, crash=True)
     ahead = path.with_name("s.db-wal")

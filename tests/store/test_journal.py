@@ -1,4 +1,4 @@
-"""The journal keeps every event, and gives back what a damage has left."""
+"""The journal keeps every event, and saves what it can after damage."""
 
 import resource
 import sqlite3
@@ -48,7 +48,7 @@ def test_live_events_are_not_kept(tmp_path: Path) -> None:
         ]  # fmt: skip
 
 
-def test_an_entry_that_was_tampered_with_ends_what_can_be_read_and_the_rest_is_put_aside(tmp_path: Path) -> None:
+def test_a_journal_is_read_up_to_an_altered_entry_and_the_file_is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 10)
     with closing(sqlite3.connect(path)) as db:
@@ -80,7 +80,7 @@ def test_a_file_whose_pages_are_overwritten_is_opened_up_to_the_damage(tmp_path:
     assert opened.salvaged.kept < 901
 
 
-def test_a_file_that_is_no_journal_is_put_aside(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_journal_is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(b"this is not a database, " * 100)
     opened = reopen(path)
@@ -95,7 +95,7 @@ def test_a_session_that_is_open_elsewhere_is_not_opened_twice(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_another_program_at_the_file_is_no_damage(tmp_path: Path) -> None:
+def test_a_file_in_use_by_another_program_is_not_damaged(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 3)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -108,7 +108,7 @@ def test_another_program_at_the_file_is_no_damage(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir() if "damaged" in one.name] == []
 
 
-def test_a_file_that_may_not_grow_is_no_damage(tmp_path: Path) -> None:
+def test_a_file_that_may_not_grow_is_not_damaged(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 3)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -123,7 +123,7 @@ def test_a_file_that_may_not_grow_is_no_damage(tmp_path: Path) -> None:
     assert opened.salvaged is None and opened.session.state.turn == 3
 
 
-def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
+def test_a_fork_does_not_change_its_origin(tmp_path: Path) -> None:
     talk(tmp_path / "a.db", 3)
     fork = reopen(Sessions(tmp_path).fork(tmp_path / "a.db")).session
     assert fork.state.forked_from == "a" and fork.state.session_id != "a"
@@ -133,7 +133,7 @@ def test_a_fork_goes_its_own_way(tmp_path: Path) -> None:
         assert first.state.turn == 3
 
 
-def test_what_a_newer_duckflow_wrote_is_kept_and_passed_over(tmp_path: Path) -> None:
+def test_events_of_a_newer_duckflow_are_kept_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     talk(path, 2)
     with closing(Journal(path)) as journal:
@@ -156,7 +156,7 @@ def test_what_a_newer_duckflow_wrote_is_kept_and_passed_over(tmp_path: Path) -> 
         assert rows[0][1] == '{"at": 1.0, "phase": "full"}' and "calm" in rows[1][1]
 
 
-def test_what_is_not_known_is_also_saved_from_a_damaged_journal(tmp_path: Path) -> None:
+def test_unknown_events_are_saved_from_a_damaged_journal(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 1)
     with closing(Journal(path)) as journal:
@@ -192,13 +192,13 @@ def test_a_journal_of_a_newer_version_is_left_alone_and_says_what_to_do(
     assert [one.name for one in tmp_path.glob("*.db")] == ["s.db"]
 
 
-def test_any_page_of_a_journal_may_be_zeroed_and_what_lies_before_and_after_it_is_kept(tmp_path: Path) -> None:
+def test_entries_before_and_after_a_zeroed_page_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     talk(path, 120)
     whole = path.read_bytes()
     total = len(reopened(path, whole).messages)
     assert total
-    # A row of a few pages is lost whole.
+    # A row that spans several pages is lost as a whole.
     for page in range(len(whole) // 4096):
         damaged = whole[: page * 4096] + bytes(4096) + whole[(page + 1) * 4096 :]
         kept = reopened(path, damaged)
@@ -206,7 +206,7 @@ def test_any_page_of_a_journal_may_be_zeroed_and_what_lies_before_and_after_it_i
 
 
 def reopened(path: Path, data: bytes) -> AgentState:
-    """As after a crash of the machine: nothing but the file is left."""
+    """Opens the file as after a crash of the machine: without its log."""
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     path.write_bytes(data)

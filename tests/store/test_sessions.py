@@ -1,4 +1,4 @@
-"""Which sessions there are, and finding one among them."""
+"""Sessions are listed, found, renamed and removed."""
 
 from contextlib import closing
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_sessions_of_this_folder_come_first_each_newest_first(tmp_path: Path) ->
             sessions.find(wanted)
 
 
-def test_a_session_whose_first_turn_was_cut_off_is_listed_all_the_same(tmp_path: Path) -> None:
+def test_a_session_whose_first_turn_was_cut_off_is_still_listed(tmp_path: Path) -> None:
     talk(tmp_path / "here", "20260101-aaa", "a question without an answer", ends=False)
     head = Sessions(tmp_path / "here").latest().headline
     assert (head.title, head.turns, head.cost_usd) == ("a question without an answer", 1, 0.25)
@@ -57,7 +57,7 @@ def test_a_journal_that_cannot_be_read_is_listed_so_that_it_can_be_saved(tmp_pat
     assert Sessions(tmp_path).latest().headline.title == "?"
 
 
-def test_a_session_can_be_named_and_keeps_its_name(tmp_path: Path) -> None:
+def test_a_session_keeps_the_name_that_the_user_gave_it(tmp_path: Path) -> None:
     talk(tmp_path, "20260101-aaa", "hi")
     sessions = Sessions(tmp_path)
     sessions.rename(sessions.latest(), "The parser")

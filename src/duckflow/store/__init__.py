@@ -1,1 +1,1 @@
-"""What stays on disk: the journal of each session, and where things lie."""
+"""Everything that stays on disk: the journal of each session, and the places of all files."""

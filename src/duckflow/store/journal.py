@@ -1,6 +1,6 @@
-"""The journal of a session: SQLite, one row an event, one writer; what is damaged is salvaged.
+"""The journal of a session: an SQLite file with one row for each event, and one writer. A damaged one is salvaged.
 
-What a newer Duckflow has written into a journal of a known version is kept and passed over, never thrown away."""
+Events that a newer Duckflow has written into a journal of a known version are skipped, but never deleted."""
 
 import fcntl
 import logging
@@ -21,7 +21,7 @@ from duckflow.store.paths import make_private, private_folder
 
 
 class Lock:
-    """Held until it is released or the process dies, however it dies."""
+    """A lock on a file, held until it is released or the process dies in whatever way."""
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -46,14 +46,14 @@ CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL);
 """
 VERSION = 2
-"""Goes up when an older Duckflow could not go on with the journal. New kinds and fields of events need no new one. What
-an older version wrote stays as it is, and is read through `store.older`."""
+"""The version of the journal. It goes up when an older Duckflow could not go on with the journal; new kinds and fields
+of events need no new version. Rows of an older version stay as they are, and are read through `store.older`."""
 FORESEEN = 100
-"""A version that lies further ahead was not written by a newer Duckflow: it is damage."""
+"""The limit of believable versions. A higher one was not written by a newer Duckflow: it is damage."""
 KEPT_SNAPSHOTS = 2
 LOG_HEADER, FRAME_HEADER = 32, 24
 NEWEST_FORMAT = 2
-"""SQLite only reads a file that says it is of a newer format."""
+"""The newest file format. SQLite opens a file that claims a newer one only for reading."""
 NO_DAMAGE = frozenset(
     (
         sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT,
@@ -61,13 +61,13 @@ NO_DAMAGE = frozenset(
         sqlite3.SQLITE_AUTH, sqlite3.SQLITE_OK,
     )
 )  # fmt: skip
-"""A full disk or missing rights: the file must stay where it is."""
+"""Errors such as a full disk or missing rights, which are no damage: the file must stay where it is."""
 
 log = logging.getLogger(__name__)
 
 
 class Snapshot(NamedTuple):
-    """The state, without its messages, as it was after event `seq`."""
+    """The state after event `seq`, without its messages."""
 
     seq: int
     body: str
@@ -82,7 +82,7 @@ class Row(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """One event as it lies in the file."""
+    """One event as it is stored in the file."""
 
     seq: int
     kind: bytes
@@ -94,12 +94,12 @@ class StoredRow(NamedTuple):
         return checksum(self.kind, self.body) == self.crc
 
     def read(self) -> Row:
-        """As this program has it, however old it is."""
+        """Returns the event in this version's form, however old it is."""
         return Row(self.seq, *upgraded(self.kind.decode(), self.body.decode()))
 
 
 def _whole(*columns: object) -> StoredRow | None:
-    """The row, unless it is damaged: then it may hold anything."""
+    """Returns the row, or nothing if it is damaged: then it may hold anything."""
     match columns:
         case int(seq), bytes(kind), bytes(body), int(crc) if checksum(kind, body) == crc:
             return StoredRow(seq, kind, body, crc)
@@ -112,7 +112,7 @@ def checksum(kind: bytes, body: bytes) -> int:
 
 
 class JournalReader:
-    """What a journal holds; anybody may read it, also while somebody writes."""
+    """Reads a journal. Anybody may do so, even while somebody writes."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -127,24 +127,24 @@ class JournalReader:
 
     @property
     def number(self) -> int:
-        """Of the last event."""
+        """Returns the number of the last event."""
         try:
             return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
     def last_snapshot(self) -> Snapshot | None:
-        """The newest snapshot that is whole."""
+        """Returns the newest undamaged snapshot."""
         try:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
-        whole = filter(None, (_whole(seq, b"", body, crc) for seq, body, crc in rows))
-        return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in whole), None)
+        undamaged = filter(None, (_whole(seq, b"", body, crc) for seq, body, crc in rows))
+        return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in undamaged), None)
 
     def check(self) -> None:
-        """JournalDamaged unless every page is sound and every entry is there as it was written; JournalError where a
-        newer version has written it."""
+        """Raises JournalDamaged unless every page is sound and every entry is as it was written. Raises JournalError
+        where a newer version has written it."""
         try:
             _known_version(self._db)
             verdict = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -163,13 +163,13 @@ class JournalReader:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Every known event after `after`, in order."""
+        """Returns every known event after `after`, in order."""
         for row in self._select("seq > ?", after):
             if event := read_event(row):
                 yield row.seq, event
 
     def rows(self) -> "Iterator[Row]":
-        """Everything as it was written, also what is not known here."""
+        """Returns every row as it was written, even events that this version does not know."""
         yield from self._select("seq > ?", 0)
 
     def messages(self, until: int) -> Iterator[MessageAdded]:
@@ -178,12 +178,12 @@ class JournalReader:
                 yield event
 
     def last(self, most: int, before: int) -> "list[Row]":
-        """The last ones before that number, in order."""
+        """Returns the last rows before that number, in order."""
         newest = self._select("seq < ?", before, order="seq DESC", most=most)
         return list(newest)[::-1]
 
     def first(self, most: int, after: int) -> "list[Row]":
-        """The first ones after that number, in order."""
+        """Returns the first rows after that number, in order."""
         return list(self._select("seq > ?", after, most=most))
 
     def of_kinds(self, kinds: Sequence[str]) -> "Iterator[Row]":
@@ -210,11 +210,10 @@ class JournalReader:
 
 
 class Journal(JournalReader):
-    """Append-only and crash-proof: an event is either wholly there or not at all.
+    """The writer of a journal. It only appends, and survives crashes: an event is written either wholly or not at all.
 
     WAL with synchronous=NORMAL survives the death of the process at any moment; a power cut may cost the last events
-    but never the file.
-    """
+    but never the file."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -259,7 +258,7 @@ class Journal(JournalReader):
             raise _failure(problem, "journal.unwritable", self.path) from problem
 
     def save_headline(self, body: str) -> None:
-        """What a list of sessions shows of this one, so that the list need not read the journal."""
+        """Stores the line that a list of sessions shows for this one, so that the list need not read the journal."""
         try:
             self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (without_keys(body),))
         except sqlite3.Error as problem:
@@ -271,7 +270,7 @@ class Journal(JournalReader):
 
 
 def _failure(problem: Exception, key: str, path: Path) -> JournalError:
-    """Damage, another program at the file, or a trouble of the machine: only damage is put aside."""
+    """Tells damage from a file in use and from trouble of the machine, since only a damaged file is put aside."""
     code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return JournalInUse("journal.in_use")
@@ -285,19 +284,19 @@ def _damage(path: Path, reason: str) -> JournalDamaged:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """A journal that nobody has open is read without making the files that sharing it would need."""
+    """Opens a journal for reading. If nobody has it open, this makes none of the files that sharing it would need."""
     ahead = path.with_name(path.name + "-wal")
     how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
     db = sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)
-    # Texts are bytes until they are known to be whole: damaged ones may be no UTF-8.
+    # Texts stay bytes until their checksum is right: damaged ones may not be UTF-8.
     db.text_factory = bytes
     return db
 
 
 def _check_log(path: Path) -> None:
-    """A crash leaves a log. SQLite reads it up to the first frame that is not whole, and says nothing of those behind:
-    how far it read stands in the file that sharing the log needs. Asked by a connection that may not write, so that
-    closing it leaves the log as it is."""
+    """Raises if the log that a crash left is damaged. SQLite reads it up to the first incomplete frame and ignores the
+    rest; the file for sharing the log says how far it read. The connection may not write, so that closing it leaves the
+    log as it is."""
     log_file, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     if not log_file.exists() or log_file.stat().st_size <= LOG_HEADER:
         return
@@ -307,7 +306,8 @@ def _check_log(path: Path) -> None:
         read = int.from_bytes(shared.read_bytes()[16:20], sys.byteorder)
     log_bytes = log_file.read_bytes()
     frames = [log_bytes[at : at + FRAME_HEADER] for at in range(LOG_HEADER, len(log_bytes) - size + 1, size)]
-    # The frames of one use of the log have one mark, and the last one of a transaction says how large the file is then.
+    # All frames of one use of the log have the same mark, and the last frame of a transaction holds the size of the
+    # file.
     marks = {frame[8:16] for frame in frames[: read or 1]}
     if any(frame[8:16] in marks and any(frame[4:8]) for frame in frames[read:]):
         raise _damage(path, f"{log_file.name}, frame {read + 1}")
@@ -321,7 +321,7 @@ def _known_version(db: sqlite3.Connection) -> int:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # What was said in a session is nobody else's business.
+    # Nobody else may read what was said in a session.
     make_private(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
     db.text_factory = bytes
@@ -329,9 +329,9 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         version = _known_version(db)
         if not new:
-            # A file that is something else is left as it is.
+            # A file that is not a journal is left as it is.
             db.execute("SELECT seq, kind, body, crc FROM events LIMIT 0")
-        # A new file has nothing to lose yet: waiting for the disk six times would only delay the first word.
+        # A new file has nothing to lose yet: waiting for the disk six times would only delay the first reply.
         db.execute(f"PRAGMA synchronous={'OFF' if new else 'NORMAL'}")
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(SCHEMA)
@@ -345,7 +345,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def read_event(row: Row) -> Event | None:
-    """Nothing for what is written whole but cannot be understood here. Fields that are not known are passed over."""
+    """Returns the event, or nothing if it is undamaged but unknown to this version. Unknown fields are ignored."""
     try:
         return BY_KIND[row.kind].model_validate_json(row.body)
     except (KeyError, ValueError):

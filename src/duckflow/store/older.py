@@ -1,32 +1,32 @@
-"""What older programs wrote into a journal, as this one has it. Their rows stay as they are, and are read through this.
+"""Reads what older versions wrote into a journal. Their rows stay as they are, and are converted when they are read.
 
 In version 1 a reply of the model was a message whose text was the Decision as JSON, with the ids of its actions beside
-it. Gates and Duck Calls had events of their own for being asked and being answered. Calls did not name the argument
-that they are about; it was the first of some well-known names."""
+it. Gates and Duck Calls had their own events for being asked and being answered. Calls did not name the argument that
+they are about; it was the first of some well-known names."""
 
 import json
 from collections.abc import Sequence
 from typing import Any, cast
 
 Fields = dict[str, Any]
-# Keys, with quotes that a text in a JSON string cannot hold unescaped.
+# Keys with their quotes, which a text in a JSON string cannot contain unescaped.
 IN_THIS_VERSION = '"decision":'
 IN_VERSION_1 = '"native":'
 ASKED, CLOSED = "question_asked", "question_closed"
 RENAMED = {"gate_opened": ASKED, "duck_called": ASKED, "gate_answered": CLOSED, "duck_answered": CLOSED}
-"""Kinds of events by what they were once called."""
+"""Present kinds of events by their old names."""
 CALLS, SAYS_SUBJECT = '"args":', '"subject":'
 KINDS_WITH_CALLS = ("action_started", "decision_made", "tasks_planned", "plan_changed")
 SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 
 
 def stored_kinds(kinds: Sequence[str]) -> list[str]:
-    """These kinds, and all that they were once called."""
+    """Returns these kinds, and all their old names."""
     return [*kinds, *(old for old, new in RENAMED.items() if new in kinds)]
 
 
 def upgraded(kind: str, body: str) -> tuple[str, str]:
-    """A row's kind and body; the same ones where nothing has changed since."""
+    """Returns a row's kind and body in the present form; unchanged where nothing has changed since."""
     if kind in RENAMED:
         return RENAMED[kind], json.dumps(_question_event(_object(body)), ensure_ascii=False)
     if kind in KINDS_WITH_CALLS:
@@ -39,7 +39,7 @@ def upgraded(kind: str, body: str) -> tuple[str, str]:
 
 
 def upgraded_snapshot(body: str) -> str:
-    """A snapshot of the state, which holds plans and the messages of jobs."""
+    """Returns a snapshot of the state, which holds plans and messages of jobs, in the present form."""
     body = _with_subjects(body)
     if IN_VERSION_1 not in body:
         return body
@@ -50,7 +50,7 @@ def upgraded_snapshot(body: str) -> str:
 
 
 def _question_event(event: Fields) -> Fields:
-    """The question has what the event of a Duck Call said beside it."""
+    """Moves the fields that stood beside the question of a Duck Call into the question."""
     if "question" not in event:
         return event | {"on_record": True}
     about = {name: event[name] for name in ("reason", "severity") if name in event}
@@ -58,7 +58,7 @@ def _question_event(event: Fields) -> Fields:
 
 
 def _with_subjects(body: str) -> str:
-    """The body with a subject for each call; the same one where all calls name theirs."""
+    """Returns the body with a subject for each call; unchanged where all calls name theirs."""
     if body.count(SAYS_SUBJECT) >= body.count(CALLS):
         return body
     event = _object(body)
@@ -67,7 +67,7 @@ def _with_subjects(body: str) -> str:
 
 
 def _name_subjects(value: Any) -> None:
-    """Names the argument that each call within is about."""
+    """Names the argument that each call within the value is about."""
     if isinstance(value, list):
         for inner in cast("list[Any]", value):
             _name_subjects(inner)
@@ -82,7 +82,7 @@ def _name_subjects(value: Any) -> None:
 
 
 def older_words(role: str, text: str) -> str:
-    """What the archive holds of a message, in words. Of a reply it held the JSON: then what was said and done."""
+    """Returns an archived message in words. For a reply stored as JSON, these are what was said and done."""
     decision = _decision(text) if role == "assistant" else None
     if decision is None:
         return text
@@ -90,7 +90,7 @@ def older_words(role: str, text: str) -> str:
 
 
 def _message(old: Fields) -> Fields:
-    """A message with its Decision as data. One that was cut keeps its text."""
+    """Returns a message with its Decision as data. A message that was cut keeps its text."""
     if "decision" in old:
         return old
     message = {name: value for name, value in old.items() if name not in ("actions", "native")}
@@ -100,8 +100,10 @@ def _message(old: Fields) -> Fields:
     for action, action_id in zip(decision["actions"], old.get("actions", ()), strict=False):
         action["action_id"] = action_id
     wire = cast("Fields | None", old.get("native"))
-    said = [str(action["args"].get("text", "")) for action in decision["actions"] if action["operation"] == "response"]
-    message["text"] = wire.pop("text", "") if wire else "\n\n".join(said)
+    answers = [
+        str(action["args"].get("text", "")) for action in decision["actions"] if action["operation"] == "response"
+    ]
+    message["text"] = wire.pop("text", "") if wire else "\n\n".join(answers)
     return message | {"decision": decision, "wire": wire}
 
 
@@ -111,7 +113,7 @@ def _said_or_done(action: Fields) -> str:
 
 
 def _decision(text: str) -> Fields | None:
-    """The Decision in a text that is one and nothing else."""
+    """Returns the Decision in a text that consists of nothing else."""
     if not text.startswith('{"rationale":'):
         return None
     try:

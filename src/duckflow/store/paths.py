@@ -1,4 +1,4 @@
-"""Where Duckflow keeps its files, following the platform's habits."""
+"""The places of Duckflow's files, following the platform's conventions."""
 
 import contextlib
 import hashlib
@@ -31,48 +31,48 @@ class Paths(NamedTuple):
             )
 
         def xdg(variable: str, default: str) -> Path:
-            given = os.environ.get(variable, "")
+            value = os.environ.get(variable, "")
             # The XDG rules say that a relative value is to be ignored.
-            return (Path(given) if Path(given).is_absolute() else home_folder / default) / "duckflow"
+            return (Path(value) if Path(value).is_absolute() else home_folder / default) / "duckflow"
 
         return cls(
             xdg("XDG_DATA_HOME", ".local/share"), xdg("XDG_CONFIG_HOME", ".config"), xdg("XDG_CACHE_HOME", ".cache")
         )
 
     def close_to_others(self) -> None:
-        """A data folder from before was open to everybody on the machine."""
+        """Closes the data folder to other users. Older versions left it open to everybody on the machine."""
         with contextlib.suppress(OSError):
             if self.data.stat().st_mode & 0o077:
                 self.data.chmod(0o700)
 
     @property
     def worktrees(self) -> Path:
-        """Where fleets work: beside Duckflow's own files, which no command may see."""
+        """Returns the folder where fleets work. It lies beside Duckflow's own files, which no command may see."""
         return self.data.with_name(f"{self.data.name}-worktrees")
 
     def sessions_of(self, folder: Path) -> Path:
-        """The folder with the journals of one work folder; its name tells a person which one."""
+        """Returns the folder with the journals of one work folder. Its name tells a person which one."""
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
         return self.data / "sessions" / f"{name}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
     def permissions_of(self, folder: Path) -> Path:
-        """What the user has allowed for good in one work folder."""
+        """Returns the file with the permissions that the user has given for good in one work folder."""
         return self.sessions_of(folder).with_suffix(".permissions.json")
 
     def undo_of(self, folder: Path) -> Path:
-        """What was kept before changes in one work folder."""
+        """Returns the folder with the contents that were saved before changes in one work folder."""
         return self.data / "undo" / self.sessions_of(folder).name
 
     def archive_of(self, folder: Path) -> Path:
-        """The archive of everything said in one work folder."""
+        """Returns the archive of everything said in one work folder."""
         return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
 
     def archives(self, folder: Path | None) -> list[Path]:
-        """Those of one work folder, or of all. One that is new has no database yet, only its inbox."""
-        found = {
+        """Returns the archives of one work folder, or of all. A new one has no database yet, only its inbox."""
+        databases = {
             path.with_suffix(".db") for kind in ("db", "inbox") for path in (self.data / "archives").glob(f"*.{kind}")
         }
-        return [path for path in sorted(found) if folder is None or path == self.archive_of(folder)]
+        return [path for path in sorted(databases) if folder is None or path == self.archive_of(folder)]
 
     @property
     def user_config(self) -> Path:
@@ -80,22 +80,22 @@ class Paths(NamedTuple):
 
     @property
     def trusted(self) -> Path:
-        """The work folders that the user trusts."""
+        """Returns the file with the work folders that the user trusts."""
         return self.data / "trusted.json"
 
     @property
     def tracked_secrets(self) -> Path:
-        """The secret files that git tracked, by repository."""
+        """Returns the file with the secret files that git tracked, by repository."""
         return self.data / "tracked-secrets.json"
 
     @property
     def trusted_hooks(self) -> Path:
-        """Digests of the hooks that the user trusts."""
+        """Returns the file with the digests of the hooks that the user trusts."""
         return self.data / "trusted-hooks.json"
 
     @property
     def logins(self) -> Path:
-        """The logins to servers that no keyring keeps."""
+        """Returns the folder of logins to servers that no keyring stores."""
         return self.data / "logins"
 
     @property
@@ -116,20 +116,21 @@ class Paths(NamedTuple):
 
     @property
     def skill_copies(self) -> Path:
-        """Skills from places that commands do not see, as they were when they were read."""
+        """Returns the folder for copies of skills from places that commands cannot see."""
         return self.cache / "skills"
 
     def piped_of(self, folder: Path) -> Path:
-        """Long texts that were piped in. The cache is no private place, so file tools and commands may read there."""
+        """Returns the folder for long piped texts. The cache is not private, so file tools and commands may read
+        there."""
         return self.cache / "piped" / self.sessions_of(folder).name
 
     @property
     def plugins(self) -> Path:
-        """What was found of plugins, so that not every start looks for them."""
+        """Returns the list of plugins that were found, so that not every start has to look for them."""
         return self.cache / "plugins.json"
 
     def map_of(self, folder: Path) -> Path:
-        """The code map of one work folder."""
+        """Returns the code map of one work folder."""
         return self.cache / "code" / f"{self.sessions_of(folder).name}.db"
 
     @property
@@ -138,18 +139,18 @@ class Paths(NamedTuple):
 
 
 def private_folder(folder: Path) -> None:
-    """Make the folder, and those above it that are missing; only their owner can look into them."""
+    """Makes the folder and its missing parents. Only their owner can look into them."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
 
 
 def make_private(path: Path) -> None:
-    """Make the file where there is none; from now on only its owner can read it."""
+    """Makes the file if it is missing. From now on only its owner can read it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if os.fstat(handle).st_mode & 0o077:
-            # Some disks know no rights.
+            # Some disks have no permissions.
             with contextlib.suppress(OSError):
                 os.fchmod(handle, 0o600)
     finally:
@@ -164,7 +165,7 @@ def _known_home(path: str) -> Path:
 
 
 def require_current_folder() -> Path:
-    """Where we are, or what to do about it."""
+    """Returns the current folder. If there is none, the error says what to do about it."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The pictures of a session: files beside its journal, each named by its digest, so that one is kept once."""
+"""The pictures of a session: files beside its journal, each named by its digest, so that each is stored once."""
 
 import contextlib
 import hashlib
@@ -13,13 +13,13 @@ DIGEST = r"[0-9a-f]{64}"
 
 
 class PictureStore:
-    """Written before the message that names them is journaled; gone with the session."""
+    """Stores pictures. They are written before the message that names them, and removed with the session."""
 
     def __init__(self, journal: Path) -> None:
         self._folder = journal.with_suffix(SUFFIX)
 
     def keep(self, data: bytes) -> str:
-        """Its digest, by which it is found again."""
+        """Stores a picture and returns its digest, by which it is found again."""
         digest = hashlib.sha256(data).hexdigest()
         path = self._folder / digest
         if not path.exists():
@@ -28,7 +28,7 @@ class PictureStore:
         return digest
 
     def load(self, picture: Picture) -> bytes:
-        """Its bytes; nothing when they are gone or are not what they were."""
+        """Returns its bytes; nothing when they are missing or have changed."""
         return self.find(picture.digest)
 
     def find(self, digest: str) -> bytes:
@@ -42,7 +42,7 @@ class PictureStore:
 
 
 def copy_pictures(source: Path, target: Path) -> None:
-    """What a branch of a session has of it."""
+    """Copies the pictures of a session for a branch of it."""
     import shutil
 
     with contextlib.suppress(FileNotFoundError):

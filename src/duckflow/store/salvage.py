@@ -1,6 +1,6 @@
-"""What can be saved from a damaged journal: its pages are read one by one, without the tree that holds them together.
+"""Saves what it can from a damaged journal: it reads the pages one by one, without the tree that holds them together.
 
-Every entry has a checksum, so whatever is found is either whole or passed over."""
+Every entry has a checksum, so each one is either undamaged or skipped."""
 
 import contextlib
 import itertools
@@ -26,21 +26,21 @@ LARGEST_ENTRY, SMALLEST_ENTRY = 256 * 1024 * 1024, 40
 
 
 class Salvaged(NamedTuple):
-    """What came of it: how many events were saved, and where the damaged file now lies."""
+    """The result: how many events were saved, and where the damaged file now lies."""
 
     kept: int
     aside: Path
 
 
 class PageImage(NamedTuple):
-    """The log may hold several of one page; the last one is the newest."""
+    """One version of a page. The log may hold several of the same page; the last one is the newest."""
 
     number: int
     data: bytes
 
 
 def salvage(path: Path) -> Salvaged:
-    """Replace the journal at `path` by one with all events before the damage, and those after it that make sense."""
+    """Replaces the journal at `path` by one with all events before the damage, and those after it that make sense."""
     lock = Lock(path.with_suffix(".lock"))
     try:
         saved = list(_sensible(_entries(path)))
@@ -61,14 +61,14 @@ def salvage(path: Path) -> Salvaged:
 
 
 def _unused(path: Path) -> Path:
-    """A name for the damaged file that no other one has."""
+    """Returns an unused name for the damaged file."""
     second = int(time.time())
     names = (path.with_name(f"{path.stem}.damaged-{number}{path.suffix}") for number in itertools.count(second))
     return next(name for name in names if not name.exists())
 
 
 def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
-    """Where some are missing, an event that builds on one of them cannot be applied."""
+    """Skips the events that cannot be applied, because they build on one that is missing."""
     state = AgentState()
     for row in rows:
         if event := read_event(row):
@@ -80,17 +80,18 @@ def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _entries(path: Path) -> list[Row]:
-    """As many as one of the likely sizes of a page brings to light: the file's own word for it may be damaged."""
+    """Reads the entries with each likely page size, and returns the most it gets: the size in the file may be
+    damaged."""
     data = path.read_bytes()
     log = path.with_name(f"{path.name}-wal")
     written = log.read_bytes() if log.exists() else b""
-    said = int.from_bytes(data[16:18], "big")
-    sizes = {PAGE, said if said in SIZES else PAGE}
+    stated = int.from_bytes(data[16:18], "big")
+    sizes = {PAGE, stated if stated in SIZES else PAGE}
     return max((list(_whole(list(_pages(data, written, size)))) for size in sizes), key=len)
 
 
 def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
-    """Every image of every page: what the log holds is newer than what the file holds."""
+    """Returns every image of every page, first those of the file, then the newer ones of the log."""
     for at in range(0, len(data) - size + 1, size):
         yield PageImage(at // size + 1, data[at : at + size])
     for at in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
@@ -99,25 +100,27 @@ def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
 
 
 def _whole(images: list[PageImage]) -> Iterator[Row]:
-    """In order. An entry that was changed ends them; of one that is torn nothing is left but the gap."""
+    """Returns the undamaged entries in order. An entry that was altered ends them; a torn one, which has zeros, is
+    skipped."""
     newest = {page.number: page.data for page in images}
-    found: dict[int, StoredRow] = {}
+    rows: dict[int, StoredRow] = {}
     for page in images:
         for seq, record in _records(page.data, FILE_HEADER if page.number == 1 else 0, newest):
             with contextlib.suppress(IndexError, ValueError):
                 row = StoredRow(seq, *_columns(record))
-                if row.whole or seq not in found:
-                    found[seq] = row
+                if row.whole or seq not in rows:
+                    rows[seq] = row
     most = sum(len(page.data) for page in images) // SMALLEST_ENTRY
-    for seq in sorted(seq for seq in found if 0 < seq <= most):
-        if found[seq].whole:
-            yield found[seq].read()
-        elif b"\0" not in found[seq].body:
+    for seq in sorted(seq for seq in rows if 0 < seq <= most):
+        if rows[seq].whole:
+            yield rows[seq].read()
+        elif b"\0" not in rows[seq].body:
             return
 
 
 def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple[int, bytes]]:
-    """Of a page with rows, each row's number and bytes. Numbers rise within a page: one that does not is damaged."""
+    """Returns the number and bytes of each row in a page. Numbers rise within a page: a row that breaks this is
+    damaged."""
     if page[start] != LEAF:
         return
     rows: list[tuple[int, bytes]] = []
@@ -129,14 +132,14 @@ def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple
             if length <= LARGEST_ENTRY:
                 rows.append((seq, _payload(page, place, length, pages)))
     for place, (seq, record) in enumerate(rows):
-        # Right for most of the others: one wrong number does not make its neighbours wrong.
+        # A number counts if it is right for most of the others, so one wrong number does not make its neighbours wrong.
         fits = sum((other < seq) == (at < place) for at, (other, _) in enumerate(rows) if at != place)
         if 2 * fits >= len(rows) - 1:
             yield seq, record
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """A long row goes on in other pages; one of them that is gone counts as zeros."""
+    """Returns the bytes of a row. A long row continues in other pages; a missing one counts as zeros."""
     size = len(page)
     if length <= size - 35:
         return page[at : at + length]
@@ -153,7 +156,7 @@ def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> byte
 
 
 def _columns(record: bytes) -> tuple[bytes, bytes, int]:
-    """Kind, body and checksum of a row of events; a ValueError for any other row."""
+    """Returns kind, body and checksum of a row of events. Raises ValueError for any other row."""
     end, at = _number(record, 0)
     kinds: list[int] = []
     while at < end:
@@ -168,7 +171,7 @@ def _columns(record: bytes) -> tuple[bytes, bytes, int]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of varying length, and where it ends."""
+    """Returns a number of variable length, and the place where it ends."""
     value = 0
     for place in range(at, at + 8):
         value = value << 7 | data[place] & 0x7F

@@ -1,4 +1,4 @@
-"""The sessions of one user: those of a work folder first, then those of all others."""
+"""The sessions of one user: first those of a work folder, then those of all others."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ from duckflow.store.pictures import copy_pictures, remove_pictures
 
 
 class Headline(Value):
-    """One session in a line. `asked` is how it began, `title` what it turned out to be about."""
+    """One session in a line. `asked` is its first request, `title` what it turned out to be about."""
 
     title: Line100 = ""
     asked: Line100 = ""
@@ -31,7 +31,7 @@ class Headline(Value):
     cost_usd: float = 0.0
     tokens: int = 0
     archived: bool = False
-    """The user has put it away. Going on with the session brings it back."""
+    """The user has archived it. Continuing the session brings it back."""
 
     @classmethod
     def of(cls, state: AgentState) -> "Headline":
@@ -46,7 +46,7 @@ class Headline(Value):
 
 
 def read_headline(path: Path) -> Headline | None:
-    """Nothing for a session in which nothing was said; a journal that cannot be read has one without a title."""
+    """Returns nothing for a session in which nothing was said, and an untitled headline for an unreadable journal."""
     try:
         with closing(connect_read_only(path)) as db:
             return _kept_headline(db) or _gathered(db)
@@ -62,14 +62,14 @@ def _kept_headline(db: sqlite3.Connection) -> Headline | None:
 
 
 def _gathered(db: sqlite3.Connection) -> Headline | None:
-    """Read from the events themselves: a turn that never ended has left no headline."""
+    """Computes the headline from the events themselves: a turn that never ended has stored none."""
     first = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
     if first is None:
         return None
     opened = db.execute("SELECT body FROM events WHERE kind = 'session_opened' ORDER BY seq LIMIT 1").fetchone()
     turns = db.execute("SELECT count(*) FROM events WHERE kind = 'turn_began'").fetchone()[0]
-    told = db.execute("SELECT body FROM events WHERE kind = 'usage_reported'").fetchall()
-    usages = [UsageReported.model_validate_json(body).usage for (body,) in told]
+    reports = db.execute("SELECT body FROM events WHERE kind = 'usage_reported'").fetchall()
+    usages = [UsageReported.model_validate_json(body).usage for (body,) in reports]
     asked = MessageAdded.model_validate_json(first[0]).message.text
     return Headline(
         title=asked,
@@ -88,7 +88,7 @@ NUMBERED = re.compile(r" \(\d+\)$")
 
 
 class SessionEntry(NamedTuple):
-    """One line of the list of sessions. `here`: it belongs to the folder one is in."""
+    """One line of the list of sessions. `here`: it belongs to the present folder."""
 
     session_id: str
     path: Path
@@ -112,7 +112,7 @@ class SessionEntry(NamedTuple):
 
 
 def new_session_id() -> str:
-    """Sorts by time, and two started in the same second differ."""
+    """Makes an id that sorts by time; two made in the same second differ."""
     return time.strftime("%Y%m%d-%H%M%S-") + os.urandom(3).hex()
 
 
@@ -126,18 +126,18 @@ class Sessions:
         return self.folder / f"{session_id}.db"
 
     def here(self) -> list[SessionEntry]:
-        """Of this folder, newest first. Sessions in which nothing was said are left out."""
+        """Returns the sessions of this folder, newest first. Sessions in which nothing was said are left out."""
         return list(_entries(self.folder.glob("*.db"), here=True))
 
     def elsewhere(self) -> list[SessionEntry]:
-        """Of all other folders: the folder used last comes first, each with its newest first."""
+        """Returns the sessions of all other folders: the folder used last comes first, each with its newest first."""
         folders = [folder for folder in self.folder.parent.glob("*/") if folder != self.folder]
         groups = [list(_entries(folder.glob("*.db"), here=False)) for folder in folders]
         groups.sort(key=lambda group: group[0].updated if group else 0, reverse=True)
         return [entry for group in groups for entry in group]
 
     def all(self) -> list[SessionEntry]:
-        """In the order in which they are numbered."""
+        """Returns all sessions in the order in which they are numbered."""
         return [*self.here(), *self.elsewhere()]
 
     def latest(self) -> SessionEntry:
@@ -146,7 +146,8 @@ class Sessions:
         raise UsageError("sessions.none")
 
     def find(self, wanted: str) -> SessionEntry:
-        """By the beginning of its id, in this folder or else in another, or by its number in the list."""
+        """Finds a session by the beginning of its id, in this folder or else in another, or by its number in the
+        list."""
         if wanted.isdecimal() and len(wanted) <= 6:
             entries = self.all()
             if 1 <= int(wanted) <= len(entries):
@@ -157,8 +158,8 @@ class Sessions:
         return hits[0]
 
     def fork(self, source: Path) -> Path:
-        """A new journal with all events of `source` under a new id, and with a title of its own. The source may be
-        open elsewhere: it is only read."""
+        """Makes a new journal with all events of `source` under a new id and a title of its own. The source is only
+        read, so it may be open elsewhere."""
         session_id = new_session_id()
         target = source.with_name(f"{session_id}.db")
         headline = read_headline(source)
@@ -173,7 +174,7 @@ class Sessions:
         return target
 
     def _next_title(self, title: str) -> str:
-        """The title with the next number that no session here has."""
+        """Returns the title with the next number that no session here has."""
         base = NUMBERED.sub("", title)
         taken = {entry.headline.title or entry.headline.asked for entry in self.all()}
         return next(name for number in count(2) if (name := f"{base} ({number})") not in taken)
@@ -191,7 +192,7 @@ class Sessions:
             journal.save_headline(entry.headline.model_copy(update={"archived": away}).model_dump_json())
 
     def remove(self, entry: SessionEntry) -> None:
-        """Gone for good; not while it is open somewhere."""
+        """Removes a session for good, unless it is open somewhere."""
         lock = Lock(entry.path.with_suffix(".lock"))
         try:
             for suffix in PARTS:
@@ -201,7 +202,7 @@ class Sessions:
             lock.release()
 
     def _beginning(self, wanted: str) -> list[SessionEntry]:
-        """Only those whose name begins so are opened."""
+        """Returns the sessions whose id begins like this. It opens no others."""
         if not wanted or set(wanted) & set("/*?["):
             return []
         near = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
@@ -211,8 +212,8 @@ class Sessions:
 def copy_events(
     origin: JournalReader, journal: Journal, session_id: str, until: int = -1, moved: tuple[Path, Path] | None = None
 ) -> None:
-    """Takes over the events of a session into a new journal, or only the first `until`. `moved`: its folder, and the
-    one that the events speak of instead."""
+    """Copies the events of a session, or only the first `until`, into a new journal. `moved`: its folder, and the one
+    that the copied events name instead."""
     origin.check()
     names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in moved or ()]
     for row in origin.first(until, 0):
@@ -226,14 +227,15 @@ def copy_events(
 
 
 def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:
-    whole = [path for path in journals if ".damaged-" not in path.name and path.is_file()]
-    for changed, path in sorted(((_last_change(path), path) for path in whole), reverse=True):
+    undamaged = [path for path in journals if ".damaged-" not in path.name and path.is_file()]
+    for changed, path in sorted(((_last_change(path), path) for path in undamaged), reverse=True):
         if headline := read_headline(path):
             yield SessionEntry(path.stem, path, headline, changed, here)
 
 
 def _last_change(path: Path) -> float:
-    """Reading leaves an empty write-ahead file behind: only a filled one tells of a change."""
+    """Returns the time of the last change. Reading leaves an empty write-ahead file behind, so only a filled one
+    counts."""
     changed = path.stat().st_mtime
     with contextlib.suppress(OSError):
         ahead = path.with_name(path.name + "-wal").stat()
