@@ -1,4 +1,4 @@
-"""A real browser on the page. Where there is none, its tests are left out, and say so."""
+"""A real browser on the page. Without one installed, its tests are skipped."""
 
 import shutil
 from collections.abc import AsyncGenerator
@@ -20,7 +20,7 @@ READING_MS = 500
 
 
 def chromium() -> str:
-    """Where it is; nothing where there is none."""
+    """Returns the path of the browser, or nothing if there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), "")
 
 
@@ -41,7 +41,7 @@ async def browsing() -> AsyncGenerator["Browser"]:
 
 
 class Tab:
-    """One page that somebody has open. `problems`: what its scripts or its policy have complained about."""
+    """One page that somebody has open. `problems` are the complaints of its scripts and its policy."""
 
     def __init__(self, page: "Page") -> None:
         self.page = page
@@ -73,7 +73,7 @@ class Tab:
         await box.press("Enter")
 
     async def choose(self, label: str) -> None:
-        """By a click on a choice of an open question, once it has been there long enough to be read."""
+        """Clicks on a choice of an open question, once it has been there long enough to be read."""
         button = await self.see(".card .choices button", label)
         await self.page.wait_for_timeout(READING_MS)
         await button.click()
@@ -92,7 +92,7 @@ async def visit(
     first: str = "",
     locale: str = "en-US",
 ) -> Tab:
-    """A tab of its own, with a cookie of its own, at a site or at an address with its token. `first`: what runs in it
+    """Opens a tab with a cookie of its own at a site or at an address with its token. `first`: what runs in it
     before anything else."""
     phone = size["width"] < 600
     context = await browser.new_context(

@@ -1,4 +1,4 @@
-"""What has been used to make pages run something: tags, handlers, addresses, breakouts, odd writings."""
+"""Markup that has been used to make pages run code: tags, handlers, addresses, breakouts, odd writings."""
 
 RUN = "window.__ran=1"
 PAYLOADS: tuple[str, ...] = (

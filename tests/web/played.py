@@ -1,4 +1,4 @@
-"""Fleets and models as the page's server wants them, played: for what does not need a fleet that works."""
+"""Fakes of fleets and models for the page's server, for tests that need no real fleet."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ ASKS = Question(
 
 
 class PlayedFleet:
-    """A fleet of so many tasks, of which some ask a question. `done`: what was done to it."""
+    """A fleet of so many tasks, of which some ask a question. `done` records what was done to it."""
 
     def __init__(self, count: int = 0, asks: int = 0, alive: bool = True, question: Question = ASKS) -> None:
         self._question = question
@@ -122,7 +122,7 @@ def _task(number: int, asks: int) -> dict[str, Any]:
 
 
 class PlayedModels:
-    """Takes the key `sk-right` and no other. `kept`: what was kept."""
+    """Models that take only the key `sk-right`. `kept` records what was saved."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, str, str, bool]] = []

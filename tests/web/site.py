@@ -72,7 +72,7 @@ class Talk:
 
 
 class Site:
-    """A server, where it is, and who may come."""
+    """A server, its address, and its visitors."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Site:
 
 
 class Browser:
-    """Keeps the cookie; says where its requests come from, as browsers do."""
+    """A browser that keeps the cookie and says where its requests come from."""
 
     def __init__(self, origin: str) -> None:
         self.http = httpx.AsyncClient(base_url=origin, timeout=PATIENCE, headers={"sec-fetch-site": "same-origin"})
@@ -173,11 +173,11 @@ class Reader:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """As they came, every change of them."""
+        """Returns all items in the order they came, with every change of them."""
         return [item for told in self.heard for item in told["items"]]
 
     def of(self, kind: str, **fields: Any) -> list[dict[str, Any]]:
-        """Items as they are by now, in the order in which they came first."""
+        """Returns items in their latest form, in the order in which they first came."""
         latest: dict[str, dict[str, Any]] = {}
         for item in self.items:
             known = {name: value for name, value in item.items() if value is not None}

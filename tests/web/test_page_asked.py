@@ -19,7 +19,7 @@ async def both_ask(tab: Tab) -> None:
     await tab.page.wait_for_timeout(READING_MS)
 
 
-async def test_of_two_open_gates_a_yes_goes_to_the_chosen_one_alone(tmp_path: Path) -> None:
+async def test_with_two_open_gates_a_yes_answers_only_the_chosen_one(tmp_path: Path) -> None:
     async with Talk(tmp_path, two_askers(), mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site)
         await both_ask(tab)

@@ -73,7 +73,7 @@ async def test_a_form_of_another_kind_or_a_giant_one_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("values", STRANGE)
-async def test_what_is_of_another_kind_is_refused_in_words(tmp_path: Path, values: dict[str, Any]) -> None:
+async def test_values_of_the_wrong_type_are_refused_with_a_sentence(tmp_path: Path, values: dict[str, Any]) -> None:
     talk, site = played(tmp_path)
     async with talk, site:
         browser = await site.visit()
@@ -85,7 +85,7 @@ async def test_what_is_of_another_kind_is_refused_in_words(tmp_path: Path, value
 
 
 async def test_links_in_the_home_lead_nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is no folder of the home is not looked into, by whatever name."""
+    """Only folders of the home are listed, whatever path names them."""
     home, outside = tmp_path / "home", tmp_path / "outside"
     (home / "work").mkdir(parents=True)
     (outside / "secret-folder").mkdir(parents=True)

@@ -32,7 +32,7 @@ VIEWS = {"#/models": ".endpoints button", "#/fleet": "tbody.task th .link"}
 
 
 async def everything(talk: Talk) -> None:
-    """A conversation that has one of each: an answer with a table and code, a plan, a job that runs, a Gate."""
+    """Makes a conversation that has one of each: an answer with a table and code, a plan, a job that runs, a Gate."""
     conversation = talk.built.conversation
     (talk.folder / "a.py").write_text("one = 0\n")
     for text in ("how does it move?", "make a snake game", "yes"):
@@ -92,7 +92,7 @@ async def test_a_phone_shows_everything_in_its_width(tmp_path: Path) -> None:
 
 
 async def wider_than_the_screen(tab: Tab) -> list[str]:
-    """What sticks out, except inside what scrolls by itself."""
+    """Returns the elements that stick out, except inside ones that scroll by themselves."""
     return await tab.page.evaluate(
         """() => [...document.querySelectorAll("#app *")].filter((one) => {
             const box = one.getBoundingClientRect();
@@ -136,7 +136,7 @@ async def test_everything_is_reached_with_keys_alone(tmp_path: Path) -> None:
 
 
 async def reached(tab: Tab, wanted: set[str], most: int) -> set[str]:
-    """What is not, by so many steps of the Tab key."""
+    """Returns the elements that so many steps of the Tab key do not reach."""
     left = set(wanted)
     for _ in range(most):
         await tab.page.keyboard.press("Tab")

@@ -40,8 +40,8 @@ def test_the_page_is_light_and_its_files_are_short() -> None:
     assert [name for name, count in lines.items() if count > LONGEST] == []
 
 
-def test_nothing_is_inline_and_nothing_comes_from_outside() -> None:
-    """The policy of the server would stop it; here it is seen at once."""
+def test_no_script_or_style_is_inline_or_from_outside() -> None:
+    """The server's policy would block it anyway; this test shows where it is."""
     files = own()
     assert re.findall(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=", files["index.html"]) == []
     for name, text in files.items():

@@ -55,21 +55,21 @@ async def test_one_answer_in_the_inbox_lets_both_attempts_go_on(tmp_path: Path) 
 
 
 async def unfolded(tab: Tab, task: str) -> "Locator":
-    """The row of a task, with what there is of it."""
+    """Unfolds the row of a task and returns it with its details."""
     row = await tab.see("tbody.task", task)
     await row.locator("th .link").click()
     return row
 
 
 async def press(tab: Tab, task: str, label: str) -> None:
-    """A button of a task, and the one that says what happens then."""
+    """Presses a button of a task, and then the one that confirms it."""
     job = tab.find("tbody.task", task)
     await job.get_by_role("button", name=label, exact=True).click()
     await job.locator(".sure").get_by_role("button", name=label, exact=True).click()
 
 
 async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None:
-    """What goes wrong then is told, too: the second one does not go together with it, and cannot mend that."""
+    """A failed merge is told, too: the second change conflicts with the first."""
     shell = FleetShell(tmp_path)
     read = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
     checks = ["grep -q PRICE shop.py"]
@@ -137,7 +137,7 @@ async def test_a_task_is_cancelled_and_tried_again(tmp_path: Path) -> None:
 
 
 async def test_a_fleet_is_begun_from_a_form_and_worked_on(tmp_path: Path) -> None:
-    """What cannot be read is told in the form; a worker of its own does the rest."""
+    """Mistakes in the tasks are told in the form; a worker of its own carries the tasks out."""
     shell = FleetShell(tmp_path)
     model = shell.script(write("tax.py", "TAX = 2\n"))
     program = await asyncio.to_thread(Program, shell)

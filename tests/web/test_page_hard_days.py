@@ -34,7 +34,7 @@ new MutationObserver((changes) => {
 """What is ever shown as said by the user, in its order, and when."""
 
 
-async def test_nothing_that_is_said_anywhere_runs(tmp_path: Path) -> None:
+async def test_no_text_from_anywhere_runs_as_code(tmp_path: Path) -> None:
     """Names of files, diffs, texts of the model, outputs, messages, commands, names of tools; live and from the record,
     in the conversation, the record, the changes, the list, and in a Gate that is open."""
     worst = "".join(PAYLOADS[:40])
@@ -151,7 +151,7 @@ SCROLL = """async () => {
 
 
 def fill(talk: Talk, count: int) -> None:
-    """With turns of one message, one call with its result, and one answer."""
+    """Fills a journal with turns of one message, one call with its result, and one answer."""
     emit = talk.session.emit
     emit(MessageAdded(message=Message(role="user", text="the first message")))
     while talk.session.number < count - 1:

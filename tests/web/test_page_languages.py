@@ -1,4 +1,4 @@
-"""One language at a time: that of whoever looks, of whoever asks, and of the session that was begun there."""
+"""The page speaks one language at a time: the viewer's, or the one of the session begun there."""
 
 import re
 from pathlib import Path
@@ -86,7 +86,7 @@ async def test_whoever_has_no_link_is_told_so_in_their_language(tmp_path: Path, 
 
 @needs_chromium
 @pytest.mark.slow
-async def test_the_door_is_a_page_like_any_other(tmp_path: Path) -> None:
+async def test_the_refusal_is_a_page_like_any_other(tmp_path: Path) -> None:
     async with Talk(tmp_path, []) as talk, Site(talk.paths, as_browser=True) as site, browsing() as browser:
         for address in (f"{site.origin}/", f"{site.origin}/?token=wrong"):
             tab = await visit(browser, address, "", locale="ja-JP")

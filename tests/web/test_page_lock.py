@@ -1,4 +1,4 @@
-"""Whoever does not have the link sees nothing and does nothing, from wherever they try."""
+"""Without the link nobody sees or does anything, wherever they try from."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ HOSTS = (
 
 
 async def test_a_name_that_was_bound_to_this_machine_is_refused(tmp_path: Path) -> None:
-    """DNS rebinding: the browser has come to us, but it believes to talk to somebody else."""
+    """DNS rebinding: the browser has come to us, but believes that it talks to another site."""
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         known = await site.visit()
         for host in HOSTS:
@@ -120,7 +120,7 @@ async def test_what_another_site_asks_for_is_refused_even_with_the_cookie(tmp_pa
         assert (await known.http.get(known.top, headers={"sec-fetch-site": "none"})).status_code == 200
 
 
-async def test_two_hosts_in_one_request_are_none(tmp_path: Path) -> None:
+async def test_a_request_with_two_hosts_is_refused(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         reader, writer = await asyncio.open_connection("127.0.0.1", site.place.port)
         ours = f"127.0.0.1:{site.place.port}"
@@ -152,7 +152,7 @@ async def test_every_answer_says_what_a_browser_may_do_with_it(tmp_path: Path) -
             assert "access-control-allow-origin" not in answer.headers and "server" not in answer.headers
 
 
-async def test_wrong_links_are_looked_at_only_so_often(tmp_path: Path) -> None:
+async def test_too_many_wrong_tokens_are_refused(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         stranger = Browser(site.origin)
         codes = [(await stranger.http.get(f"/?token=guess{n}")).status_code for n in range(TRIES + 2)]
@@ -199,7 +199,7 @@ async def test_connections_that_are_left_open_lock_nobody_out(tmp_path: Path, be
             writer.close()
 
 
-async def test_who_does_too_much_waits(tmp_path: Path) -> None:
+async def test_too_many_requests_have_to_wait(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         known = await site.visit()
 
@@ -212,7 +212,7 @@ async def test_who_does_too_much_waits(tmp_path: Path) -> None:
         assert codes.count(200) >= MOST_REQUESTS and codes.count(429) > 0
 
 
-async def test_what_is_no_json_or_too_much_is_not_taken(tmp_path: Path) -> None:
+async def test_a_body_that_is_no_json_or_too_long_is_refused(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         known = await site.visit()
         path = f"{known.top}api/sessions/{ID}/say"
@@ -234,7 +234,7 @@ async def test_only_a_whole_name_finds_a_session_and_only_the_page_is_served(tmp
         known = await site.visit()
 
         async def status(path: str) -> int:
-            """The path as it is, which no browser would send."""
+            """Requests the path unchanged, as no browser would send it."""
             return (await known.http.get(httpx.URL(site.origin).copy_with(raw_path=path.encode()))).status_code
 
         for name in ("..", "%2e%2e", "..%2f..%2fx", "*", "%3F", ID[:8], "x" * 300, "a%00b", "%ff"):

@@ -1,4 +1,4 @@
-"""What somebody from outside has stumbled over: each of it stays mended."""
+"""Flaws that people from outside have found: none of them comes back."""
 
 import asyncio
 from pathlib import Path
@@ -155,7 +155,7 @@ async def test_a_draft_is_there_once_and_nothing_turns_while_its_job_is_paused(t
 @needs_chromium
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["click", "key"])
-async def test_whoever_has_answered_can_go_on_typing_and_stop_with_escape(tmp_path: Path, way: str) -> None:
+async def test_after_an_answer_one_can_type_on_and_stop_with_escape(tmp_path: Path, way: str) -> None:
     sleeps = decide(act("shell.run", command="touch made.txt; sleep 60"), rationale="It was asked for")
     async with Talk(tmp_path, [sleeps], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site)
@@ -241,7 +241,7 @@ async def boxes_of(tab: Tab, selector: str) -> list[Any]:
 @needs_chromium
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [PHONE, {"width": 1440, "height": 900}], ids=["phone", "wide"])
-async def test_what_is_told_in_passing_covers_nothing_that_it_is_about(tmp_path: Path, size: Any) -> None:
+async def test_passing_notices_cover_nothing_that_they_are_about(tmp_path: Path, size: Any) -> None:
     async with Talk(tmp_path, [TWO]) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("write it")
         tab = await visit(browser, site, size=size)

@@ -1,4 +1,4 @@
-"""What the model, files, commands, servers and people say is text on the page, whatever it looks like."""
+"""Texts of the model, files, commands, servers and people stay text on the page, whatever they look like."""
 
 import json
 import re
@@ -35,7 +35,7 @@ LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
 class Checker(HTMLParser):
-    """Every tag and attribute that a browser would see."""
+    """Collects every tag and attribute that a browser would see."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert TAGS.fullmatch(tag), tag
@@ -54,7 +54,7 @@ class Checker(HTMLParser):
         raise AssertionError(data)
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_payloads() -> None:
     assert len(set(PAYLOADS)) >= 60
 
 
@@ -75,7 +75,7 @@ def test_no_markup_comes_out_of_markdown_but_its_own() -> None:
 
 
 async def test_nothing_that_is_said_anywhere_comes_out_as_markup(tmp_path: Path) -> None:
-    """Through the whole server: names of files, diffs, texts of the model, outputs, messages, names of tools."""
+    """Everything passes through the whole server: file names, diffs, texts of the model, outputs, messages, names of tools."""
     async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
         for payload in PAYLOADS:
             for event in said_everywhere(payload):
@@ -112,7 +112,7 @@ async def test_nobody_breaks_out_of_the_stream(tmp_path: Path) -> None:
         assert reader.numbers == list(range(1, talk.session.number + 1))
 
 
-async def test_what_no_page_could_read_is_told_in_another_way(tmp_path: Path) -> None:
+async def test_values_that_json_lacks_do_not_end_the_stream(tmp_path: Path) -> None:
     """Numbers that JSON does not have, and what is nested too deep, do not end a stream."""
     deep: list[object] = []
     for _ in range(150):
@@ -171,7 +171,7 @@ def said_everywhere(payload: str) -> list[QuestionAsked | MessageAdded | ActionS
 
 
 def test_words_have_no_markup_of_their_own() -> None:
-    """The page sets its words as text, and they are meant so."""
+    """The page inserts its words as text, so they contain no markup."""
     words = [entry for language in languages() for entry in catalogue(language).items()]
     texts = [text for key, text in words if key.startswith(("page.", "serve."))]
     assert texts and "<" not in "".join(texts)

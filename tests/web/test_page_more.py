@@ -123,7 +123,7 @@ async def test_agents_are_listed_with_what_they_cost_and_their_reports(tmp_path:
 
 
 async def test_an_agent_that_waits_for_an_answer_is_seen_to_wait(tmp_path: Path) -> None:
-    """In the conversation, in the list of agents and of sessions, and after a reload; once nothing runs there any more
+    """It is shown in the conversation, in both lists, and after a reload; once nothing runs there any more
     it is cut off."""
     main: list[Line] = [calls(hand("Write the price", "work")), decide(respond("Written."), step="PLANNING")]
     write = act("file_ops.write_file", path="shop.py", content="PRICE = 1\n")

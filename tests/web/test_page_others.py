@@ -1,4 +1,4 @@
-"""Beside one session the page has the others: what waits there, what was said, and the agents at work."""
+"""The page shows the other sessions beside one: what waits there, what was said, and the agents at work."""
 
 from dataclasses import replace
 from pathlib import Path

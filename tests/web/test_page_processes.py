@@ -52,7 +52,7 @@ class Program:
         self.process.communicate()
 
     def stop(self) -> str:
-        """As Ctrl+C does; whoever held a session for it alone goes, too."""
+        """Stops it as Ctrl+C does; processes that held a session only for it end, too."""
         self.process.send_signal(signal.SIGINT)
         said, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0

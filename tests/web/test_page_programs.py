@@ -1,4 +1,4 @@
-"""What `duckflow web` says where it cannot serve, the code for a phone, and pages that do not read."""
+"""`duckflow web` when it cannot serve, the code for a phone, and pages that do not read their stream."""
 
 import asyncio
 from pathlib import Path

@@ -23,7 +23,7 @@ PANELS = ("work", "changes", "health", "audit", "layers")
 
 
 async def asked_for(tab: Tab) -> list[str]:
-    """The requests of twenty seconds in which nobody touches the page."""
+    """Returns the requests of twenty seconds in which nobody touches the page."""
     asked = Requests(tab)
     await tab.page.wait_for_timeout(QUIET_MS)
     return asked.addresses
@@ -101,7 +101,7 @@ async def test_a_fleet_is_followed_without_asking(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["#/", "#/new", "#/models", "#/fleet", f"#/s/{ID}"])
 async def test_every_view_is_quiet(tmp_path: Path, place: str) -> None:
-    """Also one with a large fleet whose times go on, and with the list of other sessions open."""
+    """Even a large fleet whose times go on, and an open list of other sessions, ask for nothing."""
     fleet, models = PlayedFleet(200, asks=1), PlayedModels()
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet, models=models) as site, browsing() as browser:
         tab = await visit(browser, site, place)

@@ -1,4 +1,4 @@
-"""What a page sees and does: real HTTP to a real server, with real conversations behind it."""
+"""Pages seen from the wire: real HTTP to a real server, with real conversations behind it."""
 
 import asyncio
 import base64
@@ -92,7 +92,7 @@ async def test_several_pages_see_the_same_and_the_first_answer_counts(tmp_path: 
         assert first.numbers == second.numbers == list(range(1, talk.session.number + 1))
 
 
-async def test_what_is_very_risky_takes_a_word_and_no_click(tmp_path: Path) -> None:
+async def test_a_very_risky_action_takes_a_typed_word_and_no_click(tmp_path: Path) -> None:
     risky = decide(act("shell.run", command="sudo rm -rf /etc/nothing-of-this-name"), respond("Done."))
     async with Talk(tmp_path, [risky, HELLO], mode="ask") as talk, Site(talk.paths) as site:
         browser = await site.visit()
@@ -225,7 +225,7 @@ async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:
         assert next(iter(snapshot["state"]["plans"].values()))["steps"]
 
 
-async def test_what_else_a_page_asks_for_and_sets(tmp_path: Path) -> None:
+async def test_a_page_reads_files_context_and_chart_and_sets_the_mode(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         (talk.folder / "duck.py").write_text("x = 1\n")
         browser = await site.visit()
@@ -280,7 +280,7 @@ async def test_a_fleet_asks_on_the_page_where_there_is_one(tmp_path: Path) -> No
         assert taken == ["answer", "closed"]
 
 
-async def test_what_is_very_risky_in_a_fleet_takes_a_written_yes(tmp_path: Path) -> None:
+async def test_a_very_risky_action_in_a_fleet_takes_a_typed_yes(tmp_path: Path) -> None:
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=Inbox("forbidden")) as site:
         browser = await site.visit()
         clicked = await browser.post("fleet/answer", asked="a", choice="yes", for_all_same=True)
@@ -288,7 +288,7 @@ async def test_what_is_very_risky_in_a_fleet_takes_a_written_yes(tmp_path: Path)
         assert (await browser.post("fleet/answer", asked="a", text="yes"))["taken"] == "answer"
 
 
-async def test_what_is_done_to_a_fleet_is_one_of_few_things(tmp_path: Path) -> None:
+async def test_only_known_changes_can_be_made_to_a_fleet(tmp_path: Path) -> None:
     fleet = Inbox()
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site:
         browser = await site.visit()

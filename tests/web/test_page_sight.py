@@ -32,7 +32,7 @@ async def under_the_list_of_sessions(tab: Tab) -> None:
 
 
 async def but_for_its_buttons(tab: Tab) -> None:
-    """The answers stick to the lower edge: of a card that begins there nothing else is to be seen."""
+    """The answers stick to the lower edge: of a card that begins there only they are visible."""
     await tab.page.evaluate(
         """() => {
             const [talk, card] = ["talk", "card"].map((name) => document.querySelector(`.${name}`));
@@ -82,7 +82,7 @@ async def test_a_gate_that_is_hidden_is_shown_before_an_answer_counts(
 
 
 async def answer(tab: Tab, way: str) -> None:
-    """As a person would, or as a script of somebody else's would: by a click on what cannot be seen."""
+    """Answers as a person would, or as a foreign script would: by a click on something that cannot be seen."""
     if way == "1":
         await tab.page.keyboard.press("1")
     elif way == "click":
@@ -172,7 +172,7 @@ GATE = Question(
 
 @needs_chromium
 @pytest.mark.slow
-async def test_of_a_fleets_gates_only_the_one_that_was_opened_and_is_seen_is_answered(tmp_path: Path) -> None:
+async def test_only_the_opened_and_visible_gate_of_a_fleet_is_answered(tmp_path: Path) -> None:
     fleet = PlayedFleet(200, asks=2, question=GATE)
     talk = Talk(tmp_path, [])
     async with talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:

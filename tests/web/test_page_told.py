@@ -1,4 +1,4 @@
-"""What the page tells by itself: what a turn's tests show, what waits while nobody looks, what became of a file."""
+"""News that the page tells by itself: a turn's proof, questions that wait unseen, the fate of an attached file."""
 
 import zipfile
 from pathlib import Path
@@ -64,7 +64,7 @@ async def test_the_proof_line_of_a_turn_names_its_tests(tmp_path: Path) -> None:
         assert await violations(tab) == [] and tab.problems == []
 
 
-async def test_what_waits_is_told_where_the_page_is_not_looked_at(tmp_path: Path) -> None:
+async def test_a_waiting_question_is_told_while_nobody_looks_at_the_page(tmp_path: Path) -> None:
     ends = decide(respond("Made."))
     fleet = PlayedFleet(2, asks=0)
     async with (

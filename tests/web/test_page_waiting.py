@@ -1,4 +1,4 @@
-"""What waits for the person is seen to wait: in the list, in the title, in the conversation, on a phone."""
+"""Questions that wait for somebody are shown as waiting: in the list, in the title, in the conversation, on a phone."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""The same conversations in a browser: one more front end of the port, locked to who has the address."""
+"""A front end that shows conversations in a browser. Only somebody who has the page's address gets in."""

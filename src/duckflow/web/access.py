@@ -1,4 +1,4 @@
-"""The lock of the page: every request passes here before anything else looks at it."""
+"""The lock of the page: every request passes through here before any other code sees it."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ from duckflow.web.visitors import Visitors
 
 READING = frozenset({"GET", "HEAD"})
 OWN_SITES = frozenset({"same-origin", "none"})
-"""What `Sec-Fetch-Site` may say; another port of this machine is the same site, and not us."""
+"""The allowed values of `Sec-Fetch-Site`. Another port of this machine would be "same-site": that is not us."""
 STYLE = (
     ":root{color-scheme:light dark;font:16px/1.6 system-ui,sans-serif}"
     "main{max-width:34rem;margin:15vh auto;padding:0 1rem}"
 )  # fmt: skip
-"""Of the page for somebody who is not let in, and so gets none of the page's files."""
+"""The style of the page for visitors who are not let in: they get none of the page's files."""
 STYLE_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_DIGEST}'; img-src 'self' data:; "
@@ -39,11 +39,12 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 NOT_KEPT = (b"cache-control", b"no-store")
 MOST_REQUESTS, REFILL_SECONDS = 60, 0.2
-"""What one may do at once, and how long another one takes to be allowed."""
+"""The number of requests allowed at once, and the seconds until another one is allowed."""
 
 
 class ServedAt(NamedTuple):
-    """Where it is served. `host` is an address of this machine, or one that stands for all of them."""
+    """The address at which the page is served. `host` is an address of this machine, or one that stands for all of
+    them."""
 
     host: str
     port: int
@@ -58,8 +59,8 @@ class ServedAt(NamedTuple):
         return f"[{host}]:{self.port}" if host.version == 6 else f"{host}:{self.port}"
 
     def is_ours(self, authority: str) -> bool:
-        """Whether a browser that names this in `Host` has meant us. A name could be anybody's: only addresses can be
-        meant, and the name that always leads back to the machine itself."""
+        """Says whether a request with this `Host` header is meant for this server. A host name could belong to anybody,
+        so only addresses count, and `localhost`, which always leads back to this machine."""
         address = ipaddress.ip_address(self.host)
         if authority == self.authority:
             return not address.is_unspecified
@@ -81,7 +82,7 @@ class Refused(NamedTuple):
 
 
 class Allowance:
-    """How much may be done: so much at once, and then as fast as it fills up again."""
+    """Limits how often something is done: `most` times at once, then once more every `seconds`."""
 
     def __init__(self, most: int = MOST_REQUESTS, seconds: float = REFILL_SECONDS) -> None:
         self._most, self._seconds = most, seconds
@@ -98,7 +99,8 @@ class Allowance:
 
 
 class Access:
-    """Wraps the application (ASGI)."""
+    """The ASGI application around the page's own: it refuses requests that may not pass, and adds the security
+    headers."""
 
     def __init__(self, app: Any, place: ServedAt, visitors: Visitors, words: Words, as_browser: bool) -> None:
         self._app = app
@@ -115,9 +117,9 @@ class Access:
 
         async def guarded(sent: Any) -> None:
             if sent["type"] == "http.response.start":
-                given = list(sent.get("headers", ()))
-                kept = () if any(name == b"cache-control" for name, _ in given) else (NOT_KEPT,)
-                sent = {**sent, "headers": [*given, *HEADERS, *kept]}
+                response_headers = list(sent.get("headers", ()))
+                cache_headers = () if any(name == b"cache-control" for name, _ in response_headers) else (NOT_KEPT,)
+                sent = {**sent, "headers": [*response_headers, *HEADERS, *cache_headers]}
             await send(sent)
 
         if refused := self._refused(scope, headers):
@@ -149,8 +151,8 @@ class Access:
 
     def _cookies(self, headers: dict[str, list[str]]) -> Iterable[str]:
         for line in headers.get("cookie", []):
-            for one in line.split(";"):
-                name, _, value = one.strip().partition("=")
+            for part in line.split(";"):
+                name, _, value = part.strip().partition("=")
                 if name == self._cookie:
                     yield value
 
@@ -159,21 +161,22 @@ class Access:
         return f"duckflow-{self._place.port}"
 
     async def _enter(self, scope: Any, send: Any, headers: dict[str, list[str]]) -> None:
-        given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
-        tired, cookie = self._visitors.tired, self._visitors.enter(given[0], tuple(scope["client"]))
+        tokens = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
+        tired, cookie = self._visitors.tired, self._visitors.enter(tokens[0], tuple(scope["client"]))
         if cookie is None:
-            # Whoever has the right one is let in all the same: else anybody could lock the door by guessing.
+            # The right token always gets in, even after too many wrong ones: else anybody could lock the page by
+            # guessing.
             refused = Refused(429, "serve.too_many") if tired else Refused(401, "serve.unknown")
             await self._answer(send, refused, headers)
             return
         path = f"/{self._visitors.place}/"
-        kept = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"
-        sent = [(b"location", path.encode()), (b"set-cookie", kept.encode()), (b"content-length", b"0")]
+        set_cookie = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"
+        sent = [(b"location", path.encode()), (b"set-cookie", set_cookie.encode()), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 303, "headers": sent})
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, send: Any, refused: Refused, headers: dict[str, list[str]]) -> None:
-        """A person who opens it in a browser gets a page, the page's own script gets JSON."""
+        """Answers a browser with a page, and the page's own script with JSON."""
         listed = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
         words = Words(wanted_language(listed) or self._words.language)
         if any("text/html" in line for line in headers.get("accept", [])):
@@ -187,14 +190,14 @@ class Access:
 
 
 def _door(sentence: str, language: str) -> str:
-    told = re.sub("`(.*?)`", r"<code>\1</code>", escape(sentence))
+    text = re.sub("`(.*?)`", r"<code>\1</code>", escape(sentence))
     viewport = "<meta name=viewport content='width=device-width, initial-scale=1'>"
     head = f"<meta charset=utf-8>{viewport}<title>Duckflow</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang={language}><head>{head}</head><main><h1>Duckflow</h1><p>{told}</p></main></html>"
+    return f"<!doctype html><html lang={language}><head>{head}</head><main><h1>Duckflow</h1><p>{text}</p></main></html>"
 
 
-def _headers(given: Iterable[tuple[bytes, bytes]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, value in given:
-        found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-    return found
+def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, list[str]]:
+    headers: dict[str, list[str]] = {}
+    for name, value in pairs:
+        headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+    return headers

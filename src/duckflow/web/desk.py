@@ -1,4 +1,4 @@
-"""What every request needs: the sessions, those that are looked at, and the words of whoever asks."""
+"""The objects that every request needs (sessions, words, fleets, models), and the reading of what came with it."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,30 +34,30 @@ STATUS = {
 
 
 class PageDesk(NamedTuple):
-    """What a request is answered with. `words` are in the language of whoever sent it."""
+    """Everything that a request is answered with. `words` are in the language of the person who sent it."""
 
     shelf: Shelf
     watching: Watching
     words: Words
     fleet: Fleets | None = None
     as_browser: bool = False
-    """The user has chosen no language, so each browser gets its own."""
+    """True if the user has chosen no language: then each browser gets its own."""
     models: Models | None = None
     keys_here: bool = False
-    """Keys may be typed: nothing of the page leaves the machine."""
+    """True if keys may be typed on the page: it is served only to this machine, so that they do not leave it."""
 
     async def watched(self, request: Request) -> WatchedSession:
         return await self.watching.get(str(request.path_params["session"]), self.words.language)
 
     def spoken_to(self, request: Request) -> "PageDesk":
-        """The desk in the first language of the browser's list that Duckflow speaks wholly."""
+        """Returns the desk in the browser's language, where it asks for one that Duckflow speaks."""
         language = wanted_language(request.headers.get("accept-language", "")) if self.as_browser else ""
         return self._replace(words=Words(language)) if language else self
 
 
 def wanted_language(listed: str) -> str:
-    """The first language of a browser's list for which there are all words; nothing where there is none. Half of the
-    words would make a page of two languages."""
+    """Returns the first language of a browser's list that has a complete catalogue, or nothing. An incomplete one would
+    make a page of two languages."""
     codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
     known = (code for code in codes if len(code) <= LONGEST_CODE and is_language(code))
     return next((code for code in known if facts_of(code).complete), "")
@@ -67,7 +67,7 @@ Handler = Callable[[PageDesk, Request], Awaitable[Any]]
 
 
 def handled(handler: Handler, desk: PageDesk) -> Callable[[Request], Awaitable[Response]]:
-    """What it gives back goes out as JSON, and what cannot be done as a sentence."""
+    """Makes an endpoint of a handler: its result is sent as JSON, and a DuckflowError as a sentence."""
 
     async def handle(request: Request) -> Response:
         spoken = desk.spoken_to(request)
@@ -97,14 +97,14 @@ async def read_body(request: Request) -> "Given":
 
 
 class Given:
-    """What came with a request; anything of another kind than was wanted counts as nothing."""
+    """The values that came with a request. A value of another type than the one asked for counts as missing."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
 
     def text(self, name: str) -> str:
         value = self._values.get(name, "")
-        # Half a character is no text to anybody else.
+        # Half a surrogate pair cannot be encoded as UTF-8.
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
     def flag(self, name: str) -> bool:
@@ -120,8 +120,8 @@ class Given:
 
     def list(self, name: str) -> "list[Given]":
         value: Any = self._values.get(name)
-        found = cast("list[Any]", value) if isinstance(value, list) else []
-        return [Given(cast("dict[str, Any]", one)) for one in found if isinstance(one, dict)]
+        parts = cast("list[Any]", value) if isinstance(value, list) else []
+        return [Given(cast("dict[str, Any]", part)) for part in parts if isinstance(part, dict)]
 
 
 def number_of(request: Request, name: str, default: int = 0) -> int:

@@ -1,4 +1,4 @@
-"""What a person does on the page."""
+"""The requests by which a person acts: models, review, sessions, messages, answers, plans."""
 
 import asyncio
 import unicodedata
@@ -24,7 +24,7 @@ LONGEST_KEY, LONGEST_NAME = 4096, 400
 
 
 async def models(desk: PageDesk, request: Request) -> Any:
-    """The models that can be chosen, with windows and prices; none where no session can be begun."""
+    """Returns the models that can be chosen, with windows and prices; none where no session can be begun."""
     return worded(await desk.models.models() if desk.models else [], desk.words)
 
 
@@ -33,20 +33,20 @@ async def endpoints(desk: PageDesk, request: Request) -> Any:
 
 
 async def add(desk: PageDesk, request: Request) -> Any:
-    """Only on the machine itself: what is typed elsewhere travels there unencrypted."""
-    given, known = await read_body(request), _models(desk)
+    """Adds an endpoint. Only a page on this machine may: from elsewhere the key would travel unencrypted."""
+    body, known = await read_body(request), _models(desk)
     if not desk.keys_here:
         raise UsageError("serve.no_keys")
-    name, address, model = (given.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
-    secret = given.text("key")
+    name, address, model = (body.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
+    secret = body.text("key")
     if len(secret) > LONGEST_KEY:
         raise UsageError("serve.bad", what=name)
-    return worded(await known.add(name, address, secret, model, given.flag("default")), desk.words)
+    return worded(await known.add(name, address, secret, model, body.flag("default")), desk.words)
 
 
 async def check(desk: PageDesk, request: Request) -> Any:
-    given, known = await read_body(request), _models(desk)
-    return worded(await known.check(given.text("model").strip()[:LONGEST_NAME]), desk.words)
+    body, known = await read_body(request), _models(desk)
+    return worded(await known.check(body.text("model").strip()[:LONGEST_NAME]), desk.words)
 
 
 def _models(desk: PageDesk) -> Models:
@@ -59,7 +59,7 @@ LONGEST_COMMENT = 20_000
 
 
 async def hunks(desk: PageDesk, request: Request) -> Any:
-    """The changes of a turn or a job that stand, with the numbers of their lines."""
+    """Returns the changes of a turn or a job that have not been taken back, with the numbers of their lines."""
     watched = await desk.watched(request)
     turn, job = number_of(request, "turn"), request.query_params.get("job", "")
     return worded([_shown(hunk) for hunk in await watched.conversation.review.hunks(turn, job)], watched.words)
@@ -71,57 +71,57 @@ def _shown(hunk: Hunk) -> dict[str, Any]:
 
 
 async def review(desk: PageDesk, request: Request) -> Any:
-    """What has come of it is told to all pages with the state."""
-    given, watched = await read_body(request), await desk.watched(request)
-    port, told = watched.conversation.review, None
-    turn, job, path = given.count("turn"), given.text("job"), given.text("path")
-    match given.text("what"):
+    """Carries out one act of a review. All pages learn the result with the state."""
+    body, watched = await read_body(request), await desk.watched(request)
+    port, outcome = watched.conversation.review, None
+    turn, job, path = body.count("turn"), body.text("job"), body.text("path")
+    match body.text("what"):
         case "comment":
-            side = "old" if given.text("side") == "old" else "new"
-            await port.comment(turn, path, given.count("line"), given.text("text")[:LONGEST_COMMENT], side, job)
+            side = "old" if body.text("side") == "old" else "new"
+            await port.comment(turn, path, body.count("line"), body.text("text")[:LONGEST_COMMENT], side, job)
         case "drop":
-            port.drop(given.text("comment"))
+            port.drop(body.text("comment"))
         case "mark":
-            port.mark(given.text("hunk"), given.flag("reviewed"))
+            port.mark(body.text("hunk"), body.flag("reviewed"))
         case "take_back":
-            told = await port.take_back(turn, path, given.text("hunk"), job)
+            outcome = await port.take_back(turn, path, body.text("hunk"), job)
         case "put_back":
-            told = await port.put_back(given.text("hunk"))
+            outcome = await port.put_back(body.text("hunk"))
         case "send":
-            go_on(watched, port.send(given.text("text")))
+            go_on(watched, port.send(body.text("text")))
         case what:
             raise UsageError("serve.bad", what=what)
-    return {"told": worded(told.model_dump(), watched.words) if told else ""}
+    return {"told": worded(outcome.model_dump(), watched.words) if outcome else ""}
 
 
 OWN_WAYS = {"quit": "#/", "exit": "#/", "resume": "#/", "new": "#/new", "clear": "#/new", "fork": "#/s/"}
-"""Commands that lead out of a conversation, and where the page goes then."""
+"""The commands that lead out of a conversation, and the place on the page where each leads."""
 NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")
 _RUNNING: set[asyncio.Future[Any]] = set()
 
 
 async def begin(desk: PageDesk, request: Request) -> Any:
-    """A new session, or an old one gone on with, in a process of its own."""
-    given = await read_body(request)
-    if session_id := given.text("session"):
+    """Begins a new session, or continues an old one, in a process of its own."""
+    body = await read_body(request)
+    if session_id := body.text("session"):
         await desk.shelf.go_on(session_id)
     else:
-        mode = given.text("mode")
+        mode = body.text("mode")
         mode, language = read_mode(mode) if mode else "", desk.words.language
-        session_id = await desk.shelf.begin(given.text("folder"), mode, given.text("model"), language)
-    if message := given.text("message"):
+        session_id = await desk.shelf.begin(body.text("folder"), mode, body.text("model"), language)
+    if message := body.text("message"):
         await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message, None)
     return {"id": session_id}
 
 
 async def say(desk: PageDesk, request: Request) -> Any:
-    given, watched = await read_body(request), await desk.watched(request)
-    talk, text = watched.conversation, given.text("text")
-    if brought := [Attachment(one.text("name") or "file", data=one.text("data")) for one in given.list("files")]:
-        go_on(watched, talk.say(text, brought))
+    body, watched = await read_body(request), await desk.watched(request)
+    talk, text = watched.conversation, body.text("text")
+    if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
+        go_on(watched, talk.say(text, attachments))
         return {"taken": "message", "told": []}
-    if given.flag("later"):
+    if body.flag("later"):
         talk.queue(text)
         return {"taken": "message", "told": []}
     if name := _own_way(text):
@@ -129,54 +129,52 @@ async def say(desk: PageDesk, request: Request) -> Any:
             raise UsageError("serve.alone")
         branched = await branch(desk, request) if name == "fork" else ""
         return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branched}
-    # Words that do not answer the only open question go past it, as in the terminal; a chosen question gets them all.
-    # Words that name no question were typed with none in sight, and answer none.
-    answers, language = given.flag("aimed") or talk.reads_as(text) == "answer", watched.words.language
-    return _taken(
-        await talk.take(text, (given.text("question_id") if answers else "") or None, language), watched.words
-    )
+    # The message answers a question if the user chose that question, or if it reads like an answer to the only open
+    # one. A message that names no question was typed with none in sight, and answers none.
+    answers, language = body.flag("aimed") or talk.reads_as(text) == "answer", watched.words.language
+    return _taken(await talk.take(text, (body.text("question_id") if answers else "") or None, language), watched.words)
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:
-    given, watched = await read_body(request), await desk.watched(request)
-    talk, question_id, choice = watched.conversation, given.text("question_id"), given.text("choice")
-    asked = next((one for one in talk.questions if one.question_id == question_id), None)
+    body, watched = await read_body(request), await desk.watched(request)
+    talk, question_id, choice = watched.conversation, body.text("question_id"), body.text("choice")
+    asked = next((question for question in talk.questions if question.question_id == question_id), None)
     if asked and asked.gate and not is_enough(choice, asked.gate.risk):
         return {"taken": "unclear", "told": [watched.words("gate.word")], "question_id": question_id}
-    return _taken(await talk.answer(question_id, given.text("text"), choice), watched.words)
+    return _taken(await talk.answer(question_id, body.text("text"), choice), watched.words)
 
 
 async def interrupt(desk: PageDesk, request: Request) -> Any:
-    """What was not heard yet comes back, to be said differently."""
+    """Interrupts the turn, and returns the messages that the model has not read yet, so that they can be changed."""
     await read_body(request)
     return {"unheard": (await desk.watched(request)).conversation.interrupt()}
 
 
 async def undo(desk: PageDesk, request: Request) -> Any:
-    """Take the last turn back; it is asked about first, as everywhere."""
-    given, watched = await read_body(request), await desk.watched(request)
-    command, words = "/redo" if given.flag("again") else "/undo", watched.words
+    """Takes the last turn back, or does it again. The user is asked first, as everywhere."""
+    body, watched = await read_body(request), await desk.watched(request)
+    command, words = "/redo" if body.flag("again") else "/undo", watched.words
     return _taken(await watched.conversation.take(command, None, words.language), words)
 
 
 async def control(desk: PageDesk, request: Request) -> Any:
-    given, watched = await read_body(request), await desk.watched(request)
-    if given.text("wish") not in WISHES:
-        raise UsageError("serve.bad", what=given.text("wish"))
-    watched.conversation.work.control(cast(JobWish, given.text("wish")), given.text("job"))
+    body, watched = await read_body(request), await desk.watched(request)
+    if body.text("wish") not in WISHES:
+        raise UsageError("serve.bad", what=body.text("wish"))
+    watched.conversation.work.control(cast(JobWish, body.text("wish")), body.text("job"))
     return {}
 
 
 async def agent(desk: PageDesk, request: Request) -> Any:
-    """Say something to one agent that runs, or stop it where nothing is said."""
-    given, watched = await read_body(request), await desk.watched(request)
-    name, text, work = given.text("agent"), given.text("text"), watched.conversation.work
+    """Says something to an agent that runs; an empty text stops it."""
+    body, watched = await read_body(request), await desk.watched(request)
+    name, text, work = body.text("agent"), body.text("text"), watched.conversation.work
     await (work.tell_agent(name, text) if text else work.stop_agent(name))
     return {}
 
 
 async def plan(desk: PageDesk, request: Request) -> Any:
-    """Carry the draft out."""
+    """Approves the draft of the plan and has it carried out."""
     await read_body(request)
     watched = await desk.watched(request)
     go_on(watched, watched.conversation.work.approve_plan())
@@ -184,14 +182,14 @@ async def plan(desk: PageDesk, request: Request) -> Any:
 
 
 async def mode(desk: PageDesk, request: Request) -> Any:
-    given, watched = await read_body(request), await desk.watched(request)
-    wanted = read_mode(given.text("mode"))
+    body, watched = await read_body(request), await desk.watched(request)
+    wanted = read_mode(body.text("mode"))
     watched.conversation.choices.change_mode(wanted)
     return {"mode": wanted}
 
 
 def is_enough(choice: str, risk: str) -> bool:
-    """What is very risky takes a word that was written, here as in the terminal."""
+    """Says whether a click is enough. A forbidden action takes a typed word, here as in the terminal."""
     return not choice or choice in NO_YES or risk != "forbidden"
 
 
@@ -207,12 +205,12 @@ def _own_way(line: str) -> str:
 
 
 def _taken(taken: Taken, words: Words) -> dict[str, Any]:
-    told = [worded(phrase.model_dump(), words) for phrase in taken.told]
-    return {"taken": taken.meaning, "told": told, "question_id": taken.question_id}
+    lines = [worded(phrase.model_dump(), words) for phrase in taken.told]
+    return {"taken": taken.meaning, "told": lines, "question_id": taken.question_id}
 
 
 def go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
-    """Nobody waits for it; what comes of it is told by events, and why it could not be done to all pages."""
+    """Runs the work without waiting for it. Its results arrive as events; a failure is told to all pages."""
     task = asyncio.ensure_future(work)
     _RUNNING.add(task)
 

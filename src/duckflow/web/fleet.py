@@ -1,4 +1,4 @@
-"""The fleets on the page: what they ask, what came of them, and what a person does about them."""
+"""The fleets on the page: their questions, their results, and what a person does about them."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ from duckflow.web.telling import worded
 CARRIED_OUT = ("cancel", "retry", "merge")
 MOST_OPEN, MOST_AT_ONCE = 50, 1000
 ALL_OF_IT = ("cancel", "merge")
-"""What can be done to a whole fleet."""
+"""The changes that can be made to a whole fleet."""
 MOST_ATTEMPTS = 4
 
 
 def mark(desk: PageDesk) -> object:
-    """Fleets may live in a database elsewhere: they are always read."""
+    """Returns a new mark every time: fleets may live in a database elsewhere, so they are always read again."""
     return object()
 
 
 async def fleets(desk: PageDesk, request: Request) -> Any:
-    """All of them, each task as a fact of its own, so that only what has changed is sent; and closely the tasks that
-    the page has open (`open=FLEET/TASK`)."""
+    """Returns all fleets, each task as a fact of its own, so that only changed tasks are sent. Tasks that the page has
+    open (`open=FLEET/TASK`) come with their details."""
     known = _fleets(desk)
     closely: dict[str, Any] = {}
     for place in request.query_params.getlist("open")[:MOST_OPEN]:
@@ -42,45 +42,45 @@ async def fleets(desk: PageDesk, request: Request) -> Any:
 
 
 async def diff(desk: PageDesk, request: Request) -> Any:
-    """The change that an attempt has made."""
+    """Returns the change that an attempt has made."""
     place = request.query_params
     text = await _fleets(desk).diff(place.get("fleet", ""), place.get("task", ""), number_of(request, "attempt"))
     return {"diff": worded(text, desk.words)}
 
 
 async def start(desk: PageDesk, request: Request) -> Any:
-    """A fleet from a form: tasks as lines, or as TOML where it says so, and what holds for those that say nothing."""
-    given, known = await read_body(request), _fleets(desk)
-    return {"fleet": await known.start(given.text("folder"), given.text("tasks"), _flags(given))}
+    """Starts a fleet from a form: tasks as lines or as TOML, and the settings of tasks that say nothing themselves."""
+    body, known = await read_body(request), _fleets(desk)
+    return {"fleet": await known.start(body.text("folder"), body.text("tasks"), _flags(body))}
 
 
-def _flags(given: Given) -> dict[str, list[str]]:
-    mode, attempts, budget = given.text("mode"), min(given.count("attempts"), MOST_ATTEMPTS), given.text("budget")
+def _flags(body: Given) -> dict[str, list[str]]:
+    mode, attempts, budget = body.text("mode"), min(body.count("attempts"), MOST_ATTEMPTS), body.text("budget")
     if budget and not budget.replace(".", "", 1).isdecimal():
         raise UsageError("serve.bad", what=budget)
-    flags = {"--model": given.text("model").strip(), "--mode": read_mode(mode) if mode else ""}
+    flags = {"--model": body.text("model").strip(), "--mode": read_mode(mode) if mode else ""}
     flags |= {"--attempts": str(attempts or ""), "--fleet-budget-usd": budget}
-    on = {"--toml": [""]} if given.flag("toml") else {}
-    checks = [line.strip() for line in given.text("checks").splitlines() if line.strip()]
+    on = {"--toml": [""]} if body.flag("toml") else {}
+    checks = [line.strip() for line in body.text("checks").splitlines() if line.strip()]
     return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks} | on
 
 
 async def answer(desk: PageDesk, request: Request) -> Any:
-    given, known = await read_body(request), _fleets(desk)
-    asked, choice = given.text("asked"), given.text("choice")
-    gates = [one["question"]["gate"] for one in await known.inbox() if one["asked_id"] == asked]
+    body, known = await read_body(request), _fleets(desk)
+    asked, choice = body.text("asked"), body.text("choice")
+    gates = [entry["question"]["gate"] for entry in await known.inbox() if entry["asked_id"] == asked]
     if any(gate and not is_enough(choice, gate["risk"]) for gate in gates):
         return {"taken": "unclear", "told": [desk.words("gate.word")]}
-    was_open = await known.answer(asked, given.text("text"), choice, given.flag("for_all_same"))
+    was_open = await known.answer(asked, body.text("text"), choice, body.flag("for_all_same"))
     return {"taken": "answer" if was_open else "closed"}
 
 
 async def change(desk: PageDesk, request: Request) -> Any:
-    """Does it to a whole fleet, to an attempt, or to all tasks that are named; those to which it cannot be done do not
-    keep it from the others. What a merge comes to is told with the fleets, to all pages."""
-    given, known = await read_body(request), _fleets(desk)
-    what, fleet, number = given.text("what"), given.text("fleet"), given.count("attempt")
-    tasks = given.texts("tasks")[:MOST_AT_ONCE]
+    """Changes a whole fleet, an attempt, or all tasks that are named. A task that cannot be changed does not keep the
+    others from it. All pages learn the result of a merge with the fleets."""
+    body, known = await read_body(request), _fleets(desk)
+    what, fleet, number = body.text("what"), body.text("fleet"), body.count("attempt")
+    tasks = body.texts("tasks")[:MOST_AT_ONCE]
     if what == "pick" and len(tasks) == 1:
         await known.pick(fleet, tasks[0], number)
     elif what == "work":

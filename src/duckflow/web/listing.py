@@ -1,4 +1,4 @@
-"""The list of sessions: those that wait for somebody first, then those that run, then the others."""
+"""The list of sessions: first those that wait for somebody, then those that run, then the others."""
 
 import asyncio
 import time
@@ -20,16 +20,16 @@ from duckflow.web.watched import AGAIN, QUIET, WatchedSession
 
 LOOK_SECONDS = 1.0
 SHARE = 10
-"""A look that takes long is followed by a pause that is so many times longer."""
+"""After a look that takes long comes a pause that is this many times longer."""
 ANYWAY_SECONDS = 15.0
-"""A list is read again after this time even if its mark is the same: not everything that it shows is kept in files."""
+"""A list is read again after these seconds even if its mark is the same: not everything that it shows is in files."""
 STREAM = "text/event-stream"
 Mark = Callable[[PageDesk], object]
 
 
 def followed(handler: Handler, mark: Mark) -> Handler:
-    """The handler's facts: once as JSON, or as a stream for a page that accepts one. Equal marks say that nothing has
-    changed in between."""
+    """Makes a handler that sends its facts once as JSON, or as a stream to a page that accepts one. They are read again
+    when the mark changes."""
 
     async def handle(desk: PageDesk, request: Request) -> Any:
         facts = await handler(desk, request)
@@ -44,7 +44,7 @@ def followed(handler: Handler, mark: Mark) -> Handler:
 async def _follow(
     facts: dict[str, Any], handler: Handler, mark: Mark, desk: PageDesk, request: Request
 ) -> AsyncGenerator[bytes]:
-    """It ends with the server. The first message has all facts, the next ones those that are others by then."""
+    """Streams the facts until the server closes: all of them first, then those that have changed."""
     with desk.watching.one_more_list():
         yield AGAIN + _told(facts)
         seen, pause = await asyncio.to_thread(mark, desk), LOOK_SECONDS
@@ -64,7 +64,7 @@ async def _follow(
 
 
 def _told(facts: dict[str, Any]) -> bytes:
-    """With the server's time, against which ages are counted."""
+    """Returns the message with these facts, and with the server's time, from which the page counts ages."""
     return sent({"number": 0, "facts": facts, "now": time.time()}) if facts else b""
 
 
@@ -84,7 +84,7 @@ async def rename(desk: PageDesk, request: Request) -> Any:
 
 
 async def _open(desk: PageDesk, request: Request) -> WatchedSession | None:
-    """The session where a process holds it."""
+    """Returns the session if a process holds it."""
     return await desk.watched(request) if _session(request) in desk.shelf.running() else None
 
 
@@ -94,7 +94,7 @@ async def fork(desk: PageDesk, request: Request) -> Any:
 
 
 async def branch(desk: PageDesk, request: Request) -> str:
-    """Branches a session and goes on with the branch. One that is in the middle of a turn is not branched, as in the
+    """Branches a session and continues with the branch. A session in the middle of a turn is not branched, as in the
     terminal."""
     if (watched := await _open(desk, request)) and watched.conversation.in_turn:
         raise UsageError("resume.busy")
@@ -116,7 +116,8 @@ async def remove(desk: PageDesk, request: Request) -> Any:
 
 
 async def export(desk: PageDesk, request: Request) -> Response:
-    """The session as a file to save. It is sent as a download: nothing in it may run as part of the page."""
+    """Returns the session as a file to save. It is sent as a download, so that nothing in it runs as part of the
+    page."""
     form, session_id = request.query_params.get("format", "html"), _session(request)
     if form not in FORMATS:
         raise UsageError("serve.bad", what=form)
@@ -126,13 +127,13 @@ async def export(desk: PageDesk, request: Request) -> Response:
 
 
 async def search(desk: PageDesk, request: Request) -> Any:
-    """Where in all sessions something was said."""
+    """Searches all sessions for something that was said."""
     question = request.query_params.get("q", "").strip()[:LONGEST_QUESTION]
     return worded(await asyncio.to_thread(desk.shelf.search, question, desk.words) if question else [], desk.words)
 
 
 async def folders(desk: PageDesk, request: Request) -> Any:
-    """The folders below one that is the user's home or lies in it, and those that were worked in last."""
+    """Returns the folders below one that is the user's home or lies in it, and the ones that were worked in last."""
     wanted = request.query_params.get("at", "")
     return worded(await asyncio.to_thread(desk.shelf.folders, wanted), desk.words)
 
@@ -153,33 +154,33 @@ def mark(desk: PageDesk) -> object:
 async def sessions(desk: PageDesk, request: Request) -> Any:
     known = await asyncio.to_thread(desk.shelf.all)
     running = desk.shelf.running()
-    by_id = {one.session_id: one for one in known[:MOST]}
+    by_id = {summary.session_id: summary for summary in known[:MOST]}
     held = await asyncio.gather(*(_held(desk, session_id, by_id.get(session_id)) for session_id in running))
-    seen = {one["id"] for one in held if one}
-    held = [one for one in held if one and not desk.shelf.is_of_fleet(one["folder"])]
-    listed = held + [_old(one) for key, one in by_id.items() if key not in seen]
-    listed.sort(key=lambda one: (ORDER[one["state"]], -one["updated"]))
+    seen = {entry["id"] for entry in held if entry}
+    held = [entry for entry in held if entry and not desk.shelf.is_of_fleet(entry["folder"])]
+    listed = held + [_old(summary) for key, summary in by_id.items() if key not in seen]
+    listed.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
     asks = len(await desk.fleet.inbox()) + await desk.fleet.to_pick() if desk.fleet else 0
     return {"sessions": worded(listed, desk.words), "fleet_asks": asks}
 
 
-def _old(one: SessionSummary) -> dict[str, Any]:
+def _old(summary: SessionSummary) -> dict[str, Any]:
     return {
-        "id": one.session_id,
-        "title": one.title or one.asked,
-        "folder": one.folder,
-        "updated": one.updated,
-        "turns": one.turns,
-        "cost": one.cost_usd,
-        "here": one.here,
-        "archived": one.archived,
+        "id": summary.session_id,
+        "title": summary.title or summary.asked,
+        "folder": summary.folder,
+        "updated": summary.updated,
+        "turns": summary.turns,
+        "cost": summary.cost_usd,
+        "here": summary.here,
+        "archived": summary.archived,
         "vitals": None,
         "state": "old",
     }
 
 
 async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -> dict[str, Any] | None:
-    """How it stands there. One that does not answer is shown as what its journal says."""
+    """Returns how a session that a process holds stands now. One that does not answer is shown from its journal."""
     try:
         async with asyncio.timeout(JOIN_SECONDS):
             talk = await _look(desk, session_id)
@@ -203,8 +204,8 @@ async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -
 
 
 def _waits_for(talk: Conversation) -> dict[str, Any]:
-    """The question that the user has to answer, what it is about, and the job that asks it. A draft of a plan is one,
-    and so is what the model asked at the end of its turn."""
+    """Returns the question that the user has to answer, its subject, and the job that asks it. The draft of a plan
+    counts as one, and so does a question at the end of the model's turn."""
     for question in talk.questions:
         gate, title = question.gate, question.title.model_dump()
         about = ", ".join([*gate.commands, *(impact.path for impact in gate.impacts)] if gate else [])
@@ -216,7 +217,7 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
 
 
 async def _look(desk: PageDesk, session_id: str) -> Conversation | None:
-    """Sessions that nobody looks at are joined only for a moment: else their processes would wait for us."""
+    """Joins a session that no page shows only for a moment: else its process would wait for this server."""
     watched = desk.watching.held(session_id)
     if watched and watched.joined and not watched.is_over:
         return watched.joined.conversation

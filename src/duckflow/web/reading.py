@@ -1,4 +1,4 @@
-"""What the page shows of a session."""
+"""The requests that read a session for the page."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -34,14 +34,15 @@ WORDS = (
     "page.", "gate.", "duck.", "plan.", "job.", "vital.", "work.", "five.", "question.", "audit.", "fleet.state.",
     "fleet.row.", "fleet.doing.", "agent.status.",
 )  # fmt: skip
-"""What the page says itself; the rest is worded here."""
+"""The words that the page's scripts use themselves. All other texts are worded by the server."""
 CHART = ("vitals_changed", "usage_reported", "question_asked", "context_pruned")
 CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone", "proof_tried")
-"""Kinds of events that are read for these; a session may be long."""
+"""The kinds of events that the chart and the list of changes are made from. Only these are read: a session may be
+long."""
 
 
 async def me(desk: PageDesk, request: Request) -> Any:
-    """What the page needs before anything else, and its words."""
+    """Returns the facts that the page needs before anything else, and its words."""
     wanted = request.query_params.get("language", "")
     language = wanted if is_language(wanted) else desk.words.language
     texts = {**catalogue(DEFAULT_LANGUAGE), **catalogue(language)}
@@ -56,7 +57,7 @@ async def snapshot(desk: PageDesk, request: Request) -> Any:
 
 
 async def events(desk: PageDesk, request: Request) -> Response:
-    """A browser that comes back says the last number it has heard; that counts more than where it once began."""
+    """Streams the session. A browser that reconnects names the last number it has heard; that overrides `after`."""
     desk.watching.require_room()
     watched = await desk.watched(request)
     last = request.headers.get("last-event-id", "")
@@ -72,13 +73,13 @@ async def record(desk: PageDesk, request: Request) -> Any:
 
 
 async def files(desk: PageDesk, request: Request) -> Any:
-    """For what is typed after `@`."""
+    """Returns the files that match what is typed after `@`."""
     talk = (await desk.watched(request)).conversation
     return list(await asyncio.to_thread(talk.find_files, request.query_params.get("q", ""), MOST_FILES))
 
 
 async def context(desk: PageDesk, request: Request) -> Any:
-    """The parts of the next request, with their tokens."""
+    """Returns the parts of the next request, with their tokens."""
     watched = await desk.watched(request)
     parts: list[dict[str, Any]] = []
     for part in await watched.conversation.context():
@@ -88,7 +89,7 @@ async def context(desk: PageDesk, request: Request) -> Any:
 
 
 async def picture(desk: PageDesk, request: Request) -> Response:
-    """One that came with a message."""
+    """Returns a picture that came with a message."""
     watched = await desk.watched(request)
     data = await asyncio.to_thread(desk.shelf.picture, watched.session_id, str(request.path_params["digest"]))
     header = read_header(data)
@@ -103,7 +104,8 @@ async def audit(desk: PageDesk, request: Request) -> Any:
 
 
 async def changes(desk: PageDesk, request: Request) -> Any:
-    """The turns that changed files; with a turn, what it did to them: of an old session what was asked about."""
+    """Returns the turns that changed files, or the diff of one turn. Of an old session only the diffs are known that a
+    question showed."""
     watched, turn = await desk.watched(request), number_of(request, "turn")
     if turn and watched.writable:
         return {"turn": turn, "diff": worded(await watched.conversation.diff(turn), watched.words)}
@@ -143,7 +145,7 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
 
 
 async def chart(desk: PageDesk, request: Request) -> Any:
-    """Vitals and tokens over time, with what stopped the work."""
+    """Returns vitals and tokens over time, with the events that stopped the work."""
     watched = await desk.watched(request)
 
     def read() -> list[dict[str, Any]]:
@@ -169,4 +171,4 @@ async def chart(desk: PageDesk, request: Request) -> Any:
 
 
 PANELS: dict[str, Handler] = {"changes": changes, "audit": audit, "context": context, "chart": chart}
-"""What a page may show beside the conversation."""
+"""The panels that a page may show beside the conversation."""

@@ -1,4 +1,4 @@
-"""Serves the page until it is told to stop."""
+"""The server of the page."""
 
 import asyncio
 import contextlib
@@ -87,7 +87,7 @@ def make_app(desk: PageDesk) -> Starlette:
     routes: list[Any] = [Route("/", index)]
     routes += [Route(path, handled(handler, desk)) for path, handler in READING.items()]
     routes += [Route(path, handled(handler, desk), methods=["POST"]) for path, handler in DOING.items()]
-    # Streams are left as they are.
+    # Streams are not compressed.
     packed = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
     app = Starlette(routes=routes, middleware=[packed], exception_handlers={404: nothing, 405: not_so})
     app.mount("/page", StaticFiles(directory=PAGE))
@@ -98,12 +98,12 @@ BACKLOG = 128
 LAST_SECONDS, SILENT_SECONDS = 1, 10.0
 MOST_CONNECTIONS, MOST_SILENT = 400, 100
 OUTSIDE = ("192.0.2.1", 9)
-"""An address that nobody has; nothing is sent there."""
+"""An address that nobody has. Nothing is sent there."""
 
 
 class PatientProtocol(H11Protocol):
-    """Ends a connection on which nothing is asked for long, and the oldest of those that are too many: whoever has no
-    cookie could keep all of them otherwise."""
+    """Closes a connection that stays silent for long, and the oldest silent one if there are too many. Otherwise
+    somebody without a cookie could occupy all connections."""
 
     begun = 0.0
 
@@ -132,7 +132,7 @@ class PatientProtocol(H11Protocol):
 
 
 class PageServer(uvicorn.Server):
-    """Leaves signals to whoever started it."""
+    """A server that leaves signals to the program that started it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -148,7 +148,7 @@ async def serve(
     as_browser: bool = False,
     models: Models | None = None,
 ) -> None:
-    """Serves until it is cancelled. `as_browser`: each browser is spoken to in its own language."""
+    """Serves the page until cancelled. With `as_browser`, each browser is answered in its own language."""
     watching = Watching(shelf)
     place = place_of(listening)
     desk = PageDesk(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
@@ -172,7 +172,7 @@ async def serve(
     try:
         await asyncio.shield(serving)
     finally:
-        # Streams end first: nobody waits for them then.
+        # The streams end first, so that the server does not wait for them.
         await watching.aclose()
         server.should_exit = True
         await serving
@@ -184,7 +184,8 @@ def place_of(listening: socket.socket) -> ServedAt:
 
 
 def reached_at(place: ServedAt) -> ServedAt:
-    """Where others on the network find it, when it is served at all addresses of the machine."""
+    """Returns the address at which others on the network find the page, if it is served at all addresses of the
+    machine."""
     if not ipaddress.ip_address(place.host).is_unspecified:
         return place
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
@@ -196,10 +197,10 @@ def reached_at(place: ServedAt) -> ServedAt:
 
 
 def listen(host: str, port: int, tries: int = 1) -> socket.socket:
-    """At that port or one of the next ones; OSError when none is free."""
+    """Listens at that port or at one of the next; raises OSError when none is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + tries):
-        # Named as TCP, so that small answers are sent at once: else each would wait 40 ms for the one before.
+        # With IPPROTO_TCP small answers are sent at once; otherwise each would wait 40 ms for the one before.
         made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""What the pages of a session have still to be told."""
+"""The streams to the open pages of a session: what waits to be sent to each."""
 
 import asyncio
 import time
@@ -10,21 +10,22 @@ from duckflow.view.items import Item, OutputItem, TextItem
 from duckflow.web.telling import item_message, sent
 
 UNREAD = 8 * 1024 * 1024
-"""Bytes: a page that reads more slowly is cut off. It comes back and asks for what it missed."""
+"""Bytes that may wait for one page. A page that reads more slowly is cut off; it reconnects and asks for what it
+missed."""
 QUIET_SECONDS = 15.0
 SOON_SECONDS = 0.08
 Facts = dict[str, Any]
 
 
 class Page:
-    """One reader of a stream: what it has still to be told."""
+    """One reader of a stream, with the messages that wait for it."""
 
     def __init__(self) -> None:
         self._waiting: list[bytes] = []
         self._size = 0
         self._moved = asyncio.Event()
         self.recorded = asyncio.Event()
-        """Something on record has come."""
+        """Set when a new event is on record."""
         self.is_cut = False
 
     def put(self, data: bytes) -> None:
@@ -42,7 +43,7 @@ class Page:
         self._moved.set()
 
     async def take(self) -> bytes:
-        """All there is; nothing when it has been quiet for long."""
+        """Returns all messages that wait, or nothing when it has been quiet for long."""
         try:
             async with asyncio.timeout(QUIET_SECONDS):
                 await self._moved.wait()
@@ -56,14 +57,14 @@ class Page:
 
 
 class Pages:
-    """The open pages of a session. What changes faster than a page can be drawn is told a moment later, as it is then:
-    texts that are being written, outputs, and the facts, of which only those are told that have changed."""
+    """The open pages of a session. Things that change faster than a page can be drawn are sent a moment later, in their
+    latest form: texts that are being written, outputs, and facts. Of the facts only the changed ones are sent."""
 
     def __init__(self, words: Words, facts: Callable[[], Facts]) -> None:
         self._words = words
         self._read_facts = facts
         self._facts: Facts = {}
-        """What all pages know."""
+        """The facts that all pages have been told."""
         self._open: set[Page] = set()
         self._soon: dict[str, Item] = {}
         self._stale = True
@@ -71,7 +72,7 @@ class Pages:
         self._later: asyncio.TimerHandle | None = None
 
     def join(self, page: Page) -> None:
-        """The facts are the first that it is told."""
+        """Adds a page, and tells it all facts first."""
         self._flush()
         self._open.add(page)
         page.put(sent({"number": 0, "items": [], "facts": self._facts}))
@@ -108,7 +109,7 @@ class Pages:
             before, self._facts, self._stale = self._facts, self._read_facts(), False
             if changed := changed_facts(before, self._facts):
                 self._send({"number": 0, "items": [], "facts": changed})
-        # A long reply or plan takes long to be drawn anew.
+        # A long reply or plan takes long to draw, so the next pause is longer.
         self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began))
 
     def _tell_passing(self) -> None:
@@ -127,14 +128,14 @@ class Pages:
 
 
 def _passes(item: Item) -> bool:
-    """Whether it will have changed in a moment."""
+    """Says whether the item is likely to change again in a moment."""
     return (isinstance(item, TextItem) and item.state == "streaming") or (
         isinstance(item, OutputItem) and not item.over
     )
 
 
 def changed_facts(before: Facts, after: Facts) -> Facts:
-    """The facts that have changed; of the state only the fields that have."""
+    """Returns the facts that have changed; of the state only its changed fields."""
     changed = {name: value for name, value in after.items() if before.get(name) != value}
     if "state" in changed and "state" in before:
         changed["state"] = changed_facts(before["state"], changed["state"])

@@ -1,5 +1,5 @@
-"""Items and state as the page gets them: JSON in which every phrase is a sentence, and what the model says is there as
-HTML that holds nothing but what Markdown means."""
+"""Items and state as the page gets them: JSON with sentences in place of phrases. The model's texts come as HTML that
+contains only what Markdown can express."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -39,7 +39,7 @@ LINKS = ("http://", "https://", "mailto:")
 
 
 def worded(value: Any, words: Words, deep: int = 0) -> Any:
-    """The same with sentences for phrases; nothing in it steers how a text is shown, and all of it is JSON."""
+    """Returns the value as plain JSON, with sentences in place of phrases and no control characters in its texts."""
     match value:
         case str():
             return plain(value)
@@ -62,17 +62,17 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
     try:
         return plain(words.phrase(Phrase.model_validate(fields)))
     except (ValueError, KeyError, IndexError, TypeError):
-        # Only looks like one, or is from another version: better a rough line than none.
+        # The fields only look like a phrase, or come from another version: a rough line is better than none.
         return plain(" ".join([str(fields["key"]), *map(str, fields["values"].values())]))
 
 
 def item_message(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
-    """The items of one event; of one that is not kept the number is 0."""
+    """Returns the message with the items of one event. The number is 0 for an event that is not on record."""
     return {"number": number, "items": [shown for item in items if (shown := page_item(item, words))]}
 
 
 def page_item(item: Item, words: Words) -> dict[str, Any] | None:
-    """Nothing for what the page does not show, or shows as a part of the state."""
+    """Returns the item as the page gets it; nothing if the page does not show it, or shows it as part of the state."""
     match item:
         case TextItem():
             return _text(item, words)
@@ -136,13 +136,14 @@ def _dumped(value: Any) -> Any:
 
 
 def sent(data: dict[str, Any]) -> bytes:
-    """As a stream of server-sent events has it: JSON has no line breaks of its own."""
+    """Encodes the message as a server-sent event. JSON needs no line breaks of its own."""
     name = f"id: {data['number']}\n" if data["number"] else ""
     return f"{name}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
 
 
 def markdown(text: str) -> str:
-    """What would take long to read as Markdown, while everybody waits, is shown as it stands."""
+    """Renders Markdown as HTML. A text that would take long to parse is shown as it stands, since everybody waits
+    meanwhile."""
     if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
         return f"<pre>{escape(plain(text))}</pre>"
     return _renderer()(plain(text))
@@ -150,7 +151,8 @@ def markdown(text: str) -> str:
 
 @cache
 def _renderer() -> Callable[[str], str]:
-    """No HTML of the text's own, no pictures (they would be fetched), links only to other sites."""
+    """Makes a renderer that passes no HTML of the text's own, no pictures (they would be fetched), and only links to
+    other sites."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.footnote import footnote_plugin
     from mdit_py_plugins.tasklists import tasklists_plugin
@@ -170,7 +172,7 @@ def _open_link(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> 
 
 
 def _open_cell(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
-    """Where its text stands is a class: the page allows no styles in its text."""
+    """Turns the alignment of a table cell into a class: the page allows no inline styles."""
     style = tokens[place].attrs.pop("style", "")
     if style:
         tokens[place].attrSet("class", style.replace(":", "-"))

@@ -1,5 +1,5 @@
-"""Who may see the page: whoever had its address once, by a cookie. On disk there are only digests, so that a page finds
-its server again after that was started anew, and nobody who reads the file becomes a visitor."""
+"""The visitors of the page: everybody who once had its address has a cookie. The disk holds only digests of cookies. So
+a page finds its server again after a restart, but reading the file lets nobody in."""
 
 import contextlib
 import hashlib
@@ -18,7 +18,7 @@ MOST = 32
 DAYS = 14
 CONNECTIONS, ESTABLISHED = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "01"
 TRIES, TRY_SECONDS = 10, 60.0
-"""Wrong tokens that are taken for mistakes in that time."""
+"""Wrong tokens that count as mistakes within these seconds."""
 
 
 def digest(secret: str) -> str:
@@ -26,36 +26,37 @@ def digest(secret: str) -> str:
 
 
 class Visitors:
-    """Of the server at one port. The token leads in, any number of times, for as long as this server runs."""
+    """The visitors of the server at one port. The token lets anybody in, any number of times, while this server
+    runs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._tries: list[float] = []
         self.token = secrets.token_urlsafe(32)
         self._once: set[str] = set()
-        kept = _read(path)
-        self.place: str = kept.get("place") or secrets.token_urlsafe(12)
-        """The first part of every path. Cookies do not know ports: below a path that nobody else has, no other server
-        on this machine is sent ours."""
+        saved = _read(path)
+        self.place: str = saved.get("place") or secrets.token_urlsafe(12)
+        """The first part of every path. Cookies are shared between ports, but a path that only we have keeps ours from
+        other servers on this machine."""
         oldest = time.time() - DAYS * 86400
-        known: dict[str, float] = kept.get("visitors", {})
-        self._known = {one: since for one, since in known.items() if since > oldest}
+        known: dict[str, float] = saved.get("visitors", {})
+        self._known = {cookie_digest: since for cookie_digest, since in known.items() if since > oldest}
 
     @property
     def tired(self) -> bool:
-        """Of wrong tokens."""
+        """Says whether too many wrong tokens came lately: ten a minute, from all addresses together."""
         self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
         return len(self._tries) >= TRIES
 
     def make_once(self) -> str:
-        """A token that leads in once: for a command line, which others on the machine can see."""
+        """Returns a token that lets somebody in once: for a command line, which others on the machine can see."""
         token = secrets.token_urlsafe(32)
         self._once.add(digest(token))
         return token
 
     def enter(self, token: str, client: tuple[str, int]) -> str | None:
-        """A new cookie for a right token. One for a command line is for programs of the same user: others could read it
-        there before the browser has started."""
+        """Returns a new cookie for a right token. A token that was on a command line is only accepted from programs of
+        the same user: others could read it there before the browser has started."""
         if not token:
             return None
         if digest(token) in self._once and _is_own(*client):
@@ -65,12 +66,13 @@ class Visitors:
             return None
         cookie = secrets.token_urlsafe(32)
         self._known[digest(cookie)] = time.time()
-        self._known = dict(sorted(self._known.items(), key=lambda one: one[1])[-MOST:])
+        self._known = dict(sorted(self._known.items(), key=lambda entry: entry[1])[-MOST:])
         self._save()
         return cookie
 
     def knows(self, cookie: str) -> bool:
-        """Digests are compared, so that the time it takes tells nothing."""
+        """Says whether this is the cookie of a visitor. Digests are compared, so that the time it takes reveals
+        nothing."""
         return bool(cookie) and digest(cookie) in self._known
 
     def _save(self) -> None:
@@ -79,14 +81,15 @@ class Visitors:
 
 
 def _is_own(host: str, port: int) -> bool:
-    """Whether that end of a connection on this machine is of the user we run as; where that cannot be told, it is."""
+    """Says whether that end of a local connection belongs to the user we run as. If this cannot be found out, it counts
+    as own."""
     packed = ipaddress.ip_address(host).packed
     words = (packed[at : at + 4] for at in range(0, len(packed), 4))
     end = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
     for table in CONNECTIONS:
         with contextlib.suppress(OSError):
             for row in map(str.split, table.read_text().splitlines()[1:]):
-                # Of what is being closed nobody is the owner any more.
+                # A connection that is being closed has no owner any more.
                 if row[1].endswith(end) and row[3] == ESTABLISHED:
                     return int(row[7]) == os.getuid()
     return True
@@ -94,7 +97,7 @@ def _is_own(host: str, port: int) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        kept: dict[str, Any] = json.loads(path.read_text())
-        return kept if all(isinstance(since, float) for since in kept["visitors"].values()) else {}
+        saved: dict[str, Any] = json.loads(path.read_text())
+        return saved if all(isinstance(since, float) for since in saved["visitors"].values()) else {}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}

@@ -1,4 +1,4 @@
-"""Sessions that pages look at: each is joined once, and every page of it is told the same."""
+"""Sessions that pages show: each is joined once, and all its pages are told the same."""
 
 import asyncio
 import time
@@ -21,16 +21,16 @@ from duckflow.web.telling import item_message, sent, worded
 PAGE = 500
 MOST_STREAMS = 100
 LOOK_SECONDS = 1.0
-"""How often the journal of a session that nobody holds is looked at."""
+"""Seconds between two looks at the journal of a session that no process holds."""
 IDLE_SECONDS = 20.0
-"""How long a session that nobody looks at stays joined."""
+"""Seconds that a session stays joined after its last page has left."""
 PANEL_SECONDS = 1.5
-"""How soon a panel is read again after something has happened."""
+"""Seconds until a panel is read again after something has happened."""
 STATE = {
     "folder", "title", "named", "turn", "five", "plans", "active_plan", "jobs", "agents", "vitals", "usage",
     "files_changed", "asked", "comments", "reviewed", "taken_back",
 }  # fmt: skip
-"""What the page shows of the state."""
+"""The fields of the state that the page shows."""
 LEFT_OUT: Any = {"jobs": {"__all__": {"messages"}}}
 LANGUAGE = ("language_chosen",)
 AGAIN = b"retry: 500\n\n"
@@ -38,14 +38,14 @@ QUIET = b": \n\n"
 
 
 class SidePanel(NamedTuple):
-    """What a page shows beside the conversation, and how that is read."""
+    """A panel that a page shows beside the conversation, and the function that reads its content."""
 
     name: str
     read: Callable[[], Awaitable[Any]]
 
 
 class WatchedSession:
-    """One session, and the pages that look at it."""
+    """One session, and the pages that show it."""
 
     def __init__(self, session_id: str, shelf: Shelf, joined: Joined | None, words: Words) -> None:
         self.session_id = session_id
@@ -57,14 +57,14 @@ class WatchedSession:
         self._shelf = shelf
         self._pages = Pages(words, self._facts)
         self._kept: AgentState | None = None
-        """The state of a session that nobody holds."""
+        """The state of a session that no process holds."""
         self._view = View(joined.conversation.state if joined else None)
         if joined:
             self._unhear = joined.conversation.hear(self.hear)
 
     @property
     def conversation(self) -> Conversation:
-        """What can be talked to; an old session can only be read."""
+        """Returns the conversation of a session that a process holds; an old session can only be read."""
         if self.joined is None or not self.writable:
             raise UsageError("serve.read_only")
         return self.joined.conversation
@@ -78,8 +78,8 @@ class WatchedSession:
         return not self.streams and time.monotonic() - self.used > IDLE_SECONDS
 
     async def stream(self, after: int, panel: SidePanel | None = None) -> AsyncGenerator[bytes]:
-        """What was kept after that number and then everything as it happens: nothing is left out, nothing comes twice.
-        It ends when the session's process ends, or when one holds it again."""
+        """Yields the recorded events after that number, and then everything as it happens, without gaps or repetitions.
+        Ends when the session's process ends, or when a process takes an old session up again."""
         self.streams += 1
         try:
             yield AGAIN
@@ -109,7 +109,7 @@ class WatchedSession:
                 reading.cancel()
 
     async def _keep_panel(self, page: Page, panel: SidePanel) -> None:
-        """Tell what it shows, and again when that is something else."""
+        """Sends the panel's content, and sends it again whenever it differs."""
         shown = b""
         while True:
             page.recorded.clear()
@@ -155,7 +155,7 @@ class WatchedSession:
         return await asyncio.to_thread(read)
 
     async def record(self, before: int, most: int) -> list[dict[str, Any]]:
-        """A piece of the past, oldest first."""
+        """Returns a piece of the past, oldest first."""
         view = View(await self._state())
 
         def read() -> list[dict[str, Any]]:
@@ -167,7 +167,7 @@ class WatchedSession:
         return await asyncio.to_thread(read)
 
     async def snapshot(self) -> dict[str, Any]:
-        """How things stand after the event of that number, and whether one can take part."""
+        """Returns how things stand, the number of the last event, and whether the user can take part."""
         if self.joined and self.writable:
             return {"number": self.joined.conversation.number, **self._facts()}
         number, self._kept = await asyncio.to_thread(self._shelf.state, self.session_id)
@@ -216,7 +216,7 @@ class WatchedSession:
         }
 
     def hear(self, number: int, event: Event) -> None:
-        """What has happened is told to every page."""
+        """Tells every page what has happened."""
         items = self._view.hear(number, event)
         for item in items:
             if isinstance(item, ChosenItem) and item.language:
@@ -226,7 +226,7 @@ class WatchedSession:
             self.end()
 
     def end(self) -> None:
-        """Its process is gone; pages come back for what there is then."""
+        """Ends the streams because the session's process is gone. Pages then reconnect and read the journal."""
         self.is_over = True
         self._pages.cut()
 
@@ -238,19 +238,19 @@ class WatchedSession:
 
 
 class Watching:
-    """All sessions that are looked at."""
+    """All sessions that pages show."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._watched: dict[tuple[str, str], WatchedSession] = {}
-        """By session and by the language of those who look at it."""
+        """The sessions, by id and by the language of the people who look at them."""
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
         self._lists = 0
         self._closed = asyncio.Event()
 
     async def get(self, session_id: str, language: str) -> WatchedSession:
-        """Joined, where a process holds it."""
+        """Returns the session, joined if a process holds it."""
         if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
@@ -268,7 +268,7 @@ class Watching:
         return watched
 
     def _language(self, session_id: str, language: str) -> str:
-        """The language that was chosen in the session, else that of whoever looks at it."""
+        """Returns the language that was chosen in the session, or else the viewer's."""
         view = View()
         for number, event in self._shelf.of_kinds(session_id, LANGUAGE):
             if event:
@@ -276,13 +276,13 @@ class Watching:
         return view.chosen.language if is_language(view.chosen.language) else language
 
     def require_room(self) -> None:
-        """For one more stream."""
+        """Raises an error if there are too many streams for one more."""
         if self._lists + sum(watched.streams for watched in self._watched.values()) >= MOST_STREAMS:
             raise UsageError("serve.too_many")
 
     @contextmanager
     def one_more_list(self) -> Generator[None]:
-        """A stream that follows a list, not a session."""
+        """Counts a stream that follows a list instead of a session, while it is open."""
         self._lists += 1
         try:
             yield
@@ -296,8 +296,8 @@ class Watching:
         return self._closed.is_set()
 
     def held(self, session_id: str) -> WatchedSession | None:
-        """Only what is looked at already."""
-        return next((one for (held, _), one in self._watched.items() if held == session_id), None)
+        """Returns the session only if a page shows it already."""
+        return next((watched for (held_id, _), watched in self._watched.items() if held_id == session_id), None)
 
     async def aclose(self) -> None:
         self._closed.set()
