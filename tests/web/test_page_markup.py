@@ -75,7 +75,7 @@ def test_no_markup_comes_out_of_markdown_but_its_own() -> None:
 
 
 async def test_nothing_that_is_said_anywhere_comes_out_as_markup(tmp_path: Path) -> None:
-    """Everything passes through the whole server: file names, diffs, texts of the model, outputs, messages, names of tools."""
+    """Everything goes through the server: file names, diffs, the model's texts, outputs, messages, tool names."""
     async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
         for payload in PAYLOADS:
             for event in said_everywhere(payload):

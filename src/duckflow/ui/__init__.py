@@ -1,1 +1,1 @@
-"""What people see: console, headless output, and every word in two languages."""
+"""Front ends for people: the console, and headless output."""

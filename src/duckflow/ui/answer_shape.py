@@ -15,17 +15,18 @@ FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
 
 class Unfit(Exception):
-    """The answer is not of that shape; the message says what is wrong with it."""
+    """Raised for an answer that does not have the wanted shape. The message says what is wrong with it."""
 
 
 class AnswerShape(NamedTuple):
-    """A JSON schema, and the check for it."""
+    """A JSON schema, and the function that checks a value against it."""
 
     schema: str
     check: Callable[[Any], Any]
 
     def read(self, answer: str) -> Any:
-        """The value in the answer: all of it, or what stands last in it and fits. Unfit when there is none."""
+        """Returns the value in the answer: the whole answer, or the last part of it that fits. Raises Unfit if there is
+        none."""
         from fastjsonschema import JsonSchemaValueException
 
         why = "no JSON"
@@ -38,8 +39,8 @@ class AnswerShape(NamedTuple):
 
 
 def _values(answer: str) -> Iterator[Any]:
-    """The JSON in a text: all of it, then each block of code, then each object and list between other words, the last
-    ones first."""
+    """Yields the JSON in a text: first the whole text, then each block of code, then each object and list between other
+    words. Of several the last comes first."""
     for text in (answer, *reversed(FENCED.findall(answer))):
         with suppress(ValueError):
             yield parse_json(text)
@@ -52,18 +53,18 @@ def _values(answer: str) -> Iterator[Any]:
     yield from reversed(values)
 
 
-def answer_shape(given: str) -> AnswerShape:
-    """From the schema itself, or from the file that holds it. UsageError when it is no JSON schema."""
+def answer_shape(schema_or_path: str) -> AnswerShape:
+    """Reads a schema, given as JSON or as the path of a file. Raises UsageError if it is no JSON schema."""
     import fastjsonschema
 
-    text = given
+    text = schema_or_path
     try:
-        if not given.lstrip().startswith("{"):
-            text = Path(given).read_text("utf-8")
+        if not schema_or_path.lstrip().startswith("{"):
+            text = Path(schema_or_path).read_text("utf-8")
         schema: Any = json.loads(text)
         if not isinstance(schema, dict):
             raise ValueError("{…}?")
-        # Nothing is fetched for a schema that refers elsewhere.
+        # A schema that refers to an address is refused: nothing is fetched.
         check: Callable[[Any], Any] = fastjsonschema.compile(
             cast("dict[str, Any]", schema), handlers={"http": _refuse, "https": _refuse}
         )

@@ -1,4 +1,4 @@
-"""A conversation without a person: answers on stdout, progress on stderr, an exit code."""
+"""A conversation without a person: it prints answers on stdout and progress on stderr, and ends with an exit code."""
 
 import json
 import os
@@ -33,11 +33,12 @@ SHAPE_TRIES = 2
 UNFINISHED = ("draft", "approved", "in_progress")
 ON_DUCK_CALL = {"continue": "go_on", "replan": "replan"}
 IsCommand = Callable[[str], Awaitable[bool]]
-"""Whether a prompt is a slash command that there is, and no path or plain text."""
+"""A function that says whether a prompt is a known slash command, not a path or plain text."""
 
 
 class Headless:
-    """Has one message answered and reports it. Questions find nobody: the work goes on without what they were about."""
+    """Has one message answered and reports the result. Nobody answers questions: the work goes on without what needed a
+    yes."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Headless:
         self._shape = shape
         self._value: Any = None
         self._led = False
-        """Somebody leads the conversation: questions wait for an answer, and each turn has its result."""
+        """True while a program leads the conversation: questions wait for its answer, and each turn has a result."""
         self._conversation = conversation
         self._words = words
         self._output = output
@@ -60,7 +61,7 @@ class Headless:
         self._require_proof = require_proof
         self._report = TurnReport(conversation, words, self._view, require_proof=require_proof)
         self._code: int | None = None
-        """The exit code of the latest turn that has had its result."""
+        """The exit code of the latest turn whose result was reported."""
         self._work = ""
 
     @cached_property
@@ -75,14 +76,14 @@ class Headless:
         self._conversation.hear(self.hear)
 
     async def run(self, prompt: str, attachments: Sequence[Attachment], is_command: IsCommand) -> int:
-        """To the end of the turn and of its jobs; the exit code."""
+        """Runs the turn and its jobs to the end, and returns the exit code."""
         conversation = self._conversation
         self._listen()
         plan = conversation.state.plan
         answered = plan.plan_id if plan and plan.status == "draft" else ""
         if not attachments and await is_command(prompt):
-            if told := await conversation.run_command(prompt):
-                self._report.said.append(told)
+            if reply := await conversation.run_command(prompt):
+                self._report.said.append(reply)
         elif not attachments and _names_a_command(prompt):
             self._report.complaint = await conversation.run_command(prompt)
             return self.finish(conversation.state, fits=True, outcome="usage")
@@ -100,7 +101,7 @@ class Headless:
 
     @contextmanager
     def led(self) -> Generator[None]:
-        """While somebody leads. Then nobody is left who could answer what is still open."""
+        """Lets a program lead meanwhile. Questions that are open at the end are answered as if nobody were there."""
         self._led = True
         self._next_report()
         self._listen()
@@ -114,7 +115,7 @@ class Headless:
         self._report = TurnReport(self._conversation, self._words, self._view, alone, required)
 
     async def _shaped(self) -> bool:
-        """Whether the answer has the wished shape; it is told what is wrong, and may try again."""
+        """Says whether the answer has the wanted shape. If not, the model is told what is wrong and may try again."""
         from duckflow.ui.answer_shape import Unfit
 
         assert self._shape
@@ -131,8 +132,8 @@ class Headless:
         return False
 
     async def carry_through(self, answered: str) -> None:
-        """Nobody is there, and everything may be done: the plan is approved, and gone through while it advances. What
-        was said now `answered` a draft of an earlier run: where that was no yes, it stays a draft."""
+        """Approves the plan and continues it while it advances, since everything may be done and nobody is there.
+        `answered` is a draft of an earlier run that the message replied to: if that was no yes, it stays a draft."""
         conversation, reached = self._conversation, -1
         while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > reached:
             reached = plan.done()
@@ -145,7 +146,7 @@ class Headless:
             await conversation.work.jobs_over(alone=True)
 
     def answer(self, question: Question) -> None:
-        """Nobody is there: what needs a yes is left out, and a Duck Call gets what the policy says."""
+        """Answers a question in place of the user: a Gate is left out, and a Duck Call gets what the policy says."""
         choice = NOBODY if question.takes_nobody else question.choices[-1].key
         if question.kind == "gate":
             self._report.stopped_at, choice = question, NOBODY if question.gate else "no"
@@ -155,7 +156,7 @@ class Headless:
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, number: int, event: Event) -> None:
-        # A bar is for people, and a question that is not on record is nobody else's business.
+        # Progress bars are for people, and a question that is not on record is no business of the reader.
         if self._output is OutputFormat.STREAM_JSON and (event.journaled or not isinstance(event, FOR_PEOPLE)):
             self.lines.event(event)
         items = self._report.hear(number, event)
@@ -181,9 +182,9 @@ class Headless:
                 pass
 
     def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
-        """Prints what is left to print and gives the exit code. Without an `outcome` the last turn tells it."""
+        """Prints the result, and returns the exit code. Without an `outcome` the last turn's counts."""
         if self._code is not None and self._report.empty and outcome is None:
-            # The latest turn has had its result, and nothing came after it.
+            # The latest turn has been reported, and nothing came after it.
             return self._code
         result = self._report.result(state, fits, outcome)
         if self._shape:
@@ -220,6 +221,6 @@ class Headless:
 
 
 def _names_a_command(prompt: str) -> bool:
-    """The first word looks like a slash command, and there is no file or folder of that name."""
+    """Says whether the first word looks like a slash command and no file or folder has that name."""
     first = prompt.split(maxsplit=1)[0]
     return re.fullmatch(r"/[a-zA-Z][\w:-]*", first) is not None and not os.path.lexists(first)

@@ -24,7 +24,7 @@ LONGEST_ECHO = 200
 
 
 class LedLine(NamedTuple):
-    """One line."""
+    """One line of input."""
 
     kind: Literal["user", "answer", "interrupt", "unreadable"]
     text: str = ""
@@ -34,45 +34,47 @@ class LedLine(NamedTuple):
 
 
 def read_led_line(line: str) -> LedLine | None:
-    """What a line says; nothing for an empty one."""
+    """Parses a line; returns nothing for an empty one."""
     if not line.strip():
         return None
-    told = as_table(read_json(line))
-    match told.get("type"):
-        case "user" if text := _text(told):
-            return LedLine("user", text, pictures=tuple(_pictures(told)))
-        case "answer" if told.get("question_id"):
-            return LedLine("answer", str(told.get("text", "")), str(told["question_id"]), str(told.get("choice", "")))
+    table = as_table(read_json(line))
+    match table.get("type"):
+        case "user" if text := _text(table):
+            return LedLine("user", text, pictures=tuple(_pictures(table)))
+        case "answer" if table.get("question_id"):
+            return LedLine(
+                "answer", str(table.get("text", "")), str(table["question_id"]), str(table.get("choice", ""))
+            )
         case "interrupt":
             return LedLine("interrupt")
         case _:
             return LedLine("unreadable", line.strip())
 
 
-def _content(told: dict[str, Any]) -> Any:
-    message = told.get("message")
+def _content(table: dict[str, Any]) -> Any:
+    message = table.get("message")
     if isinstance(message, dict):
         return cast("dict[str, Any]", message).get("content")
-    return message if isinstance(message, str) else told.get("text") or told.get("content")
+    return message if isinstance(message, str) else table.get("text") or table.get("content")
 
 
-def _parts(told: dict[str, Any]) -> list[dict[str, Any]]:
-    content = _content(told)
+def _parts(table: dict[str, Any]) -> list[dict[str, Any]]:
+    content = _content(table)
     parts = cast("list[Any]", content) if isinstance(content, list) else []
     return [cast("dict[str, Any]", part) for part in parts if isinstance(part, dict)]
 
 
-def _text(told: dict[str, Any]) -> str:
-    content = _content(told)
+def _text(table: dict[str, Any]) -> str:
+    content = _content(table)
     if isinstance(content, list):
-        texts = [part.get("text") for part in _parts(told)]
+        texts = [part.get("text") for part in _parts(table)]
         content = "\n".join(text for text in texts if isinstance(text, str))
     return content.strip() if isinstance(content, str) else ""
 
 
-def _pictures(told: dict[str, Any]) -> Iterator[Attachment]:
-    """In either of the two forms that others have: a source with its data, or an address that holds it."""
-    for number, part in enumerate(_parts(told), 1):
+def _pictures(line: dict[str, Any]) -> Iterator[Attachment]:
+    """Yields the pictures in either of two common forms: a source with its data, or a data URL."""
+    for number, part in enumerate(_parts(line), 1):
         source: Any = part.get("source") or part.get("image_url")
         table = cast("dict[str, Any]", source) if isinstance(source, dict) else {}
         data = table.get("data") or str(table.get("url", "")).partition(";base64,")[2]
@@ -81,7 +83,7 @@ def _pictures(told: dict[str, Any]) -> Iterator[Attachment]:
 
 
 async def read_line() -> str:
-    """The next line of stdin, empty at its end. In a thread that nobody waits for when the program ends."""
+    """Returns the next line of stdin, empty at its end. It reads in a thread that does not keep the program alive."""
     import threading
 
     loop = asyncio.get_running_loop()
@@ -100,7 +102,7 @@ async def read_line() -> str:
 
 
 async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:
-    """A conversation that is led by the lines, to their end; the exit code of its last turn."""
+    """Carries out the lines to their end, and returns the exit code of the last turn."""
     turns: set[asyncio.Task[Outcome]] = set()
 
     async def say(text: str, pictures: Sequence[Attachment]) -> Outcome:

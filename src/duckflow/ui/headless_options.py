@@ -1,4 +1,4 @@
-"""How a run without a person reports, and what it does when the Pacemaker asks."""
+"""Options of a run without a person: its output format, and what it answers to Duck Calls."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class OutputFormat(StrEnum):
 
 
 class DuckPolicy(NamedTuple):
-    """What a Duck Call finds when nobody is there: stop, or go on (or plan anew) so many times and then stop."""
+    """The answer to a Duck Call when nobody is there: stop, or go on (or replan) so many times and then stop."""
 
     name: str = "stop"
     times: int = 1

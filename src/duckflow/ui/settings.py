@@ -1,4 +1,4 @@
-"""Settings of what people see."""
+"""Settings of the terminal."""
 
 from typing import Literal
 
@@ -8,14 +8,15 @@ from duckflow.state.noun import Section
 
 
 class UiSettings(Section):
-    """How the terminal looks."""
+    """The look of the terminal, and when the user is called."""
 
     emoji: bool = True
-    """Faces for the vitals; without them they are told in figures."""
+    """Shows the vitals as faces; otherwise as figures."""
     color: bool = True
     notify: Literal["off", "bell", "desktop"] = "bell"
-    """How the user is called when something that took its time is done or asks."""
+    """How the user is called when something that took long is done or asks."""
     notify_seconds: float = Field(default=15.0, ge=0)
-    """What is done sooner calls nobody."""
+    """Seconds below which the user is not called."""
     ascii: bool = False
-    """Only plain signs for borders, bullets and the spinner: for terminals that draw the others two columns wide."""
+    """Uses only plain signs for borders, bullets and the spinner, for terminals that draw the others two columns
+    wide."""

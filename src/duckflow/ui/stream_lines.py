@@ -20,7 +20,7 @@ from duckflow.state.turn_summary import TurnSummary
 from duckflow.ui.streams import print_out
 
 VERSION = 1
-"""It grows when a line loses a field or means another thing; new lines and fields do not change it."""
+"""The version grows when a line loses a field or changes its meaning; new lines and fields do not change it."""
 PHRASE = {"key", "values", "texts"}
 
 
@@ -36,14 +36,14 @@ class SessionLine(Value):
 
 
 class QuestionLine(Value):
-    """With `--input-format stream-json`: the work waits for a line of the type `answer`."""
+    """A question, with `--input-format stream-json`. The work waits for a line of the type `answer`."""
 
     type: Literal["question"] = "question"
     question: Question
 
 
 class TakenLine(Value):
-    """What an `answer` was taken for."""
+    """Says what an `answer` was taken for."""
 
     type: Literal["taken"] = "taken"
     question_id: str
@@ -52,18 +52,18 @@ class TakenLine(Value):
 
 
 class ErrorLine(Value):
-    """A line that was sent to us could not be read."""
+    """Says that a line of the input could not be read."""
 
     type: Literal["error"] = "error"
     error: str
 
 
 class ResultLine(TurnSummary):
-    """After the turn; with `--input-format stream-json` after each turn."""
+    """The result of a turn. It comes after the turn; with `--input-format stream-json` after each turn."""
 
     type: Literal["result"] = "result"
     structured: Any = Field(default=None)
-    """With `--json-schema`: the value in the answer."""
+    """The value in the answer, with `--json-schema`."""
 
 
 LINES: tuple[type[Value], ...] = (SessionLine, QuestionLine, TakenLine, ErrorLine, ResultLine)
@@ -105,7 +105,7 @@ class StreamLines:
 
 
 def stream_schema() -> dict[str, Any]:
-    """The JSON Schema of one line."""
+    """Returns the JSON Schema of one line."""
     from pydantic.json_schema import models_json_schema
 
     events = sorted(_events(Event), key=lambda event: event.kind)

@@ -1,4 +1,4 @@
-"""The two standard streams: a character that the terminal's encoding lacks is replaced, never a crash."""
+"""The two standard streams. A character that the terminal's encoding lacks is replaced and causes no error."""
 
 import contextlib
 import sys
@@ -6,7 +6,7 @@ from io import TextIOWrapper
 
 
 def never_fail() -> None:
-    """A file name in a foreign script, a sign that CP932 lacks: better a question mark than an error."""
+    """Makes the streams print a question mark for a character that their encoding (such as CP932) lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -18,7 +18,7 @@ def print_out(text: str) -> None:
 
 
 def print_err(text: str) -> None:
-    """Progress that nobody can see is no reason to stop."""
+    """Prints to stderr. If nobody can see it, that is no reason to stop."""
     with contextlib.suppress(OSError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What a turn without a person comes to: what was said and done, what was left out, and how it ended."""
+"""The result of a turn without a person: what was said and done, what was left out, and how it ended."""
 
 from typing import Any
 
@@ -31,8 +31,8 @@ UNVERIFIED = "review.unverified"
 
 
 class TurnReport:
-    """Gathers one turn and its jobs. `alone`: nobody leads the conversation, so a job that is cancelled between turns
-    was given up. `require_proof`: work that is called done without proof is no success."""
+    """Gathers one turn and its jobs. `alone` says that nobody leads the conversation, so that a job cancelled between
+    turns was given up. With `require_proof`, work called done without proof is no success."""
 
     def __init__(
         self, conversation: Conversation, words: Words, view: View, alone: bool = True, require_proof: bool = False
@@ -45,38 +45,39 @@ class TurnReport:
         self.said: list[str] = []
         self.duck_calls: list[Question] = []
         self.stopped_at: Question | None = None
-        """The latest Gate, where nobody was there to answer it."""
+        """The latest Gate that nobody was there to answer."""
         self.complaint = ""
-        """Why the message was no message at all."""
+        """The reason why the message could not be taken as one."""
         self.left_undone = ""
-        """Says that a plan was to be carried through and was not."""
+        """Says that a plan should have been carried through and was not."""
         self.ended: tuple[Outcome, Phrase | None] | None = None
-        """How the turn has ended, and why."""
+        """The outcome of the turn, and its reason."""
         self._actions: list[DoneAction] = []
         self._left_out: list[str] = []
-        """The actions that were not done because nobody could be asked."""
+        """The actions left out because nobody could be asked."""
         self._acted = self._lacks_deeds = False
-        """Something was done, and something that would have changed things was left out."""
+        """Whether something was done, and whether something that would have changed things was left out."""
         self._job_failed = False
         self._stopped: set[str] = set()
-        """The jobs that were paused and then ended, since nobody is there who could resume them."""
+        """The jobs that were paused and then ended, because nobody is there to resume them."""
         self._doubt = ""
         self._waits = False
-        """The turn has ended with a question without whose answer the work cannot go on."""
+        """True if the turn ended with a question that must be answered before the work can go on."""
 
     @property
     def empty(self) -> bool:
         return not (self.said or self._actions or self.ended)
 
     def hear(self, number: int, event: Event) -> list[Item]:
-        """The items that the event has changed."""
+        """Takes an event, and returns the items that it has changed."""
         items = list(self._view.hear(number, event))
         for item in items:
             self._note(item)
         return items
 
     def result(self, state: AgentState, fits: bool = True, outcome: Outcome | None = None) -> TurnSummary:
-        """All of it. `fits`: the answer has the wished shape. Without an `outcome` the turn tells it."""
+        """Returns the summary. `fits` says whether the answer has the wanted shape. Without an `outcome` the turn's
+        counts."""
         outcome, cause = outcome or self._outcome(state, fits), self.ended[1] if self.ended else None
         why = self._words.phrase(cause) if cause else self.complaint
         if self.stopped_at and outcome == "gate":
@@ -113,21 +114,21 @@ class TurnReport:
         )
 
     def _outcome(self, state: AgentState, fits: bool) -> Outcome:
-        """A turn that ended well is worth no more than its jobs, the shape of its answer, and the checks of what it has
-        changed."""
+        """Returns how the turn ended. A turn that ended well still fails with its jobs, the shape of its answer, or the
+        checks of what it has changed."""
         outcome = self.ended[0] if self.ended else "done" if self.said else "failed"
         if not ended_well(outcome):
             return outcome
         if self._stopped:
             return "pacemaker" if any(call.job in self._stopped for call in self.duck_calls) else "failed"
         if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
-            # What was asked for could not be done without it.
+            # The task could not be done without the actions left out.
             return "gate"
         checks = state_of(state.check_runs)
         if (checks == "failing" and state.changed_in_turn) or (checks.startswith("failing") and self._doubt):
             return "failed"
         if state.review and state.review.verdict == "rejected" and self._doubt:
-            # The model itself says that it is not done.
+            # The model itself says that the work is not done.
             return "failed"
         if self._job_failed or self.left_undone or not fits:
             return "failed"
@@ -138,8 +139,8 @@ class TurnReport:
         proof = state.proof
         if proof is None:
             return None
-        said = tuple(self._words.phrase(part) for part in proof.parts())
-        return {**proof.model_dump(mode="json", exclude={"why"}), "verdict": proof.verdict, "said": said}
+        sentences = tuple(self._words.phrase(part) for part in proof.parts())
+        return {**proof.model_dump(mode="json", exclude={"why"}), "verdict": proof.verdict, "said": sentences}
 
     def _note(self, item: Item) -> None:
         match item:
@@ -191,9 +192,9 @@ class TurnReport:
 
 
 def _stopped_at(question: Question, mode: str, words: Words) -> str:
-    """What needs a yes, and what would let it through."""
+    """Says what needs a yes, and which mode would let it through."""
     files = ", ".join(_what(question, words))
-    if question.gate and all(one.startswith("mcp__") for one in question.gate.operations):
+    if question.gate and all(operation.startswith("mcp__") for operation in question.gate.operations):
         return words("headless.gate_outside", files=files)
     if mode == Mode.FULL_AUTO or (question.gate and question.gate.always):
         return words("headless.gate_always", files=files)
@@ -202,7 +203,7 @@ def _stopped_at(question: Question, mode: str, words: Words) -> str:
 
 
 def _what(question: Question, words: Words) -> list[str]:
-    """The commands whole, and the files; where there are none, what is to be done and why it is risky."""
+    """Returns the whole commands and the files; if there are none, the operations and why they are risky."""
     gate = question.gate
     if gate is None:
         return []

@@ -1,4 +1,4 @@
-"""Terminals of a test, ended with it."""
+"""Terminals that are closed when their test ends."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.ui.console.terminal import Terminal
 
 @pytest.fixture
 def opened() -> Iterator[list[Terminal]]:
-    """What a test puts in here is closed after it."""
+    """Collects terminals and closes them after the test."""
     terminals: list[Terminal] = []
     yield terminals
     for terminal in terminals:

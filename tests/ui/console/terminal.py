@@ -143,7 +143,7 @@ class Terminal:
         self.process.send(text)
 
     def paste(self, text: str) -> None:
-        """As terminals do: what is pasted is marked as such."""
+        """Pastes text marked as a paste, as terminals do."""
         self.type(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, columns: int) -> None:
@@ -152,7 +152,7 @@ class Terminal:
         self.process.setwinsize(40, columns)
 
     def columns_of(self, sign: str) -> list[set[int]]:
-        """For every line of the screen the columns in which the sign stands."""
+        """Returns for every line of the screen the columns in which the sign stands."""
         rows = [self._screen.buffer[row] for row in range(self._screen.lines)]
         return [{column for column in range(self._screen.columns) if row[column].data == sign} for row in rows]
 
@@ -160,12 +160,12 @@ class Terminal:
         self.type(text + "\r")
 
     def answer(self, text: str) -> None:
-        """As `enter`, after the moment that a question takes to be read."""
+        """Enters a line after the moment that a question takes to be read."""
         time.sleep(READING_SECONDS)
         self.enter(text)
 
     def shown(self) -> str:
-        """Everything that stands on the screen now, with what has scrolled off."""
+        """Returns the text on the screen, with the part that has scrolled off."""
         self.read(0.05)
         if not self._shown:
             gone = [
@@ -187,7 +187,7 @@ class Terminal:
         raise AssertionError(f"{what} never came; the screen shows:\n{screen}\nThe program:\n{self._stacks()}")
 
     def styled(self) -> list[Text]:
-        """The lines of the screen in their colours."""
+        """Returns the lines of the screen in their colours."""
         lines: list[Text] = []
         for row in range(self._screen.lines):
             cells = [self._screen.buffer[row][column] for column in range(self._screen.columns)]
@@ -195,7 +195,7 @@ class Terminal:
         return lines
 
     def close(self) -> None:
-        """End it, whatever it is doing; on a busy machine that may take a moment longer than it is waited for."""
+        """Ends the program, whatever it is doing; on a busy machine that may take longer than the wait."""
         with suppress(pexpect.ExceptionPexpect):
             self.process.close(force=True)
 
@@ -214,7 +214,7 @@ class Terminal:
             return
 
     def _stacks(self) -> str:
-        """Where the program is: Python tells it as its last words."""
+        """Returns the stacks of the program, which Python prints last."""
         if not self.process.isalive():
             return f"has ended: {self.process.exitstatus or self.process.signalstatus}"
         said = len(self.raw)
@@ -232,13 +232,13 @@ class Terminal:
 def open_terminal(
     opened: list[Terminal], top: Path, replies: list[Any] | None, *arguments: str, **settings: Any
 ) -> Terminal:
-    """One that the fixture `opened` closes."""
+    """Opens a terminal that the fixture `opened` closes."""
     opened.append(terminal := Terminal(top, replies, *arguments, **settings))
     return terminal
 
 
 def start(opened: list[Terminal], top: Path, replies: list[Any], *arguments: str, **settings: Any) -> Terminal:
-    """A chat that has greeted."""
+    """Starts a chat and waits for its greeting."""
     terminal = open_terminal(opened, top, replies, *arguments, **settings)
     terminal.wait_for("/help")
     return terminal

@@ -39,7 +39,7 @@ def test_the_gate(tmp_path: Path, opened: list[Terminal], language: str, answers
     "editor", ["true", *(pytest.param(one, marks=pytest.mark.slow) for one in ("false", "no-such"))]
 )
 def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[Terminal], editor: str) -> None:
-    """Left without saving, broken off, or not there at all: the question stays."""
+    """The question stays if the editor is left without saving, is killed, or does not exist."""
     terminal = start(opened, tmp_path, writing(0), EDITOR=editor, VISUAL="")
     terminal.enter("go")
     terminal.wait_for("+text 0")
@@ -90,5 +90,5 @@ def test_the_models_own_duck_call_looks_like_one(
 
 
 def shown(text: str, times: int) -> Callable[[str], bool]:
-    """Wide characters stand with a gap after them."""
+    """Returns the screen's text; wide characters stand with a gap after them."""
     return lambda screen: screen.replace(" ", "").count(text.replace(" ", "")) == times

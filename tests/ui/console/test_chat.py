@@ -62,7 +62,7 @@ def test_what_is_typed_while_it_works_steers_or_waits(tmp_path: Path, opened: li
     order = ["›twofold", told(words("chat.meanwhile").split()), "steeredanswer", "›threefold", "lateranswer"]
 
     def stand_in_order(screen: str) -> bool:
-        """What streams in may be drawn a moment before the line above it is printed."""
+        """Waits for the texts in order: streamed text may be drawn a moment before the line above it."""
         places = [told(screen.split()).find(text) for text in order]
         return -1 not in places and places == sorted(places)
 

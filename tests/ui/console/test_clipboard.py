@@ -14,7 +14,7 @@ CTRL_V, ALT_V = "\x16", "\x1bv"
 
 
 def program(folder: Path, name: str, *lines: str) -> Path:
-    """Keeps how it was called, and does what the lines say."""
+    """Makes a program that records its call and runs these lines."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text("\n".join(("#!/bin/sh", f'echo "$@" >> {folder}/called', *lines)) + "\n")

@@ -36,7 +36,7 @@ REPLIES: list[Any] = [
 
 @pytest.fixture
 def sockets(tmp_path: Path) -> Iterator[Path]:
-    """The processes that go on are ended with the test."""
+    """Ends the processes that outlive their terminal with the test."""
     yield tmp_path
     for path in (tmp_path / "home").rglob("*.sock"):
         with suppress(OSError):
@@ -67,7 +67,7 @@ def the_socket(top: Path) -> Path:
 
 
 def listed(top: Path, wanted: str, language: str = "en") -> str:
-    """What `duckflow jobs` says, once it says what is waited for."""
+    """Returns what `duckflow jobs` prints, once it contains the expected text."""
     environment = {**os.environ, "DUCKFLOW_HOME": str(top / "home"), "DUCKFLOW_LANG": language}
     command = [sys.executable, "-m", "duckflow", "jobs"]
     end, told = time.monotonic() + PATIENCE, ""
@@ -78,7 +78,7 @@ def listed(top: Path, wanted: str, language: str = "en") -> str:
 
 
 def join(opened: list[Terminal], top: Path, language: str) -> Terminal:
-    """`duckflow attach`, that has greeted."""
+    """Starts `duckflow attach` and waits for its greeting."""
     command = (sys.executable, "-m", "duckflow", "attach")
     terminal = open_terminal(opened, top, None, command=command, DUCKFLOW_LANG=language)
     terminal.wait_for("/help")
@@ -250,7 +250,7 @@ def test_leaving_a_joined_terminal_stops_nothing(sockets: Path, opened: list[Ter
 
 
 def test_a_chat_that_was_joined_at_rest_is_left_where_it_runs(sockets: Path, opened: list[Terminal]) -> None:
-    """Nothing has been said yet, so there is nothing to go on with; it is open elsewhere: one comes back by joining."""
+    """Nothing has been said, so there is no session to resume; it is open elsewhere and can be joined again."""
     start(opened, sockets, [], DUCKFLOW_LANG="en")
     the_socket(sockets)
     second = join(opened, sockets, "en")

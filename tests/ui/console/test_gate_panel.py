@@ -1,4 +1,4 @@
-"""What stands on the screen when it asks: all that would run, first and whole, and nothing that looks like it."""
+"""The screen of a Gate: everything that would run comes first and whole, and nothing else looks like it."""
 
 import io
 import re
@@ -103,7 +103,7 @@ def test_commands_stand_first_and_whole_and_the_models_words_cannot_look_compute
         ("e" + "\u0301" * 50 + "!", "e\u0301\u0301⟨48 invisible characters⟩!"),
     ],
 )
-def test_what_could_hide_something_is_folded_and_counted(text: str, shown: str) -> None:
+def test_characters_that_could_hide_something_are_folded_and_counted(text: str, shown: str) -> None:
     assert folded(text, Words("en")) == shown
     assert folded("a" + " " * 60, Words("ja")) == "a⟨空白 60 個⟩"
 
@@ -131,7 +131,7 @@ def test_the_answers_are_seen_with_the_last_page_only_and_together(lines: int) -
 
 
 @pytest.mark.parametrize(("language", "more", "yes"), [("en", "more", "yes"), ("ja", "続き", "はい")])
-def test_what_is_risky_and_longer_than_the_screen_is_paged_before_a_yes_counts(
+def test_a_risky_question_longer_than_the_screen_is_paged_before_a_yes_counts(
     tmp_path: Path, opened: list[Terminal], language: str, more: str, yes: str
 ) -> None:
     text = "".join(f"line {number}\n" for number in range(1, 91))
@@ -176,7 +176,7 @@ def test_a_no_counts_at_any_time_and_all_shows_the_rest(tmp_path: Path, opened: 
     terminal.wait_for("It is written.")
 
 
-def test_what_stood_in_the_line_when_it_was_asked_is_no_answer(tmp_path: Path, opened: list[Terminal]) -> None:
+def test_text_typed_before_the_question_is_no_answer(tmp_path: Path, opened: list[Terminal]) -> None:
     write = {
         "json": decide(act("file_ops.write_file", path="a.txt", content="x\n"), respond("It is written.")),
         "delay": 1,
@@ -210,7 +210,7 @@ def test_a_question_at_a_long_box_is_answered_below_it(tmp_path: Path, opened: l
 
 
 @pytest.mark.parametrize("commands", [(), ("$ pytest -q",)])
-def test_what_is_long_but_not_risky_is_shown_at_once(commands: tuple[str, ...]) -> None:
+def test_a_long_question_without_risk_is_shown_at_once(commands: tuple[str, ...]) -> None:
     out = io.StringIO()
     console = Console(file=out, width=80, height=30, force_terminal=True, color_system=None)
     pages = QuestionPages(Printer(console), Words("en"))
@@ -220,7 +220,7 @@ def test_what_is_long_but_not_risky_is_shown_at_once(commands: tuple[str, ...]) 
     assert not pages.left and "line 89" in out.getvalue() and "1. yes" in out.getvalue()
 
 
-def test_what_happens_meanwhile_stands_below_the_box_and_not_in_it() -> None:
+def test_events_while_a_box_is_half_shown_stand_below_it() -> None:
     out = io.StringIO()
     printer = Printer(Console(file=out, width=80, height=30, force_terminal=True, color_system=None))
     screen = Screen(printer, Words("en"))

@@ -1,4 +1,4 @@
-"""What people expect of a terminal program on the first day."""
+"""Habits that people bring to a terminal program."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is typed at a real terminal: completion, history, pastes, own commands, the Ctrl+C ladder."""
+"""Typing at a real terminal: completion, history, pastes, own commands, the Ctrl+C ladder."""
 
 import subprocess
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_commands_and_files_are_completed_and_mentioned_files_go_along(tmp_path:
 
 
 def test_a_tab_typed_with_its_word_completes_it(tmp_path: Path, opened: list[Terminal]) -> None:
-    """Quick fingers do not wait for the menu."""
+    """People who type fast do not wait for the menu."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work/app.py").write_text("")
     terminal = start(opened, tmp_path, [])
@@ -73,7 +73,7 @@ def _running(command: str) -> bool:
     return command in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
-def test_ctrl_c_climbs_down_and_what_was_typed_is_found_in_the_next_session(
+def test_ctrl_c_stops_clears_and_leaves_and_the_history_stays_for_the_next_session(
     tmp_path: Path, opened: list[Terminal]
 ) -> None:
     terminal = start(opened, tmp_path, [said("slowly " * 800, chunk=16, delay=0.1)])

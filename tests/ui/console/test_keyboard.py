@@ -24,7 +24,7 @@ with keys.raw_mode():
 
 
 class Looked:
-    """What the flags of a terminal were in each mode."""
+    """Records the flags of a terminal in each mode."""
 
     def __init__(self) -> None:
         self.process: Any = pexpect.spawn(sys.executable, ["-c", LOOK], encoding="utf-8", timeout=60, use_poll=True)

@@ -14,7 +14,7 @@ from duckflow.ui.console.printer import Printer
 
 
 def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = False) -> list[str]:
-    """The lines on the screen, without their styles; the text comes in pieces."""
+    """Returns the lines on the screen without their styles; the text comes in pieces."""
     file = io.StringIO()
     console = Console(
         file=file, width=columns, highlight=False, force_terminal=True, color_system=None, no_color=no_color
@@ -77,7 +77,7 @@ def test_how_the_text_is_cut_into_pieces_makes_no_difference(text: str, pieces: 
     assert printed(text, pieces=pieces) == printed(text)
 
 
-def test_what_is_unfinished_is_known() -> None:
+def test_the_unfinished_end_of_a_reply_is_known() -> None:
     markdown = Markdown(Printer(Console(file=io.StringIO(), width=40)))
     markdown.add("whole\npart")
     assert markdown.unfinished == "part"

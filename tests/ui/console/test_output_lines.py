@@ -1,4 +1,4 @@
-"""What is shown of a command's output."""
+"""The part of a command's output that is shown."""
 
 import io
 
@@ -42,7 +42,7 @@ def test_lines_that_were_never_handed_on_count_and_end_the_beginning() -> None:
     assert output.end() == (11, ["z"])
 
 
-def test_of_a_progress_bar_the_last_state_stands() -> None:
+def test_only_the_last_state_of_a_progress_bar_is_shown() -> None:
     output = OutputLines(first=1, last=1)
     assert output.add("10%\r20%") == []
     assert output.latest == "20%"
@@ -57,7 +57,7 @@ def test_a_line_without_an_end_stays_short() -> None:
 
 
 def show(*events: Event) -> str:
-    """What stands on the screen after these events."""
+    """Returns the text on the screen after these events."""
     shown, view = io.StringIO(), View()
     screen = Screen(Printer(Console(file=shown, width=80)), Words("en"))
     for event in events:
@@ -66,7 +66,7 @@ def show(*events: Event) -> str:
     return shown.getvalue()
 
 
-def test_what_was_said_before_a_call_stands_before_its_output() -> None:
+def test_text_before_a_call_stands_before_its_output() -> None:
     ls = Action(operation="shell.run", args={"command": "ls"}, reasoning="to see")
     shown = show(
         TextStreamed(text="I look around.", channel="say"),
@@ -76,7 +76,7 @@ def test_what_was_said_before_a_call_stands_before_its_output() -> None:
     assert shown.split() == ["I", "look", "around.", "│", "a.py", "│", "b.py"]
 
 
-def test_why_it_failed_does_not_repeat_the_lines_that_stand_there() -> None:
+def test_the_cause_of_a_failure_does_not_repeat_lines_already_shown() -> None:
     lines = ["one", "two", "three", *(f"between {n}" for n in range(5)), "Error: it is 100", *"abcde"]
     cause = "\n".join(lines[2:4] + lines[8:])
     why = say("shell.finished", command="x", code=1, seconds=1).with_cause(cause)

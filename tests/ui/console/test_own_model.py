@@ -16,7 +16,7 @@ MODELS = [{"id": "duck-large"}, {"id": "duck-small"}]
 
 
 def leaks(top: Path) -> list[Path]:
-    """The files below a folder that hold the key."""
+    """Returns the files below a folder that contain the key."""
     return [path for path in top.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 

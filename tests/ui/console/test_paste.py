@@ -25,7 +25,7 @@ def test_a_mark_speaks_the_language_of_the_chat() -> None:
     assert mark == "[貼り付け #1: 21 行]" and pastes.expand(f"これ {mark}") == "これ " + "行\n" * 20
 
 
-def test_what_only_looks_like_a_mark_stays() -> None:
+def test_text_that_only_looks_like_a_mark_stays() -> None:
     assert Pastes(Words("en")).expand("[pasted #7: 3 lines]") == "[pasted #7: 3 lines]"
 
 

@@ -1,4 +1,4 @@
-"""What is seen at a real terminal: replies in Markdown, panels, Japanese, narrow and plain terminals."""
+"""The screen of a real terminal: replies in Markdown, panels, Japanese, narrow and plain terminals."""
 
 import re
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path
     terminal.wait_for("again")
 
 
-def test_what_the_model_thinks_is_one_line_until_it_is_opened(tmp_path: Path, opened: list[Terminal]) -> None:
+def test_the_models_thoughts_are_one_line_until_they_are_opened(tmp_path: Path, opened: list[Terminal]) -> None:
     thought = "first I look\nthen I wonder\n" + "and wonder on " * 40
     thinks = said("It is so.", chunk=8, delay=0.03) | {"thought": thought}
     terminal = start(opened, tmp_path, [thinks], columns=80)

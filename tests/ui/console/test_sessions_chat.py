@@ -58,7 +58,7 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.wait_for("Going on with “talk about parsers”")
 
 
-def test_what_was_cut_off_and_asked_is_shown_on_resuming(tmp_path: Path, opened: list[Terminal]) -> None:
+def test_a_cut_off_turn_and_its_question_are_shown_on_resuming(tmp_path: Path, opened: list[Terminal]) -> None:
     opened.append(first := Terminal(tmp_path, [WRITE], "make new.txt"))
     first.wait_for("1. yes")
     first.process.kill(9)

@@ -1,4 +1,4 @@
-"""Of several open questions the terminal shows one, and an answer is for that one."""
+"""The terminal shows one of several open questions, and an answer counts for that one."""
 
 import asyncio
 import time

@@ -1,4 +1,5 @@
-"""The open question at a terminal: shown, answered here or elsewhere, or edited; what comes too early is no answer."""
+"""The open question at a terminal: it is shown, and answered here, elsewhere or in an editor. A line that was begun too
+early does not count as an answer."""
 
 import time
 import unicodedata
@@ -17,11 +18,11 @@ from duckflow.ui.console.screen import Screen
 from duckflow.view.items import QuestionItem
 
 READING_SECONDS = 0.3
-"""Nobody answers faster: what is typed before was meant for something else."""
+"""Nobody reads a question faster than in these seconds: a line begun before was meant for something else."""
 
 
 class Asking:
-    """The first open question; the others wait behind it. Several terminals may show the same one."""
+    """Shows the first open question; the others wait behind it. Several terminals may show the same one."""
 
     def __init__(self, conversation: Conversation, screen: Screen, line: Line, words: Words) -> None:
         self._conversation = conversation
@@ -35,14 +36,15 @@ class Asking:
         self._asked_at = 0.0
         self._taken_away_at = 0.0
         self._unsent = ""
-        """An answer that was typed before all of the question was shown, where the line cannot hold it."""
+        """An answer typed before the whole question was shown, at a line that cannot take it back."""
 
     def hides(self) -> bool:
-        """Whether what is typed now is a secret."""
+        """Says whether the open question asks for a secret."""
         return any(question.secret for question in self._conversation.questions[:1])
 
     def show(self) -> Question | None:
-        """What is open now. Gives it back where it is to be edited at once: at the terminal that asked for it."""
+        """Shows the question that is open now. Returns it if it is to be edited at once, at the terminal that asked for
+        it."""
         question = next(iter(self._conversation.questions), None)
         new = question is not None and question.question_id != self._shown
         self._shown = question.question_id if question else ""
@@ -57,14 +59,14 @@ class Asking:
         return None
 
     def hear_line(self, text: str) -> None:
-        """Of a line that is told: whether it was typed here."""
+        """Notes whether a line that is reported as typed came from this terminal."""
         self._typed_here = text in self._typed
         if self._typed_here:
             self._typed.remove(text)
 
     def hear_closed(self, item: QuestionItem) -> None:
-        """Where somebody else has answered it, the person here is told. What was typed of a secret goes from the line:
-        it would be shown now, and sent as a message."""
+        """Tells the person here if somebody else has answered the question. A half-typed secret is removed from the
+        line: otherwise it would now be visible, and be sent as a message."""
         if self._secret and item.id == self._shown and not (item.answer and self._typed_here):
             self._line.put_back("")
         if item.answer and item.id == self._shown and not self._typed_here:
@@ -72,14 +74,14 @@ class Asking:
             self._screen.note(self._words("question.elsewhere"))
 
     def take(self, text: str) -> Awaitable[Taken]:
-        """An answer is for the question that is shown, and for no other."""
+        """Hands the line to the conversation. An answer counts only for the question that is shown."""
         meaning = self._conversation.reads_as(text)
         if meaning not in ("nothing", "message"):
             self._typed.append(HIDDEN if meaning == "answer" and self.hides() else text.strip())
         return self._conversation.take(text, self._shown if meaning == "answer" else "")
 
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
-        """What the person is told who gave a line or an answer."""
+        """Waits for the outcome of a line or an answer, and shows it to the person who gave it."""
         try:
             taken = await answered
         except DuckflowError as problem:
@@ -90,13 +92,13 @@ class Asking:
             (self._screen.say if taken.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
         if taken.meaning == "closed":
             self._typed.clear()
-        asked = (one for one in self._conversation.questions if one.question_id == taken.question_id)
-        if taken.meaning == "edit" and (question := next(asked, None)):
+        same = (question for question in self._conversation.questions if question.question_id == taken.question_id)
+        if taken.meaning == "edit" and (question := next(same, None)):
             await self.edit(question)
 
     async def edit(self, question: Question) -> None:
-        """Let the user change the proposed text in their editor; an emptied text is a no. One that comes back as it was
-        is no yes: the editor may have been left, or there is none."""
+        """Lets the user change the proposed text in their editor. An emptied text means no. An unchanged text does not
+        mean yes: the editor may have been closed without a decision, or there is none."""
         proposed = question.gate.editable if question.gate else question.text
         changed = await self._line.lend_terminal(lambda: edit_text(proposed))
         if question.gate and changed == proposed:
@@ -106,11 +108,11 @@ class Asking:
         await self.heed(self._conversation.answer(question.question_id, text, choice=choice))
 
     def held_back(self, text: str, begun: float) -> bool:
-        """Whether a line is no answer yet: begun before the question could be read, or sent before all of it was
-        shown. It goes back into the line, and counts when it is sent again."""
+        """Says whether a line does not count as an answer yet: it was begun before the question could be read, or sent
+        before all of it was shown. Such a line is put back, and counts when it is sent again."""
         question, pages = next(iter(self._conversation.questions), None), self._screen.question
         if begun < self._taken_away_at and self._line.put_back(text):
-            # It may have been an answer to the question that is gone.
+            # The line may have been an answer to a question that is gone.
             self._taken_away_at = 0.0
             self._screen.warn(self._words("question.late"))
             return True
@@ -126,14 +128,14 @@ class Asking:
             return False
         if begun < self._asked_at + READING_SECONDS:
             back = self._line.put_back(text)
-            # A second Enter must not follow the first one in haste.
+            # A second Enter right after the first must not count.
             self._asked_at = time.monotonic() if back else self._asked_at
             self._screen.warn(self._words("gate.early" if back else "gate.early_line"))
             return True
         answer = read_answer(text, tuple(choice.key for choice in question.choices), self._words.language)
         reply = read_whole(text, self._words.language)
         if pages.left and reply.asks:
-            # What the model says to it stands below the box.
+            # The model's reply is shown below the question's box, so all of the box comes first.
             pages.more(whole=True)
             self._screen.catch_up()
         elif pages.left and not (answer and answer.choice == "no") and not reply.waits:
@@ -146,7 +148,7 @@ class Asking:
         return False
 
     def with_unsent(self, text: str) -> str:
-        """An empty line sends the answer that waited until all of the question was shown."""
+        """Returns the text; for an empty line the answer that waited until the whole question was shown."""
         if text.strip() or self._screen.question.left or not self._unsent:
             return text
         unsent, self._unsent = self._unsent, ""

@@ -1,4 +1,4 @@
-"""The chat: shows a conversation above the input line, and actions it what is typed."""
+"""The chat: shows a conversation above the input line, and passes it what is typed."""
 
 import asyncio
 import os
@@ -47,7 +47,8 @@ BELL = "\a"
 
 
 class Attention:
-    """Watches the conversation. A person who has waited for a few seconds only is not called."""
+    """Calls the user by a bell or a desktop note when the conversation needs them. After a wait of a few seconds it
+    does not."""
 
     def __init__(self, settings: UiSettings, words: Words, write: Callable[[str], None]) -> None:
         self._settings = settings
@@ -69,7 +70,7 @@ class Attention:
                 pass
 
     def typed(self) -> None:
-        """The user is there."""
+        """Notes that the user is at the terminal."""
         self._since = time.monotonic()
 
     def _call(self, key: str, always: bool = False) -> None:
@@ -81,16 +82,17 @@ class Attention:
 
 
 def _desktop(text: str) -> str:
-    """A sequence that terminals show as a note of the desktop, handed on by tmux; others pass over it."""
-    told = f"\x1b]9;Duckflow: {plain(text)}\x1b\\"
-    return "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\" if os.environ.get("TMUX") else told
+    """Returns the sequence that makes a terminal show a desktop note, wrapped for tmux if needed. Terminals that do not
+    know it ignore it."""
+    sequence = f"\x1b]9;Duckflow: {plain(text)}\x1b\\"
+    return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if os.environ.get("TMUX") else sequence
 
 
 REFRESH = 0.06
 
 
 class Chat:
-    """The front end at a terminal. The conversation runs behind it."""
+    """The front end at a terminal. The conversation runs independently of it."""
 
     def __init__(self, conversation: Conversation, line: Line, words: Words, settings: UiSettings) -> None:
         self._conversation = conversation
@@ -102,14 +104,14 @@ class Chat:
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[str, Wait] = {}
         self._echoed = ""
-        """The line that was shown last as the user typed it, as long as nothing stands below it."""
+        """The last line that was shown as the user typed it, as long as nothing stands below it."""
         self._asking = Asking(conversation, self.screen, line, words)
         self._attention = Attention(settings, words, line.signal)
         self._running: set[asyncio.Task[Any]] = set()
         self._view = View(conversation.state)
 
     def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
-        """Greet, say how far it had come, and take what was typed meanwhile."""
+        """Greets the user, reports interrupted jobs, and takes the lines that were typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
         self._do(self._animate())
@@ -134,7 +136,7 @@ class Chat:
         for item in items:
             self._attention.draw(item)
             self._draw(item)
-        # What streams in is drawn by the animation: it may come faster than a screen can be drawn.
+        # The animation draws streaming items: they may come faster than a screen can be drawn.
         if not items or not all(map(_streams, items)):
             self._line.redraw()
 
@@ -149,7 +151,7 @@ class Chat:
             case NoticeItem(about="left"):
                 self._leave(item.subject)
             case TextItem(by="user"):
-                # What was said in place of an answer stands there already.
+                # A message typed in place of an answer is on the screen already.
                 if item.text != self._echoed:
                     self.screen.user(item.text)
                 self._echoed = ""
@@ -227,9 +229,9 @@ class Chat:
         written = self.screen.written(columns)
         below = [*self.screen.live(columns), *(wait.line(columns) for wait in self._commands.values())]
         below += job_bars(conversation.state, self._words, self._printer.glyphs, columns)
-        for one in conversation.waiting:
-            key = "chat.queued" if one.later else "chat.unheard"
-            below.append(fitted(plain(self._words(key, text=one.text)), columns - 1))
+        for queued in conversation.waiting:
+            key = "chat.queued" if queued.later else "chat.unheard"
+            below.append(fitted(plain(self._words(key, text=queued.text)), columns - 1))
         lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
@@ -243,13 +245,13 @@ class Chat:
         return self._completions.of(document)
 
     def _do(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Beside the keys."""
+        """Runs work in the background, so that the keys keep working."""
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def _animate(self) -> None:
-        """Keep the spinner turning while something is going on; an idle chat costs nothing."""
+        """Keeps the spinner turning while something is going on. An idle chat is not redrawn."""
         drawn = 0
         while True:
             await asyncio.sleep(REFRESH)
@@ -275,7 +277,7 @@ class Chat:
 
     def _leave(self, where: str) -> None:
         if where == "other_session":
-            # What is typed from now on is for that one.
+            # Lines typed from now on are kept for the other session.
             self._line.hand_to(None)
         else:
             self._line.leave()

@@ -1,4 +1,4 @@
-"""Highlighted code, a line at a time. Only colours that every terminal shows readably on light and on dark."""
+"""Highlighted code, line by line, in colours that are readable on light and on dark terminals."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ OPEN_ENDED = ("Literal.String", "Comment")
 
 
 class Code:
-    """One block. What began on an earlier line (a long string, a comment) is remembered, nothing else."""
+    """One block of code. Of earlier lines it remembers only an unfinished string or comment."""
 
     def __init__(self, language: str) -> None:
         self._lexer = _lexer(language)
@@ -36,11 +36,11 @@ class Code:
 
     @classmethod
     def of_file(cls, name: str) -> "Code":
-        """In the language that the file's name tells."""
+        """Makes a block in the language that the file's name tells."""
         from pygments.lexers import find_lexer_class_for_filename
 
-        found = find_lexer_class_for_filename(name.rpartition("/")[2])
-        return cls(found.aliases[0] if found and found.aliases else "")
+        lexer = find_lexer_class_for_filename(name.rpartition("/")[2])
+        return cls(lexer.aliases[0] if lexer and lexer.aliases else "")
 
     def line(self, text: str) -> Text:
         if self._lexer is None or len(text) > LONGEST_LINE or len(self._context) > LONGEST_CONTEXT:
@@ -52,7 +52,7 @@ class Code:
             begin, place = place, place + len(value)
             if place > 0:
                 shown.append(value[max(0, -begin) :], style=_style(last))
-        # A string or comment that goes on past the end of the line: the next line must be read together with it.
+        # If a string or comment goes on past the end of the line, the next line must be read together with it.
         self._context = [*self._context, text] if last.startswith(OPEN_ENDED) else []
         shown.rstrip()
         return shown if shown.plain == text.rstrip() else Text(text)
@@ -67,7 +67,7 @@ def _style(kind: str) -> str:
 
 
 def _lexer(language: str) -> Any:
-    """What knows the language; nothing when nobody does."""
+    """Returns the lexer of the language, or nothing if there is none."""
     if not language:
         return None
     from rich.syntax import Syntax

@@ -1,4 +1,4 @@
-"""What the line being typed could become: a command with its help, a file, a program."""
+"""Completions for the line being typed: commands with their help, files, programs."""
 
 import os
 import unicodedata
@@ -16,7 +16,7 @@ MOST = 40
 
 
 class LineCompletions:
-    """Works in a thread of its own: it may read folders."""
+    """Finds completions. It is called in a thread of its own, since it may read folders."""
 
     def __init__(self, conversation: Conversation, words: Words) -> None:
         self._conversation = conversation
@@ -33,11 +33,15 @@ class LineCompletions:
             yield from self._shell(before[1:].lstrip(), word)
 
     def _slash(self, typed: str) -> Iterator[Completion]:
-        name, space, rest = typed.partition(" ")
+        name, space, typed_word = typed.partition(" ")
         if space:
             chosen = next((command for command in self._conversation.commands if command.name == name), None)
             offered = map(str, chosen.words) if chosen else ()
-            yield from (_completion(one, rest, one) for one in offered if one.startswith(rest) and one != rest)
+            yield from (
+                _completion(word, typed_word, word)
+                for word in offered
+                if word.startswith(typed_word) and word != typed_word
+            )
             return
         begin = [command for command in self._conversation.commands if command.name.startswith(name)]
         inside = [command for command in self._conversation.commands if name in command.name and command not in begin]
@@ -63,7 +67,7 @@ def _completion(text: str, typed: str, help_text: str) -> Completion:
 
 @cache
 def programs(path: str) -> list[str]:
-    """The names of everything that can be run."""
+    """Returns the names of all programs in the folders of `path`."""
     return sorted({name for folder in path.split(os.pathsep) for name in _runnable(folder)})
 
 

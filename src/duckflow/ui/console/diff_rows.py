@@ -1,4 +1,4 @@
-"""A diff for a person's eyes: line numbers, the language's colours, changed words marked."""
+"""A diff for people: with line numbers, the colours of the language, and changed words marked."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ ALIKE = 0.4
 
 
 def diff_style(line: str) -> str:
-    """Names of files stand out from what is added and taken away."""
+    """Returns the style of a line. File names stand out from added and removed lines."""
     if line.startswith(("+++ ", "--- ")):
         return "bold"
     return STYLES.get(line[:1], "")
@@ -30,7 +30,7 @@ def looks_like_diff(text: str) -> bool:
 
 @dataclass(slots=True)
 class DiffRow:
-    """One line, and what stands before it: its number and its sign."""
+    """One line, and its gutter: the line number and the sign."""
 
     text: Text
     gutter: Text = field(default_factory=Text)
@@ -38,14 +38,14 @@ class DiffRow:
 
 @dataclass(slots=True)
 class _Block:
-    """Lines taken away and the lines that stand in their place."""
+    """Removed lines, and the added lines that replace them."""
 
     removed: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     added: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
 
 class DiffRows:
-    """`fold` makes a line harmless before it is shown."""
+    """Turns a diff into rows. `fold` makes a line harmless before it is shown."""
 
     def __init__(self, diff: str, fold: Callable[[str], str]) -> None:
         self._lines = list(read_diff(diff))
@@ -92,7 +92,7 @@ class DiffRows:
 
 
 def _mark(old: Text, new: Text) -> None:
-    """The words that differ, where the lines are alike enough for that to help."""
+    """Marks the words that differ, if the lines are similar enough for that to help."""
     before, after = WORD.findall(old.plain), WORD.findall(new.plain)
     if max(len(before), len(after)) > COMPARED_WORDS:
         return

@@ -1,4 +1,4 @@
-"""What stands inside a line of Markdown: emphasis, code, links. Square brackets alone are just brackets."""
+"""Markup inside a line of Markdown: emphasis, code, links. Square brackets alone are just brackets."""
 
 import re
 from bisect import bisect_left
@@ -22,13 +22,13 @@ DEEPEST = 6
 
 
 def inline(text: str, coloured: bool) -> Text:
-    """The line in its styles. Without colours code keeps its ticks, so that it can be told from words."""
+    """Returns the line with its styles. Without colours code keeps its backticks, so that it stands out from words."""
     return _Inline(text, coloured, 0).read()
 
 
 class _Inline:
-    """One stretch of text. What ends nowhere is looked for once, so that reading it takes time in proportion to its
-    length, whatever signs it is full of."""
+    """One stretch of text. A sign that is never closed is searched for only once, so that reading takes time in
+    proportion to the length, whatever the text contains."""
 
     def __init__(self, text: str, coloured: bool, depth: int) -> None:
         self._text = text
@@ -46,7 +46,7 @@ class _Inline:
         return self._done.append(self._text[place:])
 
     def _take(self, mark: re.Match[str]) -> int:
-        """Put what the mark stands for; where to go on."""
+        """Appends what the mark stands for, and returns the place to continue from."""
         sign, kind = mark[0], mark.lastgroup
         if mark["escape"]:
             self._done.append(sign[1])
@@ -59,7 +59,7 @@ class _Inline:
         if mark["url"] is not None:
             self._link(mark["label"] or "", mark["url"])
             return mark.end()
-        # `__init__` is a name in code, whatever Markdown says.
+        # `__init__` is a name in code, even if Markdown would make it bold.
         end = -1 if mark["name"] else self._closing(mark)
         if end < 0 or kind is None:
             self._done.append(sign)
@@ -88,7 +88,7 @@ class _Inline:
         return ends[place] + len(mark[0])
 
     def _link(self, label: str, url: str) -> None:
-        """The address is always shown: a link must not hide where it leads."""
+        """Appends a link. Its address is always shown: a link must not hide where it leads."""
         if label and label != url:
             self._inner(label, "underline")
             self._done.append(f" ({url})", style="dim")
@@ -96,7 +96,7 @@ class _Inline:
             self._done.append(url, style="underline")
 
     def _closing(self, mark: re.Match[str]) -> int:
-        """Where the emphasis ends, or -1 when the sign is just a sign (2 * 3, snake_case)."""
+        """Returns where the emphasis ends, or -1 if the sign is an ordinary one (2 * 3, snake_case)."""
         text, sign, start = self._text, mark[0], mark.end()
         underscore = sign[0] == "_"
         if start >= len(text) or text[start].isspace() or (underscore and _in_word(text, mark.start() - 1)):

@@ -32,7 +32,7 @@ LONGEST_ENTRY = 10_000
 
 
 class InputHistory(FileHistory):
-    """A file only its owner can read; the oldest entries go when it gets too long."""
+    """A file that only its owner can read. When it gets too long, its oldest half is cut off."""
 
     def __init__(self, path: Path, worth: Callable[[str], bool], expand: Callable[[str], str]) -> None:
         self._worth = worth
@@ -45,12 +45,13 @@ class InputHistory(FileHistory):
             super().append_string(string)
 
     def store_string(self, string: str) -> None:
-        """In the file a paste stands in full, unless it is very long: its mark means nothing to another session."""
+        """Writes a line to the file. A paste is written in full unless it is very long, because its mark means nothing
+        to another session."""
         full = self._expand(string)
         try:
             super().store_string(full if len(full) <= LONGEST_ENTRY else string)
         except (OSError, UnicodeError):
-            # A history that cannot be kept is no reason to stop.
+            # A history that cannot be written is no reason to stop.
             return
 
     def load_history_strings(self) -> Iterable[str]:
@@ -66,9 +67,9 @@ class InputHistory(FileHistory):
             path.touch(mode=0o600)
             path.chmod(0o600)
             if path.stat().st_size > KEPT_BYTES:
-                kept = path.read_bytes()[-KEPT_BYTES // 2 :]
-                start = kept.find(b"\n# ") + 1
-                write_whole(path, kept[start:])
+                recent = path.read_bytes()[-KEPT_BYTES // 2 :]
+                start = recent.find(b"\n# ") + 1
+                write_whole(path, recent[start:])
         except OSError:
             return
 
@@ -83,11 +84,11 @@ EVERY_SECONDS = 0.02
 
 
 class LiveStdout(StdoutProxy):
-    """Stands in for stdout.
+    """A stand-in for stdout that prints above the input line.
 
-    The usual way actions the terminal back for every line that is printed. A key that falls into that moment is echoed
-    by the terminal itself, and Enter becomes a new line: with a reply streaming in, one Enter in fifty. Nothing needs
-    the terminal while text is written, so it is kept."""
+    prompt_toolkit gives the terminal back for every line that is printed. A key pressed in that moment is echoed by the
+    terminal itself, and Enter becomes a new line: with a reply streaming in, one Enter in fifty. Nothing needs the
+    terminal while text is written, so it is not given back."""
 
     def __init__(self) -> None:
         super().__init__(sleep_between_writes=EVERY_SECONDS, raw=True)
@@ -96,7 +97,7 @@ class LiveStdout(StdoutProxy):
         self._printing: asyncio.Task[None] | None = None
 
     def hold(self) -> None:
-        """Somebody else (an editor) has the screen: what is printed waits."""
+        """Lets printed text wait while another program (an editor) has the screen."""
         self._held = True
 
     def release(self) -> None:
@@ -117,7 +118,7 @@ class LiveStdout(StdoutProxy):
     async def _print(self) -> None:
         app = self.app_session.app
         if app is not None and app.is_running:
-            # Where the cursor was asked for: an answer that comes after something was printed would be wrong.
+            # The cursor's position may have been asked for: an answer that comes after printing would be wrong.
             await app.renderer.wait_for_cpr_responses()
         text, self._waiting = "".join(self._waiting), []
         if app is None or not app.is_running:
@@ -133,7 +134,7 @@ class LiveStdout(StdoutProxy):
 ESCAPE_SECONDS = 0.04
 MENU_LINES = 8
 COMPLETED = ("/", "!", "／", "！")
-# No colours of its own: what is readable depends on the terminal's background, which is the user's business.
+# The style sets no colours: which ones are readable depends on the user's terminal background.
 STYLE = Style.from_dict(
     {
         "completion-menu": "noinherit",
@@ -148,7 +149,7 @@ STYLE = Style.from_dict(
 
 
 class InputLine:
-    """Lines typed before somebody listens are kept for them."""
+    """The input line. Lines typed before there is a handler are kept for it."""
 
     def __init__(self, history: Path | None, words: Words) -> None:
         self.pastes = Pastes(words)
@@ -181,13 +182,13 @@ class InputLine:
         self._session.default_buffer.on_text_changed += self._note_begin
         # The status bar stands right below the line, not at the bottom of an empty screen.
         self._session.layout.current_window.dont_extend_height = Always()
-        # Esc must act at once; by default the editor waits twice to see whether it begins a longer key. Once is enough:
-        # what belongs to one key arrives together.
+        # Esc must act at once. By default the editor waits twice to see whether Esc begins a longer key sequence. Once
+        # is enough: the bytes of one key arrive together.
         self._session.app.ttimeoutlen, self._session.app.timeoutlen = ESCAPE_SECONDS, 0.0
 
     @contextmanager
     def printing(self) -> Generator[None]:
-        """What is printed meanwhile appears above the line."""
+        """Makes everything printed meanwhile appear above the line."""
         streams = sys.stdout, sys.stderr
         stdout = self._stdout = LiveStdout()
         with stdout:
@@ -199,7 +200,7 @@ class InputLine:
                 sys.stdout, sys.stderr = streams
 
     async def lend_terminal(self, work: Callable[[], str]) -> str:
-        """Let somebody else have the terminal until they are done; what is printed meanwhile waits."""
+        """Lets another program have the terminal until it is done. Printed text waits meanwhile."""
         if self._stdout:
             self._stdout.hold()
         try:
@@ -209,10 +210,10 @@ class InputLine:
                 self._stdout.release()
 
     async def run(self) -> None:
-        """Until the user leaves."""
+        """Reads lines until the user leaves."""
         try:
-            # What goes wrong in a task goes to the log, not onto the screen. Ctrl+C is a key here: the signal comes
-            # from somebody else, who wants the program to end.
+            # Exceptions of tasks go to the log, not onto the screen. Ctrl+C is a key here: SIGINT comes from somebody
+            # else, who wants the program to end.
             await self._session.prompt_async(set_exception_handler=False, handle_sigint=False)
         except EOFError:
             return
@@ -229,7 +230,8 @@ class InputLine:
         app.after_render -= on_render
 
     def hand_to(self, handler: LineHandler | None) -> None:
-        """From now on; what was typed before comes first. While nobody listens it is kept."""
+        """Passes lines to this handler from now on, beginning with those that were kept. Without a handler they are
+        kept."""
         self._handler = handler
         while self._handler and self._early:
             self._handler.take(*self._early.pop(0))
@@ -243,7 +245,7 @@ class InputLine:
             self._session.app.exit(exception=EOFError())
 
     def interrupt(self) -> bool:
-        """Stop what is going on. What was waiting to be sent comes back into the line."""
+        """Interrupts what is going on. Messages that waited to be sent come back into the line."""
         if not self._handler or not self._handler.busy():
             return False
         if waiting := self._handler.interrupt():
@@ -252,7 +254,7 @@ class InputLine:
         return True
 
     def hint(self, key: str, seconds: float) -> None:
-        """Say something in place of the status bar for a moment."""
+        """Shows a hint in place of the status bar for a moment."""
         if self._handler:
             self._hint = (self._handler.hint(key), time.monotonic() + seconds)
             if loop := self._session.app.loop:
@@ -260,11 +262,12 @@ class InputLine:
         self.redraw()
 
     def comes_early(self) -> bool:
-        """Whether nobody listens yet."""
+        """Says whether there is no handler yet."""
         return self._handler is None
 
     def send_later(self) -> bool:
-        """Keep what is typed for after the running turn; nothing is done when none runs."""
+        """Queues the typed message until the running turn has ended. Says whether it did: without a running turn it
+        does nothing."""
         buffer = self._session.default_buffer
         text = self.pastes.expand(buffer.text)
         if not self._handler or not text.strip() or not self._handler.take_later(text):
@@ -275,7 +278,7 @@ class InputLine:
 
     def put_back(self, text: str) -> bool:
         self._session.default_buffer.document = Document(text)
-        # It counts from when it is sent again.
+        # The line counts as begun when it is sent again.
         self._begun = 0.0
         return True
 
@@ -285,14 +288,14 @@ class InputLine:
         output.flush()
 
     def go_back(self) -> bool:
-        """Offer the way back to an earlier message; not while something is typed or happens."""
+        """Offers to go back to an earlier message, unless something is typed or going on."""
         if not self._handler or self._session.default_buffer.text or not self._handler.ready():
             return False
         self._handler.take("/back", time.monotonic())
         return True
 
     def next_page(self) -> bool:
-        """Show it, if there is one."""
+        """Shows the next page of the question, and says whether there was one."""
         if self._handler is None or self._session.default_buffer.text or not self._handler.reads_on():
             return False
         self._handler.take("", time.monotonic())
@@ -321,7 +324,7 @@ class InputLine:
         return True
 
     def _note_begin(self, buffer: Buffer) -> None:
-        """When the line was begun: an answer must be younger than its question."""
+        """Notes when the line was begun: an answer must be younger than its question."""
         self._begun = (self._begun or time.monotonic()) if buffer.text else 0.0
 
     def _worth_keeping(self, text: str) -> bool:
@@ -352,7 +355,7 @@ class InputLine:
 
 
 class _Completions(Completer):
-    """Asked in a thread, so that typing goes on however long it takes."""
+    """Finds completions in a thread, so that typing goes on however long it takes."""
 
     def __init__(self, line: InputLine) -> None:
         self._line = line

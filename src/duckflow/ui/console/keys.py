@@ -1,4 +1,4 @@
-"""What the keys do."""
+"""The key bindings of the input line, and the user's editor."""
 
 import asyncio
 import os
@@ -23,20 +23,20 @@ from duckflow.ui.console.pastes import Pastes
 
 
 def keyboard() -> Input:
-    """What the input line reads from."""
+    """Returns the input that the line reads keys from."""
     if os.name != "posix" or not sys.stdin.isatty():
         return create_input()
     from prompt_toolkit.input.vt100 import Vt100Input, raw_mode
 
     class Unchanged(raw_mode):
-        """On leaving, the terminal is as it was on entering; in between nothing is touched."""
+        """Leaves the terminal as it was on entering, and changes nothing in between."""
 
         def __enter__(self) -> None:
             return
 
     class Keyboard(Vt100Input):
-        """Printing would put the terminal into its cooked mode for a moment, in which it echoes what is typed, makes
-        Enter a line feed and Ctrl+C a signal. Printing needs none of that."""
+        """A keyboard that stays in raw mode. Printing would put the terminal into cooked mode for a moment, in which it
+        echoes keys, makes Enter a line feed and Ctrl+C a signal. Printing needs none of that."""
 
         def cooked_mode(self) -> AbstractContextManager[None]:
             return Unchanged(self.fileno())
@@ -45,7 +45,7 @@ def keyboard() -> Input:
 
 
 def cooked() -> AbstractContextManager[None]:
-    """For another program that shall use the terminal."""
+    """Puts the terminal into its normal mode while another program uses it."""
     if os.name != "posix" or not sys.stdin.isatty():
         return nullcontext()
     from prompt_toolkit.input.vt100 import cooked_mode
@@ -54,7 +54,7 @@ def cooked() -> AbstractContextManager[None]:
 
 
 def edit_text(text: str) -> str:
-    """What the text is after the user has edited it; the same text when there is no editor that works."""
+    """Returns the text after the user has edited it, or the same text if no editor works."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "proposed.txt"
         file.write_text(text, encoding="utf-8")
@@ -67,7 +67,8 @@ def edit_text(text: str) -> str:
 
 
 def _editor() -> list[str]:
-    """The user's, from outside of the work folder; a FileNotFoundError when there is none."""
+    """Returns the command of the user's editor. Programs in the work folder do not count. Raises FileNotFoundError if
+    there is none."""
     name, *options = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     program = find_program(name)
     if program is None:
@@ -80,7 +81,7 @@ LOOK_SECONDS, MOST_LOOKS = 0.01, 500
 
 
 class KeyActions(Protocol):
-    """What keys can do to the input line and to what is behind it."""
+    """The actions of keys on the input line and on the handler behind it."""
 
     pastes: Pastes
 
@@ -104,7 +105,8 @@ class KeyActions(Protocol):
 
 
 class CtrlC:
-    """The ladder: interrupt, clear, leave. Leaving takes two presses in a row, so that nobody leaves by mistake."""
+    """Ctrl+C interrupts, else clears the line, else leaves. Leaving takes two presses in a row, so that nobody leaves
+    by mistake."""
 
     def __init__(self, actions: KeyActions) -> None:
         self._actions = actions
@@ -125,7 +127,7 @@ class CtrlC:
 
 
 class TwiceEscape:
-    """Esc Esc in an empty line at rest goes back to an earlier message."""
+    """Esc pressed twice in an empty line goes back to an earlier message."""
 
     def __init__(self, actions: KeyActions) -> None:
         self._actions = actions
@@ -143,14 +145,14 @@ class TwiceEscape:
 
 
 def leave(actions: KeyActions) -> None:
-    """Where a job is at work the user says first what becomes of it."""
+    """Leaves the chat. If a job is at work, the user first says what to do with it."""
     if not actions.asks_about_jobs("/quit"):
         actions.leave()
 
 
 async def _complete_when_found(buffer: Buffer) -> None:
-    """What is being looked for since the last key was typed; where nothing is, the looking begins. Not where something
-    else is typed meanwhile."""
+    """Inserts the first completion as soon as the running search has found one, unless something else is typed
+    meanwhile. Without a running search it starts one."""
     state = buffer.complete_state
     if state is None:
         buffer.start_completion(insert_common_part=True)
@@ -164,7 +166,7 @@ async def _complete_when_found(buffer: Buffer) -> None:
 
 
 def key_bindings(actions: KeyActions) -> KeyBindings:
-    """Esc, Ctrl+C, Ctrl+J and the others, on top of the editor's own."""
+    """Returns the bindings of Esc, Ctrl+C, Ctrl+J and others, in addition to the editor's own."""
     keys = KeyBindings()
     ladder, twice = CtrlC(actions), TwiceEscape(actions)
     typing = ~is_searching
@@ -190,7 +192,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         return not (state and state.completions)
 
     def on_early_tab(event: KeyPressEvent) -> None:
-        """Tab typed right after a word: it takes what is found as soon as it is found."""
+        """Completes a word when Tab is pressed before its completions have been found."""
         event.app.create_background_task(_complete_when_found(event.app.current_buffer))
 
     def on_end(event: KeyPressEvent) -> None:
@@ -204,13 +206,13 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
 
     def on_newline(event: KeyPressEvent) -> None:
         if actions.comes_early():
-            # Typed before the line was up: the terminal has made a Ctrl+J of the Enter key.
+            # Enter pressed before the line was up arrives as Ctrl+J from the terminal.
             event.app.current_buffer.validate_and_handle()
         else:
             event.app.current_buffer.insert_text("\n")
 
     def on_alt_enter(event: KeyPressEvent) -> None:
-        """While it works the line is kept for after the turn; at rest it goes on below."""
+        """Queues the line until the running turn has ended; without a running turn it begins a new line."""
         if not actions.send_later():
             on_newline(event)
 
@@ -219,7 +221,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         event.app.current_buffer.insert_text("\n")
 
     def on_chosen(event: KeyPressEvent) -> None:
-        """Enter on a chosen entry of the menu: a command is carried out, a file is put into the line."""
+        """Takes the chosen entry of the menu: a command is carried out, a file is put into the line."""
         buffer = event.app.current_buffer
         state = buffer.complete_state
         if state and state.current_completion and not buffer.text.startswith(("/", "／")):

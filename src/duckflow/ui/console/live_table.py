@@ -1,4 +1,4 @@
-"""Lines that are drawn anew where they stand, and a key that interrupts them."""
+"""Lines that are redrawn in place, and a key that interrupts them."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ READ = 1024
 
 
 class LiveLines:
-    """At the bottom of a terminal. Where there is none, only what has changed is printed, line by line."""
+    """Lines at the bottom of a terminal. Without a terminal only the lines that have changed are printed."""
 
     def __init__(self) -> None:
         self.styled = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -43,12 +43,12 @@ class LiveLines:
         self._drawn = shown
 
     def leave(self) -> None:
-        """What is drawn stays, and what comes next is drawn below it."""
+        """Leaves the drawn lines where they are. The next ones are drawn below them."""
         self._drawn = []
 
 
 class EnterKey:
-    """Tells when Enter is pressed, while nobody else reads the keyboard."""
+    """Reports when Enter is pressed, while nothing else reads the keyboard."""
 
     def __init__(self, pressed: Callable[[], None]) -> None:
         self._pressed = pressed

@@ -21,20 +21,20 @@ MOST_COLUMNS = 100
 
 @dataclass
 class MarkdownTable:
-    """Its lines are collected until it ends: no column is known before the last line."""
+    """A table. Its lines are collected until it ends: no column's width is known before the last line."""
 
     lines: list[str] = field(default_factory=list[str])
 
     def print(self, printer: Printer) -> None:
         grid = [_split(line) for line in self.lines]
-        marks = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(one) for one in grid[1]) else None
+        marks = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(cell) for cell in grid[1]) else None
         if marks is None or len(marks) > MOST_COLUMNS:
             for line in self.lines:
                 printer.wrapped(inline(line, printer.coloured))
             return
         full = [(line + [""] * len(marks))[: len(marks)] for line in (grid[0], *grid[2:])]
-        texts = [[inline(one, printer.coloured) for one in line] for line in full]
-        widths = _widths([[cells(one.plain) for one in line] for line in texts], printer.columns)
+        texts = [[inline(cell, printer.coloured) for cell in line] for line in full]
+        widths = _widths([[cells(cell.plain) for cell in line] for line in texts], printer.columns)
         if widths is None:
             _as_list(texts, printer)
             return
@@ -46,11 +46,12 @@ class MarkdownTable:
 
 def _split(line: str) -> list[str]:
     inner = line.strip().removeprefix("|").removesuffix("|")
-    return [one.strip().replace("\\|", "|") for one in CELL.split(inner)]
+    return [cell.strip().replace("\\|", "|") for cell in CELL.split(inner)]
 
 
 def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
-    """What each column gets: as much as it needs, the widest ones less when there is no room; none when hopeless."""
+    """Returns the width of each column: as much as it needs, with the widest ones cut when there is no room. None if
+    even that does not help."""
     room = columns - len(BETWEEN) * (len(measured[0]) - 1)
     widths = [min(max(1, *column), max(room, NARROWEST)) for column in zip(*measured, strict=True)]
     if sum(min(width, NARROWEST) for width in widths) > room:
@@ -65,7 +66,7 @@ def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
 
 
 def _print_row(line: list[Text], widths: list[int], marks: list[str], printer: Printer, style: str) -> None:
-    wrapped = [rows(one, width) for one, width in zip(line, widths, strict=True)]
+    wrapped = [rows(cell, width) for cell, width in zip(line, widths, strict=True)]
     for number in range(max(map(len, wrapped))):
         row = Text(style=style)
         for place, (pieces, width) in enumerate(zip(wrapped, widths, strict=True)):
@@ -79,13 +80,13 @@ def _print_row(line: list[Text], widths: list[int], marks: list[str], printer: P
 
 def _aligned(piece: Text, width: int, mark: str) -> Text:
     space = max(0, width - cells(piece.plain))
-    left = space if not mark.startswith(":") and mark.endswith(":") else 0
-    left = space // 2 if mark.startswith(":") and mark.endswith(":") else left
-    return Text.assemble(" " * left, piece, " " * (space - left))
+    indent = space if not mark.startswith(":") and mark.endswith(":") else 0
+    indent = space // 2 if mark.startswith(":") and mark.endswith(":") else indent
+    return Text.assemble(" " * indent, piece, " " * (space - indent))
 
 
 def _as_list(texts: list[list[Text]], printer: Printer) -> None:
-    """Too many columns for this terminal: each row becomes a few lines."""
+    """Prints a table with too many columns for this terminal as a list: each row becomes a few lines."""
     head, *body = texts
     for line in body:
         for name, value in zip(head, line, strict=True):
@@ -101,14 +102,14 @@ QUOTE = re.compile(r"\s{0,3}(?P<marks>(?:>\s?)+)(?P<text>.*)")
 ROW = re.compile(r"\s*\|.*\|\s*")
 HEADING_STYLES = {1: "bold underline", 2: "bold"}
 LONGEST_LINE = 8000
-"""What is longer is printed in pieces of about this length; code is left whole, so that it can be copied."""
+"""Characters: a longer line is printed in pieces of about this length. Code stays whole, so that it can be copied."""
 DEEPEST_QUOTE = 8
 SHOWN_ROWS, SHOWN_CHARACTERS = 8, 1600
-"""How much of what is not printed yet is shown."""
+"""The amount of text not yet printed that is shown."""
 
 
 class Markdown:
-    """A line break in the text is one on the screen: that is how people, and models, write to each other."""
+    """Prints Markdown. A line break in the text is one on the screen, since people and models write that way."""
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
@@ -128,8 +129,8 @@ class Markdown:
 
     @property
     def unfinished(self) -> str:
-        """The last of what has not been printed yet. Of a long line it begins at a place that moves on now and then,
-        not with every word."""
+        """Returns the end of the text that has not been printed yet. Of a long line it begins at a place that moves on
+        now and then, not with every word."""
         waiting = self._table.lines[-SHOWN_ROWS:] if self._table else []
         if not self._line:
             return "\n".join(waiting)
@@ -143,19 +144,19 @@ class Markdown:
         return "\n".join([*waiting, plain(line[-wanted:] if wanted < 0 else line)])
 
     def add(self, text: str) -> None:
-        """Each piece is looked at once, however many there are."""
-        *whole, rest = text.split("\n")
+        """Adds a piece of the reply. Each piece is read once, however many there are."""
+        *whole, unfinished = text.split("\n")
         for line in whole:
             self._put(line)
             self._end_line()
-        self._put(rest)
+        self._put(unfinished)
 
     def drop(self) -> None:
-        """What has not been printed yet is shown otherwise."""
+        """Drops the text that has not been printed yet, because it is shown in another way."""
         self._line, self._length = [], 0
 
     def end(self) -> None:
-        """The reply is over: print what is left."""
+        """Ends the reply: prints the text that remains."""
         if self._line:
             self._end_line()
         self._end_table()
@@ -195,16 +196,16 @@ class Markdown:
             self._printer.text(line)
             return
         for pattern, show in self._kinds:
-            if found := pattern.fullmatch(line):
-                show(found)
+            if match := pattern.fullmatch(line):
+                show(match)
                 return
         indent = line[: len(line) - len(line.lstrip())]
         self._printer.wrapped(inline(line.lstrip(), self._printer.coloured), self._fitting(indent))
 
-    def _open_fence(self, found: re.Match[str]) -> None:
-        self._fence = found["marks"]
-        self._code = Code(found["language"])
-        self._printer.line(Text(found[0], style="dim"))
+    def _open_fence(self, match: re.Match[str]) -> None:
+        self._fence = match["marks"]
+        self._code = Code(match["language"])
+        self._printer.line(Text(match[0], style="dim"))
 
     def _take_code(self, line: str) -> None:
         bare = line.strip()
@@ -214,28 +215,28 @@ class Markdown:
         else:
             self._printer.line(self._code.line(line))
 
-    def _heading(self, found: re.Match[str]) -> None:
-        words = found["text"].rstrip() if not found["text"].endswith("#") else found["text"].rstrip("#").rstrip()
+    def _heading(self, match: re.Match[str]) -> None:
+        words = match["text"].rstrip() if not match["text"].endswith("#") else match["text"].rstrip("#").rstrip()
         text = inline(words, self._printer.coloured)
-        text.stylize(HEADING_STYLES.get(len(found["marks"]), "bold italic"))
+        text.stylize(HEADING_STYLES.get(len(match["marks"]), "bold italic"))
         self._printer.wrapped(text)
 
     def _rule(self, _: re.Match[str]) -> None:
         self._printer.line(Text("─" * min(self._printer.columns, 40), style="dim"))
 
-    def _item(self, found: re.Match[str]) -> None:
-        mark = found["mark"] if found["mark"][0].isdigit() else "•"
-        first = f"{self._fitting(found['indent'])}{mark} "
-        self._printer.wrapped(inline(found["text"], self._printer.coloured), first, " " * cells(first))
+    def _item(self, match: re.Match[str]) -> None:
+        mark = match["mark"] if match["mark"][0].isdigit() else "•"
+        first = f"{self._fitting(match['indent'])}{mark} "
+        self._printer.wrapped(inline(match["text"], self._printer.coloured), first, " " * cells(first))
 
-    def _quote(self, found: re.Match[str]) -> None:
-        bar = "│ " * min(found["marks"].count(">"), DEEPEST_QUOTE)
-        text = inline(found["text"], self._printer.coloured)
+    def _quote(self, match: re.Match[str]) -> None:
+        bar = "│ " * min(match["marks"].count(">"), DEEPEST_QUOTE)
+        text = inline(match["text"], self._printer.coloured)
         text.stylize("italic")
         self._printer.wrapped(text, bar, bar)
 
     def _fitting(self, indent: str) -> str:
-        """An indent that leaves room for words."""
+        """Cuts an indent so that it leaves room for words."""
         return indent[: self._printer.columns // 2]
 
     def _end_table(self) -> None:

@@ -1,4 +1,4 @@
-"""What is pasted: long texts and pictures stand as a mark in the line, and whole in the message."""
+"""Pasted text and pictures: the line shows a mark for long ones, the message gets them whole."""
 
 import asyncio
 import base64
@@ -24,11 +24,11 @@ POWERSHELL = (
 )
 
 Reader = tuple[list[str], Callable[[bytes], bytes]]
-"""A command, and how its output is read."""
+"""A command, and the function that reads its output."""
 
 
 def read_picture() -> bytes | None:
-    """The picture in the clipboard, empty when there is none in it; None where no program is there to ask."""
+    """Returns the picture in the clipboard: empty if there is none in it, None if there is no program to ask."""
     asked = False
     for command, decode in _readers():
         program = find_program(command[0])
@@ -48,7 +48,7 @@ def read_picture() -> bytes | None:
 
 
 def _readers() -> Iterator[Reader]:
-    """Those that fit where we run, the likeliest first."""
+    """Yields the commands that fit this system, the likeliest first."""
     if sys.platform == "darwin":
         yield ["osascript", "-e", "get the clipboard as «class PNGf»"], _from_mac
         return
@@ -61,8 +61,8 @@ def _readers() -> Iterator[Reader]:
 
 
 def _from_mac(output: bytes) -> bytes:
-    found = MAC_DATA.search(output)
-    return bytes.fromhex(found[1].decode()) if found else b""
+    match = MAC_DATA.search(output)
+    return bytes.fromhex(match[1].decode()) if match else b""
 
 
 LINES, CHARACTERS = 8, 1200
@@ -74,17 +74,17 @@ PATHS = re.compile(r"\s*['\"]?(?:/|~/|file://)[^\n]*\.(?:png|jpe?g|gif|webp)['\"
 
 
 class Pastes:
-    """What was pasted in this session, by its mark."""
+    """Everything that was pasted in this session, by its mark."""
 
     def __init__(self, words: Callable[..., str]) -> None:
         self._texts: dict[str, str] = {}
         self._words = words
 
     def take(self, pasted: str) -> str:
-        """What to put into the line: the text itself when it is short, else a mark. A picture that was dropped onto
+        """Returns the text to put into the line: the pasted text if it is short, else a mark. A picture dropped onto
         the terminal arrives as its path, and becomes a mention."""
-        if len(pasted) <= LONGEST_PATHS and PATHS.fullmatch(pasted) and (found := _pictures(pasted)):
-            return found
+        if len(pasted) <= LONGEST_PATHS and PATHS.fullmatch(pasted) and (mentions := _pictures(pasted)):
+            return mentions
         text = CONTROL.sub("", pasted.replace("\r\n", "\n").replace("\r", "\n"))
         lines = text.count("\n") + 1
         if lines <= LINES and len(text) <= CHARACTERS:
@@ -94,16 +94,16 @@ class Pastes:
         return self._marked("paste.characters", text, characters=len(text))
 
     async def paste_picture(self, insert: Callable[[str], None], hint: Callable[[str, float], None]) -> None:
-        """From the clipboard, as soon as it is there."""
-        found = await asyncio.to_thread(read_picture)
-        if mark := self._take_picture(found or b""):
+        """Inserts the picture of the clipboard as soon as it has been read."""
+        data = await asyncio.to_thread(read_picture)
+        if mark := self._take_picture(data or b""):
             insert(f"{mark} ")
         else:
-            hint("picture.no_program" if found is None else "picture.none_pasted", HINT_SECONDS)
+            hint("picture.no_program" if data is None else "picture.none_pasted", HINT_SECONDS)
 
     def _take_picture(self, data: bytes) -> str:
-        """The mark of a picture from the clipboard, which lies in a file of its own until the end; nothing for what is
-        no picture."""
+        """Saves a picture of the clipboard in a file until the program ends, and returns its mark; nothing if the data
+        is no picture."""
         from duckflow.state.picture import Picture, read_header
 
         if (header := read_header(data)) is None:
@@ -115,7 +115,7 @@ class Pastes:
         return self._marked("paste.picture", f'@"{path}"', picture=picture.describe())
 
     def expand(self, line: str) -> str:
-        """The line with every mark replaced by what it stands for; what only looks like a mark stays."""
+        """Replaces every mark in the line by its text. Text that only looks like a mark stays."""
         return MARK.sub(lambda mark: self._texts.get(mark[0], mark[0]), line)
 
     def _marked(self, key: str, text: str, **values: str | int) -> str:
@@ -135,8 +135,8 @@ class Pastes:
 
 
 def _pictures(pasted: str) -> str:
-    """Mentions of the pictures whose paths were pasted, with quotes, backslashes or as addresses; nothing when there is
-    anything else among them."""
+    """Returns mentions of the pictures whose paths were pasted, with quotes, backslashes or as file addresses; nothing
+    if there is anything else among them."""
     import shlex
     from urllib.parse import unquote
 
@@ -145,7 +145,7 @@ def _pictures(pasted: str) -> str:
     except ValueError:
         return ""
     if not all(Path(word).is_absolute() for word in words) and Path(pasted.strip()).is_absolute():
-        # Some terminals leave spaces as they are.
+        # Some terminals do not escape spaces.
         words = [pasted.strip()]
     paths = [unquote(word.removeprefix("file://")) if word.startswith("file://") else word for word in words]
     if not all(PATHS.fullmatch(path) and Path(path).expanduser().is_file() for path in paths):

@@ -1,4 +1,4 @@
-"""Choosing one session from many: arrows or a number, typing filters, Esc leaves."""
+"""A picker for one session among many: arrows or a number choose, typing filters, Esc leaves."""
 
 import os
 import shutil
@@ -21,18 +21,18 @@ DUMB = ("dumb", "unknown", "")
 
 
 def can_pick() -> bool:
-    """Whether the terminal can redraw a list; if not, a numbered list has to do."""
+    """Says whether the terminal can redraw a list. If not, a numbered list has to do."""
     return os.environ.get("TERM", "").lower() not in DUMB
 
 
 async def pick(rows: Sequence[SessionRow], words: Words) -> SessionRow | None:
-    """The chosen one; nothing when the user leaves. Works in the middle of a chat, too."""
+    """Returns the chosen row, or nothing when the user leaves. It works in the middle of a chat, too."""
     async with in_terminal():
         return await Picker(rows, words).run()
 
 
 class Picker:
-    """The list, the line with what was typed, and which row is marked."""
+    """The list, the line for typing a filter, and the marked row."""
 
     def __init__(self, rows: Sequence[SessionRow], words: Words) -> None:
         self._rows = rows
@@ -53,7 +53,7 @@ class Picker:
         return await self._app.run_async(handle_sigint=False)
 
     def found(self) -> Sequence[SessionRow]:
-        """What fits the typed text. A number, also a full-width one, brings its row to the top."""
+        """Returns the rows that fit the typed text. A number, even a full-width one, brings its row to the top."""
         wanted = unicodedata.normalize("NFKC", self._filter.text).strip()
         if not wanted:
             return self._rows
@@ -70,12 +70,12 @@ class Picker:
         self._marked = max(0, min(self._marked + by, len(self.found()) - 1))
 
     def _listed(self) -> FormattedText:
-        found = self.found()
-        if not found:
+        matches = self.found()
+        if not matches:
             return FormattedText([("", self._words("picker.none"))])
-        first = max(0, min(self._marked - SHOWN // 2, len(found) - SHOWN))
+        first = max(0, min(self._marked - SHOWN // 2, len(matches) - SHOWN))
         columns = shutil.get_terminal_size().columns
-        shown = found[first : first + SHOWN]
+        shown = matches[first : first + SHOWN]
         parts: list[tuple[str, str]] = []
         lines = iter(session_lines(shown, columns - 3, with_id=False))
         folder = ""
@@ -104,8 +104,8 @@ class Picker:
         moving(SHOWN, "pagedown")
 
         def choose(event: KeyPressEvent) -> None:
-            if found := self.found():
-                event.app.exit(result=found[self._marked])
+            if matches := self.found():
+                event.app.exit(result=matches[self._marked])
 
         def leave(event: KeyPressEvent) -> None:
             event.app.exit(result=None)

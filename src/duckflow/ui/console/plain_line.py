@@ -1,4 +1,4 @@
-"""The input line, and the plain one where the terminal cannot have it."""
+"""A plain input line for terminals that cannot be drawn on, and the choice between the two lines."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ READ_AT_ONCE = 65536
 PROMPT = "> "
 SETTLED_SECONDS = 0.05
 LOCAL_FLAGS = 3
-"""Where the settings of a terminal say whether it echoes."""
+"""The place in a terminal's settings that says whether it echoes."""
 
 
 class PlainLine:
-    """The terminal echoes and edits by itself; nothing is ever drawn over."""
+    """An input line that leaves echo and editing to the terminal, and never draws over anything."""
 
     def __init__(self) -> None:
         self._handler: LineHandler | None = None
@@ -35,7 +35,7 @@ class PlainLine:
         yield
 
     async def run(self) -> None:
-        """Until the user leaves or the input ends."""
+        """Reads lines until the user leaves or the input ends."""
         loop = asyncio.get_running_loop()
         keyboard = sys.stdin.fileno()
         loop.add_reader(keyboard, self._read, keyboard)
@@ -60,7 +60,7 @@ class PlainLine:
         self.redraw()
 
     def redraw(self) -> None:
-        """A prompt when it is the user's turn, once. A key is typed unseen."""
+        """Prints a prompt when it is the user's turn, once. A secret is typed without echo."""
         self._hide(self._handler is not None and self._handler.hides())
         if self._handler and self._handler.ready() and not self._prompted:
             self._prompted = True
@@ -83,7 +83,7 @@ class PlainLine:
         sys.stdout.flush()
 
     def put_back(self, text: str) -> bool:
-        """What the terminal has taken over cannot be edited any more."""
+        """Returns False: a line that the terminal has taken over cannot be edited any more."""
         return False
 
     def leave(self) -> None:
@@ -103,14 +103,14 @@ class PlainLine:
         for line in lines:
             self._prompted = False
             if self._hidden:
-                # The terminal has not shown the end of the line either.
+                # The terminal has not echoed the end of the line either.
                 sys.stdout.write("\n")
             text = line.decode(sys.stdin.encoding or "utf-8", "replace").strip()
             if self._handler:
                 self._handler.take(text, time.monotonic())
             else:
                 self._early.append((text, time.monotonic()))
-        # A moment later it is known whether the user is to say more.
+        # Only a moment later is it known whether it is the user's turn again.
         asyncio.get_running_loop().call_later(SETTLED_SECONDS, self.redraw)
 
 
@@ -118,7 +118,7 @@ DUMB = ("dumb", "unknown", "")
 
 
 def open_line(history: Path | None, words: Words) -> Line:
-    """One that draws where the terminal can be drawn on, else one that only prints."""
+    """Returns a line that draws if the terminal can be drawn on, else one that only prints."""
     if os.name == "posix" and os.environ.get("TERM", "").lower() in DUMB:
         return PlainLine()
     from duckflow.ui.console.input_line import InputLine

@@ -1,4 +1,4 @@
-"""What the conversation is printed on: knows its width, wraps Japanese as well as English, prints a line once."""
+"""The printer of the conversation: it knows the width, wraps Japanese as well as English, and prints each line once."""
 
 from dataclasses import dataclass
 
@@ -41,13 +41,13 @@ NEEDED = "╭╮╰╯─│├┤•…·⠋○✓✗⚙"
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """Which signs are used."""
+    """The set of signs that is used: Unicode ones or plain ASCII."""
 
     plain: bool = False
 
     @classmethod
     def of(cls, encoding: str, wanted_plain: bool) -> "Glyphs":
-        """Plain ones when they are wanted, or when the terminal's encoding lacks the others."""
+        """Returns plain signs if they are wanted, or if the terminal's encoding lacks the others."""
         try:
             NEEDED.encode(encoding)
         except (UnicodeEncodeError, LookupError):
@@ -67,7 +67,7 @@ SHORTEST_PAGE, ROWS_BELOW = 8, 7
 
 
 class Printer:
-    """Everything that comes from outside goes through `plain` before it gets here."""
+    """Prints lines on the console. Text from outside must go through `plain` before it gets here."""
 
     def __init__(self, console: Console, plain_signs: bool = False) -> None:
         self._console = console
@@ -79,12 +79,12 @@ class Printer:
 
     @property
     def page(self) -> int:
-        """How many lines can be read at once, with the input line and what stands around it."""
+        """The number of lines that can be read at once, besides the input line and what stands around it."""
         return max(SHORTEST_PAGE, self._console.height - ROWS_BELOW)
 
     @property
     def styled(self) -> bool:
-        """Whether bold and dim can be seen."""
+        """Says whether bold and dim text can be seen."""
         return self._console.is_terminal and not self._console.is_dumb_terminal
 
     @property
@@ -92,19 +92,19 @@ class Printer:
         return self.styled and not self._console.no_color
 
     def line(self, text: Text) -> None:
-        """As it is, however long: what is copied from the screen stays whole."""
+        """Prints a line unwrapped, however long, so that it stays whole when copied from the screen."""
         if self.glyphs.plain:
             text = _translated(text, self.glyphs)
         self._console.print(text, soft_wrap=True)
 
     def text(self, text: str, style: str = "", first: str = "", rest: str | None = None) -> None:
-        """Lines of words from outside."""
+        """Prints text from outside, line by line. `first` and `rest` are as in `wrapped`."""
         for line in plain(text).split("\n"):
             self.wrapped(Text(line, style=style), first, rest)
             first = rest if rest is not None else first
 
     def wrapped(self, text: Text, first: str = "", rest: str | None = None) -> None:
-        """Broken where it reads well; `first` before the first line, `rest` before the others."""
+        """Prints text broken where it reads well, with `first` before the first line and `rest` before the others."""
         rest = " " * cells(first) if rest is None else rest
         style = text.style
         for number, row in enumerate(rows(text, self.columns - cells(first), cells(rest) - cells(first))):
@@ -112,7 +112,7 @@ class Printer:
 
 
 def rows(text: Text, columns: int, hanging: int = 0) -> list[Text]:
-    """The text in lines that fit."""
+    """Splits the text into lines that fit."""
     if "\t" in text.plain:
         text = text.copy()
         text.expand_tabs(TAB)

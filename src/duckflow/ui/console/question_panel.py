@@ -1,4 +1,5 @@
-"""A question as a panel: what runs first and whole, computed lines apart from the model's words, nothing hidden."""
+"""A question as a panel: commands come first and whole, computed lines apart from the model's words, nothing is
+hidden."""
 
 from rich.console import Console
 from rich.text import Text
@@ -13,17 +14,17 @@ from duckflow.ui.console.printer import Printer, rows
 WIDEST, WIDEST_DIFF = 80, 200
 INDENT = "  "
 SIGNS = ("$ ", "# ", INDENT)
-"""Before a command, what is said of it, and its further lines."""
+"""The signs before a command, before a remark about it, and before its further lines."""
 QUOTED = "┆ "
-"""Before every row of the model's own words, and before nothing else."""
+"""The sign before every row of the model's own words, and before nothing else."""
 LONGEST_WORDS = 300
 LAST_PAGE = 12
-"""Rows that the last page has at least: the answers, and what stands right before them."""
+"""The least number of rows on the last page: the answers, and the rows right before them."""
 RISK_STYLES = {"low": "dim", "medium": "", "high": "bold yellow", "forbidden": "bold red"}
 
 
 class Panel:
-    """Rows as wide as the terminal, up to a limit; without a border where nothing can be drawn."""
+    """Rows as wide as the terminal, up to a limit. Without a border where nothing can be drawn."""
 
     def __init__(self, printer: Printer, widest: int, style: str = "yellow") -> None:
         self.lines: list[Text] = []
@@ -41,12 +42,12 @@ class Panel:
         self._edge("╰", "╯")
 
     def text(self, text: str, style: str = "", hanging: int = 0) -> None:
-        """Words from outside, wrapped inside the border."""
+        """Adds text from outside, wrapped inside the border."""
         for line in plain(text).split("\n"):
             self.row(Text(line, style=style), rest=Text(" " * hanging))
 
     def row(self, text: Text, first: Text | None = None, rest: Text | None = None) -> None:
-        """Wrapped; `first` before the first line, `rest` before the others."""
+        """Adds wrapped text, with `first` before the first line and `rest` before the others."""
         first = first or Text()
         rest = rest or Text(" " * cells(first.plain))
         inside = self._columns - (4 if self._styled else len(INDENT))
@@ -73,7 +74,7 @@ class Panel:
 
 
 def question_rows(question: Question, printer: Printer, words: Words) -> list[Text]:
-    """All of it, ready to be printed."""
+    """Returns all rows of the question, ready to be printed."""
     gate = question.gate
     panel = Panel(printer, WIDEST_DIFF if gate and gate.diff else WIDEST)
     title = words.phrase(question.title)
@@ -85,7 +86,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     for detail in question.details:
         panel.text(readable(words.phrase(detail), words), hanging=2)
     panel.divider()
-    # Where any words are an answer, a number is one of them.
+    # A question that takes any words has no numbered choices: a number would be words, too.
     numbered = question.kind != "text"
     choices = [
         f"{number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
@@ -100,7 +101,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
 
 
 def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
-    """A call that the model has made itself; what is typed next answers it."""
+    """Returns the rows of a Duck Call that the model has made itself. The next message answers it."""
     panel = Panel(printer, WIDEST)
     panel.top(words("duck.title", title=words("duck.asks")))
     for line in text.split("\n"):
@@ -112,7 +113,7 @@ def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
 
 
 class _GateRows:
-    """What a Gate is about: commands, what is computed of it, what the model says to it, the diff."""
+    """The rows of a Gate: its commands, the computed facts, the model's words, and the diff."""
 
     def __init__(self, panel: Panel, words: Words) -> None:
         self._panel = panel
@@ -170,8 +171,8 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question. One that is risky or tells what would be started, and is longer than the screen, comes in
-    pages, and its answers with the last."""
+    """Shows a question. One that is risky, or that tells what would be started, comes in pages if it is longer than the
+    screen. Its answers come with the last page."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -180,7 +181,7 @@ class QuestionPages:
 
     @property
     def left(self) -> int:
-        """Rows that have not been shown yet."""
+        """The number of rows that have not been shown yet."""
         return len(self._rows)
 
     def show(self, question: Question) -> None:
@@ -191,12 +192,12 @@ class QuestionPages:
         self.more(whole=not risky)
 
     def more(self, whole: bool = False) -> None:
-        """The next page, or all that is left."""
+        """Prints the next page, or everything that is left."""
         page = self._printer.page
         if whole or self.left <= page:
             page = self.left
         elif self.left < page + LAST_PAGE:
-            # The answers stay together, and are seen with the last page only.
+            # The answers stay together, and are shown with the last page only.
             page = max(1, self.left - LAST_PAGE)
         shown, self._rows = self._rows[:page], self._rows[page:]
         for row in shown:
@@ -209,7 +210,7 @@ class QuestionPages:
 
 
 def print_question(question: Question, words: Words) -> None:
-    """Whole, where nobody types into the conversation that asks it."""
+    """Prints the whole question, for a conversation into which nobody types."""
     printer = Printer(Console(highlight=False))
     for row in question_rows(question, printer, words):
         printer.line(row)

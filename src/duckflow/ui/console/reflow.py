@@ -1,7 +1,7 @@
 """Finds the input line again after the terminal has wrapped it anew.
 
-Many terminals wrap what stands on the screen when their window gets narrower. The line editor does not know that: it
-goes up as many rows as it has drawn, and what then stands higher would stay on the screen."""
+Many terminals wrap the lines on the screen again when their window gets narrower. The line editor does not know that:
+it goes up as many rows as it has drawn, and rows above those would stay on the screen."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 WRAPS_ANEW = frozenset(
     ("TMUX", "VTE_VERSION", "TERM_PROGRAM", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID")
 )
-"""A terminal that sets one of these variables wraps anew; one that does not may cut the lines off."""
+"""Variables that are set by terminals that wrap lines anew. Other terminals may cut them off."""
 
 ERASE_DOWN = "\x1b[K\x1b7\x1b[B\x1b[J\x1b8"
 
 
 class ReflowedOutput(Vt100_Output):
-    """Remembers the rows it has drawn down to the cursor, by the widths of their signs."""
+    """An output that remembers the rows it has drawn down to the cursor, by the widths of their characters."""
 
     _drawn: Sequence[Sequence[int]] = ()
 
     def remember(self, app: Application[str]) -> None:
-        """Called after each drawing."""
+        """Remembers the rows. It is called after each drawing."""
         screen = app.renderer.last_rendered_screen
         if screen is None:
             return
@@ -32,7 +32,7 @@ class ReflowedOutput(Vt100_Output):
         rows = [screen.data_buffer[number] for number in range(cursor.y + 1)]
         ends = [max((place + 1 for place, sign in row.items() if sign.char.strip()), default=0) for row in rows]
         ends[-1] = cursor.x
-        # Beside a wide sign stands an empty one.
+        # A wide character is followed by an empty cell.
         self._drawn = [
             [row[place].width for place in range(end) if row[place].char] for row, end in zip(rows, ends, strict=True)
         ]
@@ -44,14 +44,14 @@ class ReflowedOutput(Vt100_Output):
         super().cursor_up(amount)
 
     def erase_down(self) -> None:
-        """Erases the row and then what is below it: tmux takes a screen that is erased from its first sign on for one
-        that should be kept, and scrolls it up."""
+        """Erases the row and then everything below it. If a screen is erased from its first character on, tmux keeps it
+        and scrolls it up."""
         self._drawn = ()
         self.write_raw(ERASE_DOWN)
 
 
 def _rows(widths: Sequence[int], columns: int) -> int:
-    """How many rows the signs of one line take."""
+    """Returns the number of rows that the characters of one line take."""
     rows, used = 1, 0
     for width in widths:
         if used + width > columns:
@@ -61,7 +61,7 @@ def _rows(widths: Sequence[int], columns: int) -> int:
 
 
 def output_for(environment: Mapping[str, str]) -> Output | None:
-    """Nothing where the editor's own output does as well."""
+    """Returns an output for terminals that wrap anew; nothing where the editor's own output is good enough."""
     if not WRAPS_ANEW & environment.keys() or not sys.stdout.isatty():
         return None
     return ReflowedOutput.from_pty(sys.stdout, term=environment.get("TERM"))

@@ -1,4 +1,4 @@
-"""What stands on the screen."""
+"""The screen of a chat: it prints items above the input line."""
 
 import re
 from collections import deque
@@ -36,7 +36,8 @@ LONGEST_LINE = 400
 
 
 class OutputLines:
-    """The first lines as they come, the last ones at the end, and how many lie between them."""
+    """A command's output: the first lines as they come, the last ones at the end, and the number of lines between
+    them."""
 
     def __init__(self, first: int, last: int) -> None:
         self._first = first
@@ -45,28 +46,28 @@ class OutputLines:
         self._begun = ""
         self.latest = ""
         self.shown: set[str] = set()
-        """The first lines."""
+        """The first lines, which have been shown."""
 
     def add(self, text: str, left_out: int = 0) -> list[str]:
-        """The lines to show now. `left_out`: lines before the text that were not handed on."""
+        """Adds output, and returns the lines to show now. `left_out` is the number of lines missing before the text."""
         if left_out:
-            # What was begun cannot be told from what is missing.
+            # The unfinished line may continue in the part that is missing.
             self._begun = ""
             self._first = 0
             self._left_out += left_out
-        *lines, rest = (self._begun + text).split("\n")
-        self._begun = rest if len(rest) <= LONGEST_LINE else _seen(rest)
+        *lines, unfinished = (self._begun + text).split("\n")
+        self._begun = unfinished if len(unfinished) <= LONGEST_LINE else _seen(unfinished)
         whole = [_seen(line) for line in lines]
-        self.latest = next((line for line in (_seen(rest), *reversed(whole)) if line.strip()), self.latest)
-        shown, kept = whole[: self._first], whole[self._first :]
+        self.latest = next((line for line in (_seen(unfinished), *reversed(whole)) if line.strip()), self.latest)
+        shown, later = whole[: self._first], whole[self._first :]
         self._first -= len(shown)
         self.shown.update(shown)
-        for line in kept:
+        for line in later:
             self._keep(line)
         return shown
 
     def end(self) -> tuple[int, list[str]]:
-        """How many lines were left out, and those that came after them."""
+        """Returns how many lines were left out, and the ones that came after them."""
         if self._begun:
             self._keep(_seen(self._begun))
             self._begun = ""
@@ -78,7 +79,7 @@ class OutputLines:
 
 
 def _seen(line: str) -> str:
-    """What would stand in a terminal: what a progress bar printed last, and not more than a person reads."""
+    """Returns the line as a terminal would show it: only the last state of a progress bar, cut to a readable length."""
     line = line.rstrip("\r").rpartition("\r")[2]
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
 
@@ -89,25 +90,25 @@ BELOW = str.maketrans({"├": "│", "└": " ", "─": " "})
 
 
 def print_lines(text: str, printer: Printer) -> None:
-    """Lines, and branches of a tree: what is too long goes on below its own beginning."""
+    """Prints lines, and branches of a tree. A long line continues below its own beginning."""
     for line in plain(text).split("\n"):
-        found = BRANCH.match(line)
-        begin = found[0] if found else ""
-        lines = found["lines"] if found else ""
-        mark = (found["mark"] or "") if found and lines.strip() else ""
-        told = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
-        printer.wrapped(told, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
+        branch = BRANCH.match(line)
+        begin = branch[0] if branch else ""
+        lines = branch["lines"] if branch else ""
+        mark = (branch["mark"] or "") if branch and lines.strip() else ""
+        text_of_line = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
+        printer.wrapped(text_of_line, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
 
 
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
-"""How many of a command's first and last lines are shown: of a job's, of the conversation's own."""
+"""How many first and last lines of a command are shown: for a job (True), and for the conversation itself (False)."""
 LIVE_ROWS = 8
 TOLD = PASSING | {"again"}
 ECHOED_LINES = 12
 
 
 class Screen:
-    """Shows of every item what a person wants to see of it."""
+    """Shows the part of every item that a person wants to see."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -115,9 +116,9 @@ class Screen:
         self._reply = Markdown(printer)
         self._streamed = ""
         self._outputs: dict[str, tuple[str, OutputLines]] = {}
-        """What commands print just now, with the name of the job that runs them."""
+        """The output that commands print just now, with the name of the job that runs them."""
         self._ended: dict[str, tuple[int, frozenset[str]]] = {}
-        """Of the command of each job that has just ended: how many lines are not shown, and those that are."""
+        """For each job whose command has just ended: how many lines are not shown, and the lines that are."""
         self._loop = 0
         self.wait = Wait(words, printer.glyphs)
         self.thoughts = ThinkingLine()
@@ -125,7 +126,7 @@ class Screen:
         self._held_back: list[Item] = []
 
     def draw(self, item: Item) -> None:
-        """What happens while the box of a question is half shown is drawn below it."""
+        """Draws an item. While the box of a question is only half shown, items are held back, to be drawn below it."""
         if self.question.left:
             self._held_back.append(item)
         else:
@@ -133,7 +134,7 @@ class Screen:
             self._show(item)
 
     def catch_up(self) -> None:
-        """Draws what was held back, when the box is complete or gone."""
+        """Draws the items held back, once the box is complete or gone."""
         while self._held_back and not self.question.left:
             self._show(self._held_back.pop(0))
 
@@ -147,7 +148,7 @@ class Screen:
                 self._look(item)
             case ActionItem(result=None):
                 if item.state == "running" and item.doing and not item.job and item.effect != "talk":
-                    # What was said before it stands before all that it shows.
+                    # Text that came before the action is completed first, so that it stands above its output.
                     self._reply.end()
             case ActionItem(result=result) if result and result.said is None:
                 self._show_result(item, result)
@@ -172,16 +173,16 @@ class Screen:
                 pass
 
     def moves(self) -> bool:
-        """Whether something is going on that looks different a moment later."""
+        """Says whether something is going on that will look different in a moment."""
         return self.wait.going_on or bool(self._outputs)
 
     def written(self, columns: int) -> list[str]:
-        """The last rows of what is being written."""
+        """Returns the last rows of the reply that is being written."""
         lines = self._reply.unfinished.split("\n")
         return [row.plain for line in lines if line for row in rows(Text(line), columns - 1)][-LIVE_ROWS:]
 
     def live(self, columns: int) -> list[str]:
-        """What is being waited for, and what commands print just now."""
+        """Returns lines about what is being waited for, and what commands print just now."""
         lines = [self._printer.glyphs.fit(line) for line in self.thoughts.lines(columns)]
         lines += [self.wait.line(columns)] if self.wait.going_on else []
         for name, output in self._outputs.values():
@@ -191,7 +192,7 @@ class Screen:
         return lines
 
     def say(self, text: str) -> None:
-        """Duckflow's own words."""
+        """Prints Duckflow's own words."""
         if not looks_like_diff(text):
             print_lines(text, self._printer)
             return
@@ -202,7 +203,7 @@ class Screen:
         self._printer.text(text, "dim", "· ", "  ")
 
     def user(self, text: str) -> None:
-        """What the user said, of a long paste the beginning; where nothing is drawn over it stands there already."""
+        """Prints a message of the user, of a long paste only the beginning. A plain terminal shows it already."""
         if not self._printer.styled:
             return
         lines = text.split("\n")
@@ -256,17 +257,17 @@ class Screen:
     def _show_result(self, item: ActionItem, result: ActionResult) -> None:
         left_out, shown = self._ended.pop(item.job, (0, frozenset()))
         if item.by_agent and result.ok and result.effect == "read":
-            # What an agent looks at is in its line while it does; there may be very much of it.
+            # What an agent reads is shown in its status line meanwhile; there may be very much of it.
             return
         self._reply.end()
         if left_out and result.for_user.cause:
-            # The screen has shown the beginning and the end; why it failed stood between them.
+            # The screen shows only the beginning and the end; the cause of the failure stood between them.
             self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown])
         whose = f"⚙ {item.job_name}: " if item.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _call_duck(self, text: str) -> None:
-        """The model's own call looks like the Pacemaker's. What of it has been printed while it was written stays."""
+        """Shows a Duck Call of the model like the Pacemaker's. Text that was printed while it was written stays."""
         streamed, self._streamed = self._streamed, ""
         printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
         if not printed:
@@ -285,8 +286,8 @@ class Screen:
         self._print_output(output.add(item.piece, item.left_out))
 
     def _end_output(self, item: OutputItem) -> tuple[int, frozenset[str]]:
-        """The command has ended: what was held back of its output, as far as it is shown at all; how much is not, and
-        all the lines that are."""
+        """Prints the rest of the output after the command has ended, if it is shown at all. Returns how many lines were
+        left out, and all the lines that are shown."""
         _, output = self._outputs.pop(item.job, ("", OutputLines(0, 0)))
         left_out, lines = output.end()
         if item.by_agent:

@@ -18,15 +18,15 @@ LONGEST_BAR = 12
 
 
 def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> list[str]:
-    """Each with what it does and for how long; the end gives way where there is no room."""
+    """Returns a line for each running job and agent: what it does, and for how long. Lines are cut at the end."""
     lines: list[str] = []
     for job in state.live_jobs():
         now = progress(state, job)
         key = "job.bar_paused" if job.status == "paused" else "job.bar"
-        # Of a single step its tasks are counted.
+        # A job with a single step counts tasks instead of steps.
         done, total = (now.done, now.total) if now.steps == 1 else (now.steps_done, now.steps)
-        told = words(key, job=job.name, done=done, total=total)
-        lines.append(f"{told} {bar(done, total)} {_doing(job, now, words)}")
+        head = words(key, job=job.name, done=done, total=total)
+        lines.append(f"{head} {bar(done, total)} {_doing(job, now, words)}")
     for agent in state.agents.values():
         if agent.status == "running":
             doing = words("agent.status.waits") if agent.question else agent.doing or agent.task
@@ -37,15 +37,15 @@ def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> l
 def _doing(job: Job, now: Progress, words: Words) -> str:
     if job.question or job.status == "paused":
         return words("job.status.waits" if job.question else "job.status.paused")
-    told = [
-        f"{duration(one.seconds)} {one.task.line if one.task else words('job.bar_preparing', step=one.step.name)}"
-        for one in now.now
+    tasks = [
+        f"{duration(part.seconds)} {part.task.line if part.task else words('job.bar_preparing', step=part.step.name)}"
+        for part in now.now
     ]
-    return ", ".join(told) or words("job.bar_reporting" if now.steps_done == now.steps else "job.bar_next")
+    return ", ".join(tasks) or words("job.bar_reporting" if now.steps_done == now.steps else "job.bar_next")
 
 
 def bar(done: int, total: int) -> str:
-    """One sign a step or task, up to a dozen signs."""
+    """Draws a bar with one sign for each step or task, up to a dozen."""
     length = min(total, LONGEST_BAR)
     filled = round(done / total * length) if total else 0
     return "█" * filled + "░" * (length - filled)
@@ -53,11 +53,11 @@ def bar(done: int, total: int) -> str:
 
 BETWEEN = " · "
 LOCAL = "local:"
-"""Models on this machine: how quick they are is worth knowing."""
+"""The prefix of models on this machine. For these the speed is shown."""
 
 
 def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
-    """The fullest one that fits. The model's name gives way first, the vitals and the mode last."""
+    """Returns the fullest bar that fits. The model's name is shortened first, the vitals and the mode last."""
     bars = list(_ever_shorter(conversation, words))
     return next((bar for bar in bars if cells(bar) < columns), fitted(bars[-1], columns - 1))
 

@@ -1,4 +1,4 @@
-"""What is being waited for: a spinner with the time it takes, and the tokens and money it costs."""
+"""The line shown while waiting: a spinner, the time, and the tokens and money it costs."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ THOUGHT_ROWS = 12
 
 
 class Wait:
-    """One wait, from `begin` to `end`. The time in which the user is asked does not count."""
+    """One wait, from `begin` to `end`. The time in which a question is open to the user does not count."""
 
     def __init__(self, words: Words, glyphs: Glyphs, clock: Callable[[], float] = time.monotonic) -> None:
         self._words = words
@@ -32,7 +32,7 @@ class Wait:
         self._heard = 0
         self.doing: Phrase | None = None
         self.work = ""
-        """The kind of work, by its name."""
+        """The name of the kind of work."""
 
     @property
     def going_on(self) -> bool:
@@ -43,7 +43,7 @@ class Wait:
         self.doing = doing
 
     def stand_still(self, asked: bool) -> None:
-        """The user is asked something, or has answered it."""
+        """Stops the clock while the user is asked something, and starts it again after the answer."""
         if asked:
             self._stopped = self._stopped or self._clock()
         elif self._stopped:
@@ -54,16 +54,16 @@ class Wait:
         self._since, self.doing, self.work = 0.0, None, ""
 
     def spend(self, usage: Usage) -> None:
-        """All that was used so far."""
+        """Takes the usage of the turn so far."""
         if usage != self._spent:
             self._spent, self._heard = usage, 0
 
     def hear(self, text: str) -> None:
-        """Something came in whose tokens are not reported yet."""
+        """Counts text that came in but whose tokens are not reported yet."""
         self._heard += len(text)
 
     def line(self, columns: int) -> str:
-        """What, how long, how much; how to stop it, where there is room."""
+        """Returns the line: what is done, for how long, at what cost, and how to stop it if there is room."""
         now = self._clock()
         work = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
         doing = " · ".join(filter(None, (work, plain(self._words.phrase(self.doing)) if self.doing else "")))
@@ -74,15 +74,15 @@ class Wait:
         if self._spent.cost_usd:
             figures.append(money(self._spent.cost_usd))
         spinner = self._glyphs.spinner(int(now * SPINS_A_SECOND))
-        told = " · ".join(figures)
-        room = columns - cells(f"{spinner}  {told}") - 1
-        line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {told}"
+        cost = " · ".join(figures)
+        room = columns - cells(f"{spinner}  {cost}") - 1
+        line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {cost}"
         hint = f" · {self._words('wait.esc')}"
         return self._glyphs.fit(line + hint if cells(line + hint) < columns else fitted(line, columns - 1))
 
 
 class ThinkingLine:
-    """What the model thinks: one line that grows while it does, and the last rows of it where they are opened."""
+    """The model's thoughts: one line that grows while it thinks, and the last rows of the text if they are opened."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -97,15 +97,15 @@ class ThinkingLine:
         self.going_on = True
 
     def end(self) -> int:
-        """How many tokens were thought, about, if anything was and has just ended."""
+        """Ends the thoughts. Returns about how many tokens they were, or 0 if there were none."""
         ended, self.going_on = self.going_on, False
         return max(1, len(self._text) // CHARACTERS_A_TOKEN) if ended else 0
 
     def lines(self, columns: int) -> list[str]:
         lines = [line for line in plain(self._text).split("\n") if line.strip()]
         if self.open:
-            told = (row for line in lines[-THOUGHT_ROWS:] for row in rows(Text(f"  {line}"), columns - 1))
-            return [row.plain for row in told][-THOUGHT_ROWS:]
+            shown = (row for line in lines[-THOUGHT_ROWS:] for row in rows(Text(f"  {line}"), columns - 1))
+            return [row.plain for row in shown][-THOUGHT_ROWS:]
         latest = lines[-1].strip() if lines and self.going_on else ""
         return [f"… {latest[-(columns // 2) :]}"] if latest else []
 
