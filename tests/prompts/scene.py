@@ -81,7 +81,7 @@ def at_work(language: str) -> AgentState:
 
 
 def long_one(language: str) -> AgentState:
-    """Every item as long as it can be."""
+    """Returns a state in which every item is as long as it can be."""
     word = "あ漢カ" if language == "ja" else "word "
     line, state = word * 100, at_work(language)
     state.five = FiveItems(

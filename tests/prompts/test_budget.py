@@ -1,4 +1,4 @@
-"""What is too long is cut in a fixed order."""
+"""Values that are too long are cut in a fixed order."""
 
 from collections.abc import Mapping
 
@@ -43,7 +43,7 @@ def test_within_the_budget_or_nothing_is_left_to_cut(values: dict[str, str], bud
     assert count(written(left)) <= budget or not any(left[name] for name in values)
 
 
-def test_of_several_lines_whole_ones_are_kept() -> None:
+def test_a_text_of_several_lines_is_cut_to_whole_lines() -> None:
     assert shorter("one line\ntwo line\nthree line", 18, count) == "one line\ntwo line"
     assert shorter("one long line of words", 12, count) == "one long…"
     assert shorter("one", 3, count) == ""

@@ -36,7 +36,7 @@ def moment(profile: str = "full", limit: int = 15) -> Moment:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("profile", PROFILES)
-def test_what_is_sent(language: str, profile: str) -> None:
+def test_every_compiled_prompt_is_as_recorded(language: str, profile: str) -> None:
     state = at_work(language)
     stable, _ = compiler().main(state, state.messages, moment(profile))
     shown = [f"=== system\n{stable.text}"]
@@ -73,7 +73,7 @@ def test_the_longest_state_keeps_its_goal_and_constraints_and_loses_what_is_cut_
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_is_empty_leaves_no_trace(language: str) -> None:
+def test_empty_values_leave_no_trace(language: str) -> None:
     state = AgentState(language=language, folder="/work", prompt_pattern="base_main_specialized")
     for step in STEPS:
         state.phase = step
@@ -89,7 +89,7 @@ def test_the_base_says_who_it_is_in_less_than_a_thousand_characters() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile: str) -> None:
-    """All but the last message, which tells of the state, is the beginning of the next request, byte for byte."""
+    """The next request begins with the same bytes, except for the last message, which describes the state."""
     state = at_work("en")
     state.plans, state.active_plan = {}, ""
     earlier = ""
@@ -106,7 +106,7 @@ def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile:
         state.files_changed.append(f"file{turn}.py")
 
 
-def test_a_plan_that_goes_on_does_not_touch_the_prefix_but_what_it_offers_is_told() -> None:
+def test_a_plan_that_advances_changes_the_offered_operations_but_not_the_prefix() -> None:
     state = at_work("en")
     seen: list[str] = []
     offered = {"draft": "plan_tool.revise(", "in_progress": "task_loop.run(", "completed": "plan_tool.propose("}

@@ -1,4 +1,4 @@
-"""What came from outside stands between marks that it cannot close."""
+"""Text from outside stands between marks that it cannot close."""
 
 from hypothesis import given
 from hypothesis import strategies as some

@@ -1,1 +1,1 @@
-"""What is said to the model: templates in two languages, and their assembly."""
+"""Requests to the model: layers of text from templates in two languages, and their assembly."""

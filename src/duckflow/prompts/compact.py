@@ -1,4 +1,4 @@
-"""Short prompts for small models: a small model takes every name it reads for a part of what it was asked."""
+"""Short prompts for small models: they take every name they read for a part of the request."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ REQUEST = 500
 
 
 class CompactLayers(Layers):
-    """Nothing of the project; of the work only what was asked and what is done."""
+    """Layers that tell nothing of the project, and of the work only the request and what is done."""
 
     base_template = "base_compact"
     main_template = "main_compact"
@@ -41,8 +41,8 @@ class CompactLayers(Layers):
 def plain_body(
     language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
 ) -> tuple[PromptMessage, ...]:
-    """The request for a file's text: what was read, the file as it is, the wish, and nothing else. Measured, a small
-    model writes better code without the conversation and with as little else as possible."""
+    """Makes the request for a file's text: what was read, the file as it is, the wish, and nothing else. Measured, a
+    small model writes better code without the conversation and with as little else as possible."""
     text = render(
         language,
         "body_plain",
@@ -58,15 +58,18 @@ def plain_body(
 
 
 def plain_request(language: str, text: str) -> tuple[PromptMessage, ...]:
-    """A request that is answered in plain text: who it is in one sentence, and the wish."""
+    """Makes a request that is answered in plain text: one sentence about who the model is, and the wish."""
     return PromptMessage("system", render(language, "base_plain").strip()), PromptMessage("user", text.strip())
 
 
 def material(history: Iterable[Message], without: str) -> list[str]:
-    """The files read lately, newest version of each, in the order of the conversation, as far as there is room."""
-    room, kept, seen = MATERIAL_LENGTH, list[str](), {without}
+    """Returns the files read lately, the newest version of each, in the order of the conversation, as far as there is
+    room."""
+    room, parts, seen = MATERIAL_LENGTH, list[str](), {without}
     read = [
-        one for one in history if one.role == "tool" and (one.operation == READ_FILE or one.operation.startswith("@"))
+        message
+        for message in history
+        if message.role == "tool" and (message.operation == READ_FILE or message.operation.startswith("@"))
     ]
     for message in reversed(read):
         head, _, text = message.text.partition("\n")
@@ -75,13 +78,13 @@ def material(history: Iterable[Message], without: str) -> list[str]:
             continue
         seen.add(name)
         room -= len(text)
-        kept.insert(0, f"{name}:\n{fenced(text)}")
-    return kept
+        parts.insert(0, f"{name}:\n{fenced(text)}")
+    return parts
 
 
 def last_outcome(history: Sequence[Message]) -> str:
-    """What the last command said, if nothing was written after it."""
-    last = next((one for one in reversed(history) if one.operation in (RUN_COMMAND, WRITE_FILE)), None)
+    """Returns the output of the last command, if nothing was written after it."""
+    last = next((message for message in reversed(history) if message.operation in (RUN_COMMAND, WRITE_FILE)), None)
     return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN_COMMAND else ""
 
 
@@ -90,6 +93,6 @@ def is_code(path: str) -> bool:
 
 
 def fenced(text: str) -> str:
-    """The text between fences longer than any in it."""
-    fence = next((one for one in FENCES if one not in text), "``````")
+    """Puts the text between fences longer than any in it."""
+    fence = next((candidate for candidate in FENCES if candidate not in text), "``````")
     return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -17,7 +17,7 @@ REQUEST_LENGTH = 2000
 
 
 class Moment(NamedTuple):
-    """What the prompt says of this loop, and to what kind of model."""
+    """The facts about this loop that a prompt needs: the form, the model, its limit, notes and evidence."""
 
     form: Form
     profile: ModelProfile = ANY_MODEL
@@ -28,7 +28,8 @@ class Moment(NamedTuple):
 
 
 class BodyMoment(NamedTuple):
-    """For whom a text is asked, what stands in the file now, and the request where it is not the user's last word."""
+    """The facts for a request for a text: the model, what the file holds now, and the request where it is not the
+    user's last message."""
 
     form: Form
     profile: ModelProfile = ANY_MODEL
@@ -45,26 +46,26 @@ class Compiler:
         self._compact = CompactLayers(layers.surroundings, layers.settings, layers.count)
 
     def narrowed(self, keep: Callable[[Operation], bool], adds: Sequence[Operation] = ()) -> "Compiler":
-        """For somebody who may do only some of it, and maybe something that others are not told of."""
-        return Compiler(lambda: [*(one for one in self.operations() if keep(one)), *adds], self._full)
+        """Makes a compiler for an agent that has only some operations, and maybe some that others are not told of."""
+        return Compiler(lambda: [*(operation for operation in self.operations() if keep(operation)), *adds], self._full)
 
     def offered(self, state: AgentState, form: Form) -> tuple[Operation, ...]:
-        """What a model may do now, as it is told of it."""
+        """Returns the operations that a model may use now, as it is told of them."""
         return form.offered(self.operations(), state)
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
-        """The request for the next Decision."""
+        """Makes the request for the next Decision."""
         history = list(history)
         offered = self.offered(state, moment.form)
         volatile = self._volatile(state, history, moment, offered).values()
-        told = PromptMessage("user", "\n\n".join(filter(None, volatile)))
+        last = PromptMessage("user", "\n\n".join(filter(None, volatile)))
         stable = self._stable(state, moment.profile, moment.form, offered)
-        return alternate([stable, *self._spoken(state, history, moment), told, *moment.corrections])
+        return alternate([stable, *self._spoken(state, history, moment), last, *moment.corrections])
 
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
-        """The request for the raw text that an action needs: on the same cached prefix, or all by itself."""
+        """Makes the request for the raw text that an action needs: on the same cached prefix, or all by itself."""
         path, request = str(action.args.get("path", "")), moment.request or last_request(history)[:REQUEST_LENGTH]
         layers, why = self._layers(moment.profile), action.reasoning
         if kind == "content" and (alone := layers.body(state.language, path, moment.current, request, why, history)):
@@ -77,8 +78,8 @@ class Compiler:
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
     ) -> tuple[PromptMessage, ...]:
-        """A specialised request: who it is, the project, and one procedure. Its `material`, if any, stands before it,
-        whole. `failures` are replies that could not be used, each with the reason."""
+        """Makes a specialised request: who the model is, the project, and one procedure. Its `material`, if any, stands
+        before it, uncut. `failures` are replies that could not be used, each with the reason."""
         layers = self._full
         known = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
@@ -92,31 +93,31 @@ class Compiler:
         return alternate(messages)
 
     def correction(self, language: str, reply: str, reason: str, form: str) -> tuple[PromptMessage, PromptMessage]:
-        """A reply that could not be used, and why."""
-        told = render(language, "correction", reason=reason, form=form)
-        return PromptMessage("assistant", reply or "…"), PromptMessage("user", told)
+        """Returns a reply that could not be used, and the message that says why."""
+        reproach = render(language, "correction", reason=reason, form=form)
+        return PromptMessage("assistant", reply or "…"), PromptMessage("user", reproach)
 
     def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
-        """The request for a summary of what left the context."""
-        told = quoted(state.language, "conversation", material)
-        wish = render(state.language, "summary", material=told)
+        """Makes the request for a summary of what left the context."""
+        conversation = quoted(state.language, "conversation", material)
+        wish = render(state.language, "summary", material=conversation)
         return PromptMessage("system", self._full.base(state)), PromptMessage("user", wish)
 
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
-        """A body that was cut off, to be continued."""
+        """Returns a body that was cut off, and the wish to continue it."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
 
     def mend(self, language: str, text: str, path: str, fault: str) -> tuple[PromptMessage, PromptMessage]:
-        """A body with a mistake that can be seen without running it."""
-        told = render(language, "mend_body", path=path, fault=fault)
-        return PromptMessage("assistant", text), PromptMessage("user", told)
+        """Returns a body with a mistake that can be seen without running it, and the wish to mend it."""
+        wish = render(language, "mend_body", path=path, fault=fault)
+        return PromptMessage("assistant", text), PromptMessage("user", wish)
 
     def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[Layer, ...]:
-        """The parts of the next request with their tokens."""
+        """Returns the parts of the next request with their tokens."""
         layers, language, form = self._layers(moment.profile), state.language, moment.form
         count, settings = layers.count, layers.settings
-        operations, told = self.offered(state, form), self._spoken(state, history, moment)
-        pictures = sum(picture.tokens for message in told for picture in message.pictures)
+        operations, spoken = self.offered(state, form), self._spoken(state, history, moment)
+        pictures = sum(picture.tokens for message in spoken for picture in message.pictures)
         volatile = self._volatile(state, history, moment, operations)
         rules = [layers.rules(language), volatile["rules"]]
         base = f"{layers.base(state)}\n\n{layers.session(state)}".replace(rules[0], "")
@@ -129,23 +130,28 @@ class Compiler:
             Layer("operations", count(form.listed(operations, language))),
             Layer("rules", _tokens(count, *rules)),
             *((Layer("skills", count(skills)),) if skills else ()),
-            Layer("conversation", _tokens(count, *(message.whole for message in told)) + pictures),
+            Layer("conversation", _tokens(count, *(message.whole for message in spoken)) + pictures),
         )
 
     def _layers(self, profile: ModelProfile) -> Layers:
         return self._compact if profile.led else self._full
 
     def _spoken(self, state: AgentState, history: Sequence[Message], moment: Moment) -> list[PromptMessage]:
-        told = moment.form.spoken(history, self.operations(), state.language)
+        spoken = moment.form.spoken(history, self.operations(), state.language)
         if moment.profile.images:
-            return told
+            return spoken
         unseen = {picture.digest for message in history for picture in message.pictures}
-        return [without_pictures(one, state.language, "picture_blind", unseen) for one in told] if unseen else told
+        return (
+            [without_pictures(message, state.language, "picture_blind", unseen) for message in spoken]
+            if unseen
+            else spoken
+        )
 
     def _stable(
         self, state: AgentState, profile: ModelProfile, form: Form, offered: Sequence[Operation]
     ) -> PromptMessage:
-        """The part that is the same in every session comes first: a cache can keep it from one session to the next."""
+        """Makes the first message. The part that is the same in every session comes first, so that a cache can keep it
+        between sessions."""
         layers = self._layers(profile)
         answering = form.instructions(state.language, form.told_first(offered))
         parts = (layers.base(state), answering, layers.session(state), self._skills(state, profile, form))
@@ -157,11 +163,11 @@ class Compiler:
     def _volatile(
         self, state: AgentState, history: Sequence[Message], moment: Moment, operations: Sequence[Operation]
     ) -> dict[str, str]:
-        """What changes from call to call, by its part: nearer rules, operations of the plan, procedure, state."""
+        """Returns the parts that change from call to call: nearer rules, operations of the plan, procedure, state."""
         layers, form = self._layers(moment.profile), moment.form
         first = form.told_first(operations)
-        proposes = next((form.name(one.name) for one in operations if one.name == PROPOSE_PLAN), "")
-        later = timely([one for one in operations if one.when and one not in first], state)
+        proposes = next((form.name(operation.name) for operation in operations if operation.name == PROPOSE_PLAN), "")
+        later = timely([operation for operation in operations if operation.when and operation not in first], state)
         return {
             "rules": layers.rules_near(state),
             "operations": render(state.language, "operations_now", operations=form.listed(later, state.language)),

@@ -1,5 +1,5 @@
-"""The layers of a prompt: Base, Main, Specialized, and the project's own rules, each within its budget; and the lines
-of which they are made."""
+"""The layers of a prompt (Base, Main, Specialized, and the project's own rules), each within its budget, and the lines
+they are made of."""
 
 import json
 import time
@@ -19,83 +19,84 @@ from duckflow.state.progress import progress
 
 
 class NearRules(NamedTuple):
-    """An AGENTS.md below the work folder's own, for the files beside and beneath it."""
+    """An AGENTS.md in a folder below the work folder. It holds for the files beside and beneath it."""
 
     folder: str
     text: str
 
 
 class Surroundings(Protocol):
-    """The project. What is unknown is an empty text; nothing is looked up before it is asked for."""
+    """The project. Unknown things are empty texts, and nothing is looked up before it is asked for."""
 
     def rules(self) -> str:
-        """AGENTS.md of the work folder."""
+        """Returns AGENTS.md of the work folder."""
         ...
 
     def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
-        """The AGENTS.md files that apply to these paths, the nearest last."""
+        """Returns the AGENTS.md files that apply to these paths, the nearest last."""
         ...
 
     def facts(self) -> str:
-        """Languages and layout; stays the same for a session."""
+        """Returns languages and layout. They stay the same for a session."""
         ...
 
     def known(self) -> str:
-        """What earlier sessions tell; stays the same for a session."""
+        """Returns what is known from earlier sessions. It stays the same for a session."""
         ...
 
     def lessons(self) -> str:
-        """What was learned here and bears on what is asked now."""
+        """Returns lessons learned in this project that bear on the present request."""
         ...
 
     def tests(self) -> str:
-        """The command that runs its tests."""
+        """Returns the command that runs the project's tests."""
         ...
 
     def skills(self, room: int, /) -> list[tuple[str, str]]:
-        """Names of skills and what they are for, in about so many characters; stays the same for a session."""
+        """Returns names of skills with their purpose, in about so many characters. They stay the same for a session."""
         ...
 
     def limits(self, language: str, /) -> str:
-        """What commands can reach and what is asked for, in a line; stays the same until the mode changes."""
+        """Says in one line what commands can reach and what the user is asked about. It stays the same until the mode
+        changes."""
         ...
 
     def branch(self) -> str:
-        """The git branch, and what git is in the middle of."""
+        """Returns the git branch, and what git is in the middle of."""
         ...
 
 
 def last_update(history: Sequence[Message], turn: int) -> str:
-    """When the conversation was last heard of before this turn, if that is a while ago."""
-    before = next((one.at for one in reversed(history) if one.turn < turn and one.at), 0.0)
-    now = next((one.at for one in history if one.turn == turn and one.at), before)
+    """Returns the time of the last message before this turn, if that is a while ago."""
+    before = next((message.at for message in reversed(history) if message.turn < turn and message.at), 0.0)
+    now = next((message.at for message in history if message.turn == turn and message.at), before)
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(before)) if before and now - before > A_WHILE else ""
 
 
 def done_so_far(history: Sequence[Message], turn: int) -> str:
-    """The results of a turn, each in one short line."""
-    results = (one for one in history if one.role == "tool" and one.turn == turn)
-    return "; ".join(gist(one) for one in results if not one.operation.startswith(GIVEN_BY_USER))
+    """Returns the results of a turn, each in one short line."""
+    results = (message for message in history if message.role == "tool" and message.turn == turn)
+    return "; ".join(gist(result) for result in results if not result.operation.startswith(GIVEN_BY_USER))
 
 
 def gist(message: Message) -> str:
-    """A result in one short line; what it says stands in quotes that it cannot close."""
+    """Returns a result in one short line. Its text stands in quotes that it cannot close."""
     first = shorten(message.text.partition("\n")[0], 100)
     return f"{one_line(message.operation)}: {json.dumps(first, ensure_ascii=False)}"
 
 
 def without_pictures(message: PromptMessage, language: str, key: str, left_out: Collection[str]) -> PromptMessage:
-    """The message without those of these digests; a note says that they are not shown."""
-    gone = [one for one in message.pictures if one.digest in left_out]
+    """Returns the message without the pictures of these digests. A note says that they are not shown."""
+    gone = [picture for picture in message.pictures if picture.digest in left_out]
     if not gone:
         return message
-    told = note(language, key, names=one_line(", ".join(one.name for one in gone)))
-    kept = tuple(one for one in message.pictures if one.digest not in left_out)
-    return message._replace(text=f"{message.text}\n\n[duckflow]\n{told}", pictures=kept)
+    remark = note(language, key, names=one_line(", ".join(picture.name for picture in gone)))
+    shown = tuple(picture for picture in message.pictures if picture.digest not in left_out)
+    return message._replace(text=f"{message.text}\n\n[duckflow]\n{remark}", pictures=shown)
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
-    """Join neighbours of the same role: endpoints want user and assistant to take turns."""
+    """Joins neighbours of the same role: endpoints want user and assistant to take turns."""
     joined: list[PromptMessage] = []
     for message in messages:
         if joined and joined[-1].role == message.role and not (joined[-1].calls or message.calls or message.answers):
@@ -108,7 +109,7 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
 
 
 def plan_line(state: AgentState) -> dict[str, str]:
-    """The one line of progress in every prompt, as values of its template."""
+    """Returns the line about the plan in every prompt, as values of its template."""
     plan = state.plan
     if plan is None or plan.status == "completed":
         return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
@@ -121,7 +122,7 @@ def plan_line(state: AgentState) -> dict[str, str]:
 
 
 def job_line(state: AgentState, job: Job) -> str:
-    """A job in one line."""
+    """Describes a job in one line."""
     now = progress(state, job)
     return note(
         state.language,
@@ -134,50 +135,50 @@ def job_line(state: AgentState, job: Job) -> str:
     )
 
 
-def record_line(state: AgentState, most: int, there: Callable[[str], bool]) -> str:
-    """What is on the record since the last change, in one line."""
+def record_line(state: AgentState, most: int, exists: Callable[[str], bool]) -> str:
+    """Says in one line what is on record since the last change."""
     files, language = state.files_changed[-most:], state.language
-    present = [path for path in files if there(path)]
+    present = [path for path in files if exists(path)]
     gone = [path for path in files if path not in present]
-    lines = [one.text for one in state.evidence] or [note(language, "record_empty")]
+    lines = [fact.text for fact in state.evidence] or [note(language, "record_empty")]
     lines += [note(language, "record_there", files=", ".join(present))] if present else []
     lines += [note(language, "record_gone", files=", ".join(gone))] if gone else []
     return "; ".join(lines)
 
 
 Count = Callable[[str], int]
-"""How many tokens a text is."""
+"""A function that counts the tokens of a text."""
 
 FOUND = ("evidence", "lessons", "results", "failed", "files", "files_changed", "decisions", "done")
 EVIDENCE = ("refs", "last_delta", *FOUND)
 SUMMARIES = ("known", "conversation", "before")
 CUTTING_ORDER = (*EVIDENCE, *SUMMARIES, "open_questions", "plan_brief", "why_now")
-"""What was found, then what was said before, then what is open, then the plan. What the user asked for, the rules and
-the goal are in none of these: they stay."""
+"""The order in which values are cut: evidence first, then earlier conversation, then open questions, then the plan. The
+user's request, the rules and the goal are never cut."""
 WORTH_KEEPING = 8
 ROUNDING = 2
-"""A text counted by itself and as a part of another may differ by so many tokens."""
+"""A text counted by itself and as a part of another may differ by this many tokens."""
 
 
 def fitted(
     values: Mapping[str, str], budget: int, written: Callable[[Mapping[str, str]], str], count: Count
 ) -> dict[str, str]:
-    """The values with which the layer, as `written` from them, is within its budget."""
-    kept = dict(values)
+    """Returns the values shortened until the layer, as `written` from them, is within its budget."""
+    cut = dict(values)
     for name in CUTTING_ORDER:
-        if not kept.get(name):
+        if not cut.get(name):
             continue
-        excess = count(written(kept)) - budget
+        excess = count(written(cut)) - budget
         if excess <= 0:
-            return kept
-        kept[name] = shorter(kept[name], count(kept[name]) - excess - ROUNDING, count)
-        if kept[name] and count(written(kept)) > budget:
-            kept[name] = ""
-    return kept
+            return cut
+        cut[name] = shorter(cut[name], count(cut[name]) - excess - ROUNDING, count)
+        if cut[name] and count(written(cut)) > budget:
+            cut[name] = ""
+    return cut
 
 
 def shorter(text: str, tokens: int, count: Count) -> str:
-    """Its first lines, or the beginning of its only one; nothing when hardly any would be left."""
+    """Returns the first lines of a text, or the beginning of its only one; nothing if hardly anything would be left."""
     if tokens < WORTH_KEEPING:
         return ""
     lines = text.split("\n")
@@ -189,14 +190,14 @@ def shorter(text: str, tokens: int, count: Count) -> str:
 
 
 CHARACTERS = 5
-"""More than a token has, so that the room is used."""
+"""Characters per token, set higher than they are, so that the room is used."""
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
 OUTSIDE = ("results", "failed", "files", "files_changed")
-"""What procedures are told that others may have written: results, and names of files."""
+"""The values of procedures that others may have written: results, and names of files."""
 
 
 class Layer(NamedTuple):
-    """A part of a request; without a budget of its own it has 0."""
+    """A part of a request. Its budget is 0 if it has none of its own."""
 
     name: str
     tokens: int
@@ -215,23 +216,23 @@ class Layers:
         self.count = count
 
     def base(self, state: AgentState) -> str:
-        """Who it is. The same in every session, so that a cache can keep it from one to the next."""
+        """Says who the model is. It is the same in every session, so that a cache can keep it between sessions."""
         return render(state.language, self.base_template, language_name=facts_of(state.language).name)
 
     def session(self, state: AgentState) -> str:
-        """The rest of Base: where it works and what is known there."""
+        """Returns the rest of Base: the folder, and what is known about it."""
         who = self.base(state)
         values = {"folder": one_line(state.folder), "agents_md": "", **self.known(state)}
 
-        def written(kept: Mapping[str, str]) -> str:
-            return render(state.language, "session", **_marked(kept, state.language))
+        def written(cut: Mapping[str, str]) -> str:
+            return render(state.language, "session", **_marked(cut, state.language))
 
         budget = self.settings.base_tokens - self.count(who)
-        kept = fitted(values, budget, written, self.count)
-        return written({**kept, "agents_md": self.rules(state.language)})
+        cut = fitted(values, budget, written, self.count)
+        return written({**cut, "agents_md": self.rules(state.language)})
 
     def known(self, state: AgentState) -> dict[str, str]:
-        """What is known of the project and the session."""
+        """Returns what is known of the project and the session."""
         around = self.surroundings
         limits = around.limits(state.language)
         return {"session": state.session_id, "limits": limits, "facts": around.facts(), "known": around.known()}
@@ -245,7 +246,8 @@ class Layers:
         return render(language, "rules", source="AGENTS.md", mark=mark_for(text), text=text) if text else ""
 
     def skills(self, language: str, window: int, tool: str) -> str:
-        """The skills there are, in a small share of the window; nothing where there are none. `tool` reads them."""
+        """Returns the list of skills, within a small share of the window; nothing if there are none. `tool` reads
+        them."""
         budget = int(window * self.settings.skills_share)
         room = budget * CHARACTERS
         while skills := self.surroundings.skills(room):
@@ -260,20 +262,20 @@ class Layers:
         return "\n\n".join(_near(rules, state.language) for rules in near)
 
     def main(self, state: AgentState, values: Mapping[str, str], instructions: str) -> str:
-        """Working memory: what is told of the state, within the budget it shares with the instructions."""
+        """Returns the working memory: the state, within the budget that it shares with the instructions."""
         budget = self.settings.main_tokens - self.count(instructions)
 
-        def written(kept: Mapping[str, str]) -> str:
-            return render(state.language, self.main_template, **_marked(kept, state.language))
+        def written(cut: Mapping[str, str]) -> str:
+            return render(state.language, self.main_template, **_marked(cut, state.language))
 
         return written(fitted(values, budget, written, self.count))
 
     def values(
         self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
     ) -> dict[str, str]:
-        """What Main tells: what every prompt does (`shared`), the state, and what is `about` this request."""
+        """Returns the values of Main: those of every prompt (`shared`), the state, and those `about` this request."""
         five = state.five
-        # A goal that is only the beginning of the request says nothing beside it.
+        # A goal that is only the beginning of the request adds nothing to it.
         repeated = " ".join(last_request(history).split()).startswith(five.goal.rstrip("… "))
         refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
         return {
@@ -299,12 +301,12 @@ class Layers:
     def body(
         self, language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
     ) -> tuple[PromptMessage, ...] | None:
-        """A whole request for a file's text, where that does not stand on the conversation's own prefix."""
+        """Returns a whole request for a file's text if it is made without the conversation; nothing here."""
         return None
 
     def procedure(self, state: AgentState, propose: str) -> str:
-        """Gives the procedure of the step, when the model asked for it. `propose` names the tool that drafts plans,
-        where the model has it."""
+        """Returns the procedure of the phase, if the model asked for it. `propose` names the tool that drafts plans, if
+        the model has it."""
         name = PROCEDURES.get(state.phase, "")
         if state.prompt_pattern != "base_main_specialized" or not name:
             return ""
@@ -312,24 +314,24 @@ class Layers:
             "propose": propose,
             "tests": self.surroundings.tests(),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
-            "results": "; ".join(one_line(found.text) for found in state.evidence[-4:]),
+            "results": "; ".join(one_line(fact.text) for fact in state.evidence[-4:]),
         }
         return self.specialized(state.language, name, values)
 
     def specialized(self, language: str, name: str, values: Mapping[str, str]) -> str:
-        """A procedure with its material, within its budget."""
+        """Returns a procedure with its material, within its budget."""
 
-        def written(kept: Mapping[str, str]) -> str:
-            told = {part: text if part not in OUTSIDE else one_line(text) for part, text in kept.items()}
+        def written(cut: Mapping[str, str]) -> str:
+            lines = {part: text if part not in OUTSIDE else one_line(text) for part, text in cut.items()}
             if name == "report":
-                told["results"] = quoted(language, "tasks", kept["results"])
-            return render(language, name, **told)
+                lines["results"] = quoted(language, "tasks", cut["results"])
+            return render(language, name, **lines)
 
         return written(fitted(values, self.settings.specialized_tokens, written, self.count))
 
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
-    """What was kept from elsewhere and earlier stands between marks: here after the cutting, so that none is lost."""
+    """Puts texts from elsewhere or from earlier between marks. This comes after cutting, so that no mark is lost."""
     marked = {name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)}
     if text := values.get("lessons"):
         marked["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
