@@ -1,4 +1,4 @@
-"""Raw text outside the JSON: what the file's content is, and what is only wrapping."""
+"""Raw text outside the JSON: the file's content is told apart from its wrapping."""
 
 import pytest
 from hypothesis import given

@@ -45,7 +45,7 @@ def test_valid_json_comes_back_untouched_also_amid_prose_and_no_cut_of_it_goes_u
 
 
 @given(some.text() | some.lists(MARKS | PIECES | WORDS, max_size=40).map("".join))
-def test_whatever_comes_it_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         value = read_json(text).value
     except ReplyUnusable as refusal:
@@ -67,7 +67,7 @@ def test_whatever_comes_it_is_read_or_refused(text: str) -> None:
         (r"{\"a\": \"say \\\"hi\\\"\"}", {"a": 'say "hi"'}),
     ],
 )
-def test_it_is_found(text: str, value: Any) -> None:
+def test_json_is_found_in_a_reply(text: str, value: Any) -> None:
     found = [read.value for read in json_values(text)]
     assert value in found
     assert found[-1] == value
@@ -87,7 +87,7 @@ def test_it_is_found(text: str, value: Any) -> None:
         ('{"names": ["a", "b"}, "n": 1}', {"names": ["a", "b"], "n": 1}),
     ],
 )
-def test_what_is_broken_is_mended_and_marked(text: str, value: Any) -> None:
+def test_broken_json_is_mended_and_marked(text: str, value: Any) -> None:
     read = read_json(text)
     assert read.value == value
     assert read.repaired
@@ -104,7 +104,7 @@ def test_what_is_broken_is_mended_and_marked(text: str, value: Any) -> None:
         '{"a": 12',
     ],
 )
-def test_what_stops_in_the_middle_of_something_is_noticed(text: str) -> None:
+def test_json_that_stops_in_the_middle_is_noticed(text: str) -> None:
     assert read_json(text).cut
 
 
@@ -126,7 +126,7 @@ def test_several_values_are_a_list_of_those_that_hold_something() -> None:
     assert read.repaired
 
 
-def test_what_follows_the_value_is_kept() -> None:
+def test_text_after_the_value_is_kept() -> None:
     read = next(json_values('```json\n{"a": 1}\n```\n```py\nprint()\n```'))
     assert read.rest == "```py\nprint()\n```"
 
@@ -153,7 +153,7 @@ def test_half_a_surrogate_pair_cannot_be_stored_so_it_is_replaced() -> None:
         ("x" * (MAX_TEXT + 1), "too long"),
     ],
 )
-def test_the_reason_is_exact(text: str, reason: str) -> None:
+def test_the_refusal_names_the_exact_place(text: str, reason: str) -> None:
     with pytest.raises(ReplyUnusable) as refusal:
         read_json(text)
     assert reason in refusal.value.correction
@@ -163,7 +163,7 @@ def test_the_reason_is_exact(text: str, reason: str) -> None:
     "unit", ['"a":</b>', '{k "', "[{'", '"x" y: ', "a:b,c ", '\\" """}', '/*"', "#\n{", '["', ",", "((", "```{"]
 )
 @pytest.mark.parametrize("start", ["", "[", '{"a": "b" c'])
-def test_hostile_text_ends_too(start: str, unit: str) -> None:
+def test_hostile_text_is_read_in_finite_time(start: str, unit: str) -> None:
     for size in (50_000, 900_000):
         text = start + unit * (size // len(unit))
         try:

@@ -1,4 +1,4 @@
-"""The conversation in the wire's own form: whatever is left of it, every call has its result right behind it."""
+"""The conversation as calls: however it was shortened, every call has its result right behind it."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from duckflow.tools.toolbox import packaged_operations
 
 
 def decided(number: int, names: list[str], native: bool) -> list[Message]:
-    """A Decision with its results, and a note of Duckflow's between them."""
+    """Returns a Decision with its results, and a note of Duckflow's between them."""
     ids = tuple(f"act_{number}_{place}" for place in range(len(names)))
     actions = [
         Action(action_id=action_id, operation=name, reasoning="why", args={"path": f"{number}"})

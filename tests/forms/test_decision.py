@@ -191,7 +191,7 @@ def test_each_problem_is_told_in_one_line(given: dict[str, Any], told: str) -> N
         ('{"rationale": ' + "[" * 100 + "]" * 100 + "}", "nested"),
     ],
 )
-def test_what_is_no_decision_goes_back(text: str, told: str) -> None:
+def test_a_reply_that_is_no_decision_is_refused(text: str, told: str) -> None:
     assert told in correction(text)
 
 
@@ -206,7 +206,7 @@ def test_prose_is_a_response_that_leaves_the_phase_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["<html>busy</html>", "<!DOCTYPE html>\n<p>502", "<?xml version='1.0'?>", "[1, 2, 3"])
-def test_what_is_no_prose_is_no_answer(text: str) -> None:
+def test_markup_is_not_taken_as_an_answer(text: str) -> None:
     assert "no Decision" in correction(text)
 
 
@@ -227,7 +227,7 @@ def test_prose_that_was_cut_or_cannot_be_said_is_asked_for_again() -> None:
         "[{}]",
     ],
 )
-def test_what_stands_around_it_raises_no_doubt(wrap: str) -> None:
+def test_text_around_the_decision_raises_no_doubt(wrap: str) -> None:
     reading = read_decision(wrap.format(json.dumps(reply())), OPERATIONS)
     assert reading.decision.rationale == "the file must be seen first"
     assert not reading.doubtful
@@ -306,14 +306,14 @@ def test_one_broken_action_among_others_is_named_with_its_reason() -> None:
     assert "actions[2] is" in told[1] and "actions[3].operation is missing" in told[2] and len(reading.broken) == 3
 
 
-def test_what_may_be_broken_because_it_is_half_is_asked_for_again() -> None:
+def test_an_incomplete_reply_is_asked_for_again() -> None:
     text = json.dumps(without("actions") | {"actions": [GOOD, NO_REASON]})
     assert "reasoning is missing" in correction(text[:-1]) and "reasoning is missing" in correction(text[:-2])
     assert "reasoning is missing" in correction(text, "length")
 
 
 def test_a_broken_word_to_the_user_is_asked_for_again_with_all_the_rest() -> None:
-    """It was shown while it came."""
+    """The user has already seen it while it streamed in."""
     talk = [
         Operation(name="response", parameters=Text.model_json_schema(), effect="talk", says="text"),
         *OPERATIONS[1:],
@@ -345,7 +345,7 @@ def test_a_body_that_was_cut_does_not_come_along() -> None:
         ),
     )
 )
-def test_whatever_the_fields_hold_it_is_read_or_refused(given: dict[str, Any]) -> None:
+def test_any_field_values_are_read_or_refused(given: dict[str, Any]) -> None:
     try:
         decision = read(reply(**given))
     except ReplyUnusable as refusal:

@@ -1,4 +1,4 @@
-"""What is shown while a reply streams in: all of what is said, once, however it is cut into pieces."""
+"""The text shown while a reply streams in: everything that is said, once, however it is cut into pieces."""
 
 import json
 from typing import Any
@@ -119,6 +119,6 @@ def test_a_reply_that_is_meant_to_be_prose_is_shown_whole(text: str, size: int) 
     assert "".join(live.feed(reply[at : at + size]) for at in range(0, len(reply), size)) == reply
 
 
-def test_but_not_one_that_begins_with_json() -> None:
+def test_a_prose_reply_that_begins_with_json_is_not_shown() -> None:
     live = LiveText(SAYS, prose=True)
     assert live.feed(json.dumps(decision(say("Hello.")))) == "Hello."

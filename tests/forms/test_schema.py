@@ -39,7 +39,7 @@ class Range(BaseModel):
 
 
 class Search(BaseModel):
-    """Everything a tool's arguments may look like."""
+    """Arguments of every type that a tool may have."""
 
     pattern: str
     kinds: list[Literal["file", "folder"]] = []
@@ -71,7 +71,7 @@ def action_shapes(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema inside a schema."""
+    """Yields every schema inside a schema."""
     if isinstance(schema, list):
         for one in cast("list[Any]", schema):
             yield from parts(one)
@@ -271,7 +271,7 @@ def test_arguments_that_hold_themselves_are_left_open() -> None:
     }
 
 
-def test_what_the_schema_asks_for_is_what_is_read() -> None:
+def test_a_reply_that_fits_the_schema_is_read() -> None:
     asked = {
         "rationale": "to see it",
         "alternative": None,
@@ -297,6 +297,6 @@ def test_what_the_schema_asks_for_is_what_is_read() -> None:
     assert not reading.doubtful
 
 
-def test_it_stays_small() -> None:
+def test_the_schema_stays_small() -> None:
     compact = json.dumps(decision_schema([RESPONSE, without_body(WRITE), READ, FOLDER]), separators=(",", ":"))
     assert len(compact) < 2500

@@ -1,4 +1,4 @@
-"""Bodies: the raw text of a file or an edit, as it stands outside the JSON."""
+"""Bodies: the raw text of a file or an edit, written outside the JSON."""
 
 import re
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ REPLACE = r">{5,9} ?REPLACE\b"
 
 
 class Body(NamedTuple):
-    """A body. Not `complete`: its fence or its edit was never closed, so it was probably cut off."""
+    """A body. It is not `complete` if its fence or its edit was never closed: then it was probably cut off."""
 
     text: str
     complete: bool = True
 
 
 class Block(NamedTuple):
-    """What a fence encloses, or a run of edits with their markers; `end` is the line after it."""
+    """The text inside a fence, or a run of edits with their markers. `end` is the line after it."""
 
     lines: Sequence[str]
     closed: bool
@@ -36,15 +36,16 @@ class Block(NamedTuple):
 
 
 def take_blocks(text_after_json: str) -> tuple[str, ...]:
-    """The raw blocks that follow a Decision, in order. One that is not closed is left out: it is asked for anew."""
+    """Returns the raw blocks that follow a Decision, in order. A block that is not closed is left out and asked for
+    again."""
     return tuple(block.text() for block in _blocks(text_after_json.replace("\r\n", "\n").split("\n")) if block.closed)
 
 
 def clean_body(text: str, kind: str = "") -> Body:
-    """The body in a plain reply. `kind` is `edits`, or the name of the file where it is known.
+    """Returns the body in a plain reply. `kind` is `edits`, or the name of the file where it is known.
 
     One fence around everything is taken off; with prose around it the longest fenced block counts. A document may hold
-    fences of its own, so of a document only a fence around all of it is taken off.
+    fences of its own, so only a fence around all of it is taken off.
     """
     text = without_thoughts(text).replace("\r\n", "\n").strip("\n")
     lines = text.rstrip().split("\n")
@@ -69,36 +70,36 @@ def clean_body(text: str, kind: str = "") -> Body:
 
 
 def one_newline(text: str) -> str:
-    """The text with exactly one newline at its end; nothing stays nothing."""
+    """Returns the text with exactly one newline at its end. An empty text stays empty."""
     text = text.rstrip("\n")
     return text + "\n" if text else ""
 
 
 def _edits_in(blocks: Sequence[Block]) -> list[Block]:
-    """The edits, also those that stand inside a fence."""
-    found: list[Block] = []
+    """Returns the edits, including those inside a fence."""
+    edits: list[Block] = []
     for block in blocks:
-        found += [block] if block.edits else [inner for inner in _blocks(block.lines) if inner.edits]
-    return found
+        edits += [block] if block.edits else [inner for inner in _blocks(block.lines) if inner.edits]
+    return edits
 
 
 def _blocks(lines: Sequence[str]) -> list[Block]:
-    found: list[Block] = []
+    blocks: list[Block] = []
     position = 0
     while position < len(lines):
         if opening := re.match(FENCE, lines[position]):
-            found.append(_fenced(lines, position, opening))
+            blocks.append(_fenced(lines, position, opening))
         elif re.match(SEARCH, lines[position]):
-            found.append(_edit_run(lines, position))
+            blocks.append(_edit_run(lines, position))
         else:
             position += 1
             continue
-        position = found[-1].end
-    return found
+        position = blocks[-1].end
+    return blocks
 
 
 def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
-    """A fence that names a language inside a fence opens an inner one; a bare one closes the innermost."""
+    """Reads a fenced block. A fence that names a language opens an inner block; a bare one closes the innermost."""
     depth = 1
     for position in range(start + 1, len(lines)):
         if _closes(lines[position], opening):
@@ -116,7 +117,7 @@ def _closes(line: str, opening: re.Match[str]) -> bool:
 
 
 def _edit_run(lines: Sequence[str], start: int) -> Block:
-    """Edits with nothing but blank lines between them belong to one file."""
+    """Reads edits with nothing but blank lines between them: they belong to one file."""
     position = start
     while True:
         last = next((at for at in range(position, len(lines)) if re.match(REPLACE, lines[at])), None)

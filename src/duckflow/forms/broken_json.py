@@ -1,4 +1,4 @@
-"""Finds JSON in a reply and reads it: strictly where that works, else as json_repair mends it, within bounds."""
+"""Finds JSON in a reply and reads it: strictly where that works, else mended by json_repair, within bounds."""
 
 import json
 import re
@@ -12,13 +12,13 @@ from duckflow.whole_text import make_value_whole
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 30_000
-"""Characters beyond which broken JSON is sent back instead of mended: mending takes longer than in proportion."""
+"""Characters beyond which broken JSON is sent back: the time for mending grows faster than the length."""
 DEPTH = 60
 FORGOTTEN = ("}", "]}", "}]}")
 """Closing brackets that a model may have forgotten at the end: those of a Decision, its list, its last action."""
 
 BRACKET = r"[{\[]"
-# What follows the bracket of real JSON; a bracket in prose ("[note]", "{x}") is followed by something else.
+# The text after the bracket of real JSON; a bracket in prose ("[note]", "{x}") is followed by something else.
 JSON_START = r"\{\s*(?:[\"'“”„‘’`}/#.…]|[\w-]+\s*[:\"]|\Z)|\[\s*(?:[^\s\w]|\d|\Z)"
 WHOLE_STRING = r'"(?:[^"\\]|\\.)*"'
 FULL_WIDTH = str.maketrans("｛｝［］：，＂", '{}[]:,"')
@@ -36,15 +36,16 @@ class ReadJson(NamedTuple):
 
     value: Any
     repaired: bool = False
-    """More than prose, fences and blanks around it had to be taken away, so its end is a guess as well."""
+    """True if more than prose, fences and blanks around it had to be removed. Then its end is a guess as well."""
     cut: bool = False
-    """It stops in the middle of something."""
+    """True if it stops in the middle of something."""
     rest: str = ""
-    """What follows it in the reply."""
+    """The text that follows it in the reply."""
 
 
 def read_json(text: str) -> ReadJson:
-    """The JSON object or list in `text`; several of them are a list of those that are not empty. Else ReplyUnusable."""
+    """Returns the JSON object or list in `text`; several of them become a list without the empty ones. Raises
+    ReplyUnusable if there is none."""
     values = list(json_values(text))
     filled = [read for read in values if read.value]
     if len(filled) < 2:
@@ -53,7 +54,7 @@ def read_json(text: str) -> ReadJson:
 
 
 def json_values(text: str) -> Iterator[ReadJson]:
-    """Every object or list in `text`, one after the other; ReplyUnusable if there is none."""
+    """Yields every object or list in `text`. Raises ReplyUnusable if there is none."""
     if len(text) > MAX_TEXT:
         raise ReplyUnusable(f"The reply is too long ({len(text)} characters). Send a much shorter one.")
     plain = without_thoughts(text)
@@ -83,14 +84,14 @@ def json_values(text: str) -> Iterator[ReadJson]:
 
 
 def _half_width(text: str) -> str:
-    """Signs of the full-width kind, as an IME writes them, stand for the usual ones everywhere but inside strings."""
+    """Replaces full-width signs, as an IME writes them, by the usual ones, except inside strings."""
     if text.isascii() or not re.search("[｛｝［］：，＂]", text):
         return text
     return re.sub(WIDE_SIGN, lambda found: found[0] if len(found[0]) > 1 else found[0].translate(FULL_WIDTH), text)
 
 
 def _unwrapped(text: str) -> str:
-    """JSON that was itself written as a JSON string, or has all its quotes escaped, loses that layer."""
+    """Removes one layer from JSON that was written as a JSON string, or that has all its quotes escaped."""
     if text.lstrip().startswith('"') and "{" in text:
         try:
             inner = json.loads(text)
@@ -108,7 +109,8 @@ def _unwrapped(text: str) -> str:
 
 
 def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
-    """json_repair's reading of what begins here, and where it ends; nothing when it finds no object and no list."""
+    """Returns json_repair's reading of the JSON that begins here, and where it ends; nothing if it finds no object and
+    no list."""
     end = _before_blocks(text, start)
     if (closed := _closed(text[start:end])) is not None:
         return ReadJson(make_value_whole(closed), True), end
@@ -126,7 +128,7 @@ def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
 
 
 def _closed(text: str) -> Any:
-    """The value when nothing is wrong but that its last brackets were forgotten; else nothing."""
+    """Returns the value if only its last brackets were forgotten; else nothing."""
     text = text.rstrip().removesuffix("```").rstrip()
     for brackets in FORGOTTEN if text.endswith(("}", "]", '"')) else ():
         with suppress(ValueError, RecursionError):
@@ -135,7 +137,7 @@ def _closed(text: str) -> Any:
 
 
 def _is_cut(text: str) -> bool:
-    """Whether it goes on after the last bracket that was closed, or none was closed at all."""
+    """Says whether the text goes on after the last closed bracket, or no bracket was closed at all."""
     last = max(text.rfind("}"), text.rfind("]"))
     return last < 0 or bool(re.compile(GOES_ON).match(text, last + 1))
 
@@ -149,7 +151,7 @@ def _depth(text: str) -> int:
 
 
 def _before_blocks(text: str, start: int) -> int:
-    """Where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
+    """Returns where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
     curly = square = 0
     for block in re.compile(BLOCK_AFTER).finditer(text, start):
         end = block.start() + 1

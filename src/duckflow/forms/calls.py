@@ -40,47 +40,49 @@ LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength"
 
 
 def tools(first: Sequence[Operation], operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
-    """Gives the first ones but `response`, which is text without a call; the tool that calls the other operations,
-    where there are some; and what a Decision says besides."""
+    """Returns the tools: the `first` operations except `response` (text without a call says that); the tool that calls
+    all other operations, if there are any; and the `decision` tool."""
     specs = [
-        ToolSpec(wire_name(one.name), renamed(told(one, language), operations, wire_name), _parameters(one))
-        for one in first
-        if one.name != RESPOND
+        ToolSpec(
+            wire_name(operation.name), renamed(told(operation, language), operations, wire_name), _parameters(operation)
+        )
+        for operation in first
+        if operation.name != RESPOND
     ]
     if len(first) < len(operations):
-        rare = in_lines([one for one in operations if one.rare], language)
+        rare = in_lines([operation for operation in operations if operation.rare], language)
         specs.append(ToolSpec(CALL, f"{tool_text(language, CALL)}\n{rare}".strip(), CALL_PARAMETERS))
     return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
 
 
 def in_lines(operations: Sequence[Operation], language: str) -> str:
-    """Gives the operations that are called through another tool, one line each."""
+    """Lists the operations that are called through another tool, one line each."""
     return renamed(listed(operations, language), operations, wire_name)
 
 
 def _parameters(operation: Operation) -> Schema:
-    given = operation.parameters
-    told = cast("Schema", _plain(given.get("properties", {}), given.get("$defs", {}), ()))
-    required: list[str] = list(given.get("required", ()))
-    if operation.says_why and REASON not in told:
-        # Not required: a line of text before the calls says why as well.
-        told = {REASON: TEXT, **told}
-    return {"type": "object", "properties": told, **({"required": required} if required else {})}
+    schema = operation.parameters
+    properties = cast("Schema", _plain(schema.get("properties", {}), schema.get("$defs", {}), ()))
+    required: list[str] = list(schema.get("required", ()))
+    if operation.says_why and REASON not in properties:
+        # The reason is not required: a line of text before the calls says it as well.
+        properties = {REASON: TEXT, **properties}
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
 def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
-    """Without what only costs room, and with what is referred to written out."""
+    """Returns the schema without fields that only cost room, and with references written out."""
     if isinstance(value, list):
-        return [_plain(one, definitions, seen) for one in cast("list[Any]", value)]
+        return [_plain(part, definitions, seen) for part in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
     table = cast("Schema", value)
     if name := str(table.get("$ref", "")).rpartition("/")[2]:
-        # A shape that holds itself cannot be written out; any object may stand there.
+        # A shape that contains itself cannot be written out: any object may stand there.
         return {"type": "object"} if name in seen else _plain(definitions[name], definitions, (*seen, name))
-    options = [one for one in table.get("anyOf", ()) if one != {"type": "null"}]
+    options = [option for option in table.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) == 1:
-        # What may be null may be left out.
+        # An argument that may be null may be left out.
         return _plain(options[0], definitions, seen)
     return {
         key: _plain(item, definitions, seen)
@@ -90,8 +92,8 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
 
 
 def _decision_parameters() -> Schema:
-    """What a model may want to say of its work. The fields that are computed are taken too, but every request would pay
-    for naming them."""
+    """Returns the fields by which a model may describe its work. It may also give the computed ones, but naming them
+    would make every request longer."""
     steps = [step for step in Phase if step is not Phase.DONE]
     texts = {"type": "array", "items": TEXT}
     delta = {"goal": TEXT, "constraints": texts, "open_questions": texts, "decision": TEXT}
@@ -117,23 +119,23 @@ def _one_of(values: Iterable[str]) -> Schema:
 
 
 def as_calls(history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
-    """The conversation with every call right before its result, and whatever else was said in its order."""
+    """Returns the conversation with every call right before its result, and everything else in its order."""
     history = [own_words_renamed(message, operations, wire_name) for message in history]
-    results = {one.answers: one for one in history if one.role == "tool" and one.answers}
-    told: list[PromptMessage] = []
+    results = {message.answers: message for message in history if message.role == "tool" and message.answers}
+    spoken: list[PromptMessage] = []
     shown: set[str] = set()
     for message in history:
         if message.role == "assistant":
-            said, ids = _replied(message)
-            # An empty reply is no message that every wire takes back.
-            told += [said] if said.text or said.calls else []
-            for call, action in zip(said.calls, ids, strict=True):
+            reply, ids = _replied(message)
+            # Not every endpoint takes back an empty reply.
+            spoken += [reply] if reply.text or reply.calls else []
+            for call, action in zip(reply.calls, ids, strict=True):
                 shown.add(action)
-                told.append(_result(call, results.get(action), language))
-            told += _seen([results[one] for one in ids if one in results], language)
+                spoken.append(_result(call, results.get(action), language))
+            spoken += _seen([results[action_id] for action_id in ids if action_id in results], language)
         elif not message.answers or message.answers not in shown:
-            told.append(spoken_by_others(message, language))
-    return told
+            spoken.append(spoken_by_others(message, language))
+    return spoken
 
 
 def _result(call: ToolCall, result: Message | None, language: str) -> PromptMessage:
@@ -144,22 +146,26 @@ def _result(call: ToolCall, result: Message | None, language: str) -> PromptMess
 
 
 def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
-    """What is to be seen of the results, right after them: not every wire has pictures in a result."""
-    pictures = tuple(picture for one in results for picture in one.pictures)
-    names = one_line(", ".join(one.name for one in pictures))
-    told = note(language, "result_pictures", names=names)
-    return [PromptMessage("user", f"[duckflow]\n{told}", pictures=pictures)] if pictures else []
+    """Shows the pictures of the results right after them: not every endpoint takes pictures in a result."""
+    pictures = tuple(picture for result in results for picture in result.pictures)
+    names = one_line(", ".join(picture.name for picture in pictures))
+    remark = note(language, "result_pictures", names=names)
+    return [PromptMessage("user", f"[duckflow]\n{remark}", pictures=pictures)] if pictures else []
 
 
 def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
-    """A reply as it came, or as it would have come by calls; and for each call the id of its action."""
+    """Returns a reply as it came, or as it would have come by calls, and for each call the id of its action."""
     decision, wire = message.decision, message.wire
     if decision is None:
         return PromptMessage("assistant", message.text), []
     actions = [action for action in decision.actions if action.operation != RESPOND]
     if wire is None:
-        calls = tuple(_call(one, ToolCall(call_id=one.action_id, name=one.operation), "") for one in actions)
-        return PromptMessage("assistant", message.text or decision.rationale, calls), [one.action_id for one in actions]
+        calls = tuple(
+            _call(action, ToolCall(call_id=action.action_id, name=action.operation), "") for action in actions
+        )
+        return PromptMessage("assistant", message.text or decision.rationale, calls), [
+            action.action_id for action in actions
+        ]
     waiting, ids, made = iter(actions), list[str](), list[ToolCall]()
     for call in wire.calls:
         action = None if call.name == DECIDE else next(waiting, None)
@@ -169,7 +175,7 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
 
 
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
-    """The call with the action's arguments; a reason that is the whole reply's was none of its own."""
+    """Returns the call with the action's arguments. A reason that only repeats the whole reply's is left out."""
     why = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
     args = why | action.args
     if call.name == CALL:

@@ -1,4 +1,4 @@
-"""From the fields that a model gave to a Decision, or to a correction that the model can act on."""
+"""Makes a Decision of the fields that a model gave, or a correction that the model can act on."""
 
 import json
 import re
@@ -27,13 +27,13 @@ WELL, WRONG = "[○✓]", "[×✗]"
 
 
 def read_check(text: str) -> str:
-    """`yes`, `no`, `no: reason`, or nothing when it says neither."""
+    """Reads a check as `yes`, `no` or `no: reason`; nothing if it says neither."""
     plain = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
     yes, no = joined("checks.yes", plain), joined("checks.no", plain)
-    if said := re.match(rf"(?i)(?:{yes}|{WELL})(?![a-z])", plain):
-        return "" if search("checks.but", plain[said.end() :]) else "yes"
-    if said := re.match(rf"(?i)(?:{no}|{WRONG})(?![a-z/])\s*(?:[:,.;、。—–-]\s*|$)", plain):
-        reason = plain[said.end() :].strip()
+    if answer := re.match(rf"(?i)(?:{yes}|{WELL})(?![a-z])", plain):
+        return "" if search("checks.but", plain[answer.end() :]) else "yes"
+    if answer := re.match(rf"(?i)(?:{no}|{WRONG})(?![a-z/])\s*(?:[:,.;、。—–-]\s*|$)", plain):
+        reason = plain[answer.end() :].strip()
         if fullmatch("checks.no_objection", reason):
             return "yes"
         return f"no: {reason}" if reason else "no"
@@ -43,14 +43,14 @@ def read_check(text: str) -> str:
         case -1:
             return f"no: {plain}"
         case _:
-            # "no it deletes the file": the sign after the no was left out.
+            # "no it deletes the file": the colon after the no was left out.
             reason = re.sub(rf"(?i)^(?:{no}|{WRONG})(?![a-z/])\s+", "", plain)
             return f"no: {reason}" if reason != plain else ""
 
 
 def _leaning(text: str) -> int:
-    """1 for what says that all is well, -1 for what says that something is wrong. A word that is denied says the
-    opposite."""
+    """Returns 1 for a text that says all is well, and -1 for one that says something is wrong. A negated word counts as
+    its opposite."""
     good, bad = joined("checks.good", text), joined("checks.bad", text)
     not_before = rf"{joined('checks.not_before', text)}(?:\W+[\w'’]+){{0,4}}?\W+\w*"
     not_after = rf"[^、。]{{0,8}}?{joined('checks.not_after', text)}"
@@ -62,10 +62,10 @@ def _leaning(text: str) -> int:
 
 DEPTH = 40
 MOST_CALLS = 100
-"""Calls in one reply that are carried out: more can be neither followed nor asked about."""
+"""The most calls of one reply that are carried out: nobody could follow more, or be asked about them."""
 PROBLEMS_TOLD = 8
 PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared")
-"""What a model may say in a Decision."""
+"""The fields that a model may give in a Decision."""
 CHECK = '"yes" or "no: reason"'
 CHECKS = ("goal_consistency", "constraint_check")
 LINES = "null or a list of short texts"
@@ -90,15 +90,15 @@ EXPECTED = {
 
 
 def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
-    """The Decision with these fields, or ReplyUnusable with what is wrong about them."""
+    """Makes the Decision with these fields. Raises ReplyUnusable with what is wrong about them."""
     if is_too_deep(value):
         raise ReplyUnusable(f"The JSON is nested more than {DEPTH} levels deep. Send a simpler Decision.")
     try:
         return Decision.model_validate(_plain(value, {operation.name: operation for operation in operations}))
     except ValidationError as error:
         problems = _problems(error, operations)
-    told = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
-    raise ReplyUnusable(f"The Decision is not usable:\n{told}")
+    lines = "\n".join(f"- {problem}" for problem in problems[:PROBLEMS_TOLD])
+    raise ReplyUnusable(f"The Decision is not usable:\n{lines}")
 
 
 def refuse_too_many(calls: int) -> None:
@@ -110,28 +110,31 @@ def refuse_too_many(calls: int) -> None:
 
 
 def action_problems(error: ValidationError, operations: Sequence[Operation], place: int) -> list[str]:
-    """What is wrong with the action at this place, each problem in one line."""
+    """Says what is wrong with the action at this place, each problem in one line."""
     return _problems(error, operations, "actions", place)
 
 
 def _problems(error: ValidationError, operations: Sequence[Operation], *place: int | str) -> list[str]:
-    """Each in one line; `place` is where in the Decision it was found."""
+    """Returns each problem in one line. `place` is where in the Decision it was found."""
     expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
-    return [_problem((*place, *one["loc"]), one["type"] == "missing", one["input"], expected) for one in error.errors()]
+    return [
+        _problem((*place, *fault["loc"]), fault["type"] == "missing", fault["input"], expected)
+        for fault in error.errors()
+    ]
 
 
-def _problem(place: tuple[int | str, ...], missing: bool, given: Any, expected: dict[str, str]) -> str:
+def _problem(place: tuple[int | str, ...], missing: bool, value: Any, expected: dict[str, str]) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     must = expected.get("action" if place[:-1] == ("actions",) else str(place[-1]), "a text")
     if missing:
         return f"{path} is missing; it must be {must}"
-    shown = json.dumps(given, ensure_ascii=False, default=str)
+    shown = json.dumps(value, ensure_ascii=False, default=str)
     return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; it must be {must}"
 
 
-def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
-    """The fields with their harmless variations made plain."""
-    fields = {name: given[name] for name in Decision.model_fields if name in given}
+def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
+    """Returns the fields with harmless variations made regular."""
+    fields = {name: value[name] for name in Decision.model_fields if name in value}
     for name in ("task_profile", "step"):
         fields |= {name: _name(fields[name]).upper()} if isinstance(fields.get(name), str) else {}
     for name in ("next_step", "prompt_pattern"):
@@ -145,13 +148,13 @@ def _plain(given: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
     fields["state_delta"] = _delta(fields.get("state_delta"))
     if isinstance(actions := fields.get("actions"), dict | list):
         listed = cast("list[Any]", actions if isinstance(actions, list) else [actions])
-        fields["actions"] = [action_fields(one, operations) for one in listed]
+        fields["actions"] = [action_fields(action, operations) for action in listed]
     return fields
 
 
 def _meant(field: str, word: str, known: Sequence[str]) -> str | None:
-    """The value that a word stands for. A model that uses another word is not asked again: it counts as not said."""
-    return next((one for one in known if word == one or fullmatch(f"checks.{field}.{one}", word)), None)
+    """Returns the value that a word stands for. An unknown word counts as not said: the model is not asked again."""
+    return next((value for value in known if word == value or fullmatch(f"checks.{field}.{value}", word)), None)
 
 
 def _name(text: str) -> str:
@@ -163,12 +166,12 @@ def _check(value: Any) -> Any:
         return "yes" if value else "no"
     if value == "yes":
         return value
-    # What says neither is no text that a check can be.
+    # A check that says neither becomes a list, which the Decision refuses.
     return read_check(value) or [value] if isinstance(value, str) else value
 
 
 def _confidence(value: Any) -> float | str:
-    """A number, or a text that is none: then the Decision says what it must be."""
+    """Returns a number, or a text that is none: then the Decision says what it must be."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return json.dumps(value, default=str)
     text = str(value).strip()
@@ -191,7 +194,8 @@ def _delta(value: Any) -> Any:
 
 
 def action_fields(value: Any, operations: dict[str, Operation]) -> Any:
-    """One action under its proper names, without an id of its own, and without the nulls that stand for `not given`."""
+    """Returns one action under its proper names, without an id of its own, and without nulls that stand for `not
+    given`."""
     if not isinstance(value, dict):
         return value
     action = {ALIASES.get(name, name): item for name, item in cast("dict[str, Any]", value).items()}
@@ -223,7 +227,7 @@ def _loaded(text: str) -> Any:
 def is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEPTH):
-        level = [inner for one in level for inner in _inside(one)]
+        level = [inner for outer in level for inner in _inside(outer)]
         if not level:
             return False
     return True

@@ -1,4 +1,4 @@
-"""A form: how Decisions travel between the program and a model, at the edge and nowhere else."""
+"""A form: the way in which Decisions travel between the program and a model. Only the edge knows it."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import ERROR, PAST, Message, PromptMessage, WireReply
 
 GIVEN_BY_USER = ("@", "!", "stdin")
-"""Beginnings of `operation` in a message that holds material the user gave, not a result."""
+"""Beginnings of `operation` in a message with material from the user, which is not a result."""
 
 
 class Reading(NamedTuple):
@@ -20,18 +20,18 @@ class Reading(NamedTuple):
 
     decision: Decision
     text: str = ""
-    """What was said, as it stands in the conversation."""
+    """The text of the reply, as it stands in the conversation."""
     doubtful: bool = False
-    """It was repaired or cut off, so it changes nothing without the user's yes."""
+    """True if the reply was repaired or cut off, so that it changes nothing without the user's yes."""
     blocks: tuple[str, ...] = ()
     """Texts of files that followed the Decision, in the order of the actions that lack one."""
     wire: WireReply | None = None
     broken: Mapping[str, str] = MappingProxyType({})
-    """By action: why it cannot be read. The others can."""
+    """The reason why an action cannot be read, by the action's id. The other actions can be."""
     asks_for_texts: bool = True
-    """Whether a text that an action lacks is asked for in a request of its own."""
+    """True if a text that an action lacks is asked for in a request of its own."""
     ignores_tools: bool = False
-    """The calls were written as text: the endpoint did not hand the tools on."""
+    """True if the calls were written as text: then the endpoint did not pass the tools on."""
 
 
 class ReplyRoom(NamedTuple):
@@ -48,62 +48,63 @@ class LiveWords(Protocol):
 
 
 class Form(Protocol):
-    """Chosen once when a model is connected (`agent.connection.form_of`)."""
+    """The interface of a form. One is chosen when a model is connected (`agent.connection.form_of`)."""
 
     format_name: str
-    """What the reply is called in the prompt; empty where that goes without saying."""
+    """The name of the format in the prompt; empty where none has to be named."""
 
     def offered(self, operations: Sequence[Operation], state: AgentState) -> tuple[Operation, ...]:
-        """The operations that the model is told of now. The others work too, or say why they do not."""
+        """Returns the operations that the model is told of now. The others work too, or say why they do not."""
         ...
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """Those of the offered ones that stand in the prefix, whatever happens. The others are told with the state."""
+        """Returns the offered operations that always stand in the prefix. The others are told with the state."""
         ...
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
-        """How to answer, and with which operations."""
+        """Says how to answer, and with which operations."""
         ...
 
     def listed(self, operations: Sequence[Operation], language: str) -> str:
-        """The operations as they are written out in a request."""
+        """Returns the operations as they are written out in a request."""
         ...
 
     def name(self, operation: str) -> str:
-        """How the model calls an operation."""
+        """Returns the name by which the model calls an operation."""
         ...
 
     def spoken(self, history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
-        """The conversation as it stands in a request."""
+        """Returns the conversation as it stands in a request."""
         ...
 
     def without_texts(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """The operations after a reply that could not be read: a long text in it may be what went wrong."""
+        """Returns the operations to offer after a reply that could not be read: without long texts, which may have been
+        the cause."""
         ...
 
     def for_tasks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """The operations with which the model may plan tasks, as it is told of them."""
+        """Returns the operations with which the model may plan tasks, as it is told of them."""
         ...
 
     def for_texts(self) -> "Form":
-        """The form of the conversation in a request for a file's text, which offers no tools."""
+        """Returns the form of the conversation in a request for a file's text, which offers no tools."""
         ...
 
     def request(
         self, messages: tuple[PromptMessage, ...], operations: Sequence[Operation], state: AgentState, room: ReplyRoom
     ) -> Request:
-        """The request for the next Decision."""
+        """Makes the request for the next Decision."""
         ...
 
     def live(self, operations: Iterable[Operation]) -> LiveWords: ...
 
     def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
-        """The reply as data; ReplyUnusable, with what the model should change, when it cannot be read."""
+        """Returns the reply as data. Raises ReplyUnusable, with what the model should change, if it cannot be read."""
         ...
 
 
 def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], str]) -> str:
-    """Gives a sentence of ours with the names by which the model calls its operations."""
+    """Replaces the names of operations in one of Duckflow's own sentences by those that the model uses."""
     for operation in operations:
         if operation.name in text:
             text = re.sub(rf"(?<![\w.]){re.escape(operation.name)}(?!\w)", name(operation.name), text)
@@ -111,26 +112,28 @@ def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], st
 
 
 def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
-    """Notes, results of plans and the first line of an error are our own sentences: they name operations as the model
-    calls them. Everything else is quoted, and stays as it is."""
-    ours, rest = "", message.text
-    if message.role == "system" or any(one.name == message.operation and one.effect == "plan" for one in operations):
-        ours, rest = message.text, ""
+    """Renames operations in Duckflow's own sentences: notes, results of plans, and the first line of an error.
+    Everything else is quoted, and stays as it is."""
+    ours, quoted_text = "", message.text
+    if message.role == "system" or any(
+        operation.name == message.operation and operation.effect == "plan" for operation in operations
+    ):
+        ours, quoted_text = message.text, ""
     elif message.role == "tool" and message.text.startswith(ERROR):
-        ours, line_end, rest = message.text.partition("\n")
-        rest = line_end + rest
+        ours, line_end, quoted_text = message.text.partition("\n")
+        quoted_text = line_end + quoted_text
     changed = renamed(ours, operations, name)
-    return message if changed == ours else message.model_copy(update={"text": changed + rest})
+    return message if changed == ours else message.model_copy(update={"text": changed + quoted_text})
 
 
 def spoken_by_others(message: Message, language: str) -> PromptMessage:
-    """A message that is no reply of the model. What came from outside stands between marks."""
+    """Returns a message that is no reply of the model. Text from outside stands between marks."""
     match message.role:
         case "assistant":
             return PromptMessage("assistant", message.text)
         case "tool":
-            given = message.operation.startswith(GIVEN_BY_USER)
-            source = message.operation if given else render(language, "result", operation=message.operation)
+            from_user = message.operation.startswith(GIVEN_BY_USER)
+            source = message.operation if from_user else render(language, "result", operation=message.operation)
             return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
         case "system" if message.message_id.startswith(PAST):
             return PromptMessage("user", quoted(language, "memory", message.text))

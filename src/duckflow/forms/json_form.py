@@ -33,17 +33,17 @@ CUT_OFF = (
     "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
 )
 NO_PROSE = ("[", "<")
-"""So begins what is broken JSON, or a page of something between here and the model."""
+"""The beginnings of broken JSON, or of an error page from a server between here and the model."""
 WRITTEN_FIRST = (
     "rationale", "goal_consistency", "constraint_check", "confidence", "task_profile", "step", "alternative",
     "state_delta", "rating", "verdict", "actions", "next_step", "prompt_pattern",
 )  # fmt: skip
-"""The fields of a Decision in the order in which a model writes them: reasons first, then what is done."""
+"""The fields of a Decision in the order in which a model writes them: reasons first, then actions."""
 
 
 class JsonForm:
-    """Texts of files stand in the actions. One that is left out, or that made a reply unreadable, is asked for by
-    itself."""
+    """A Decision as JSON, with the texts of files in its actions. A text that is left out, or that made a reply
+    unreadable, is asked for by itself."""
 
     format_name = "JSON"
     template = "format"
@@ -53,8 +53,8 @@ class JsonForm:
         return timely(operations, state)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """What is offered about plans changes as a plan goes on: told in the prefix, it would spoil the cache of all
-        that follows."""
+        """Returns the operations that are not about plans. Those change as a plan goes on, and in the prefix they would
+        spoil the cache of everything after them."""
         return tuple(operation for operation in operations if not operation.when)
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
@@ -102,12 +102,13 @@ class JsonForm:
         return listed(operations, language, marked=True)
 
     def _not_repeated(self, operations: Sequence[Operation]) -> Collection[str]:
-        """Arguments that are left out when an earlier Decision is shown to the model again."""
+        """Returns the arguments that are left out when an earlier Decision is shown to the model again."""
         return ()
 
 
 class CompactJsonForm(JsonForm):
-    """For small models: few operations, one action at a time, and every text of a file in a reply of its own."""
+    """The form for small models: few operations, one action at a time, and every text of a file in a reply of its
+    own."""
 
     template = "format_compact"
     body_rule = "body_rule"
@@ -119,7 +120,7 @@ class CompactJsonForm(JsonForm):
         return tuple(without_body(operation) for operation in operations if operation.led_in_tasks)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """All: a small model has little history to read again, and does better with one list."""
+        """Returns all operations: a small model has little history to read again, and does better with one list."""
         return tuple(operations)
 
     def request(
@@ -141,7 +142,7 @@ def _steps(operations: Sequence[Operation]) -> Sequence[Phase]:
 
 
 def as_written(decision: Decision, without: Collection[str] = ()) -> str:
-    """The Decision as the model itself writes it, without these arguments."""
+    """Returns the Decision as the model itself writes it, without these arguments."""
     fields = decision.model_dump(mode="json", exclude_none=True, exclude={"declared"})
     fields["actions"] = [
         {
@@ -158,11 +159,11 @@ def as_written(decision: Decision, without: Collection[str] = ()) -> str:
 def read_decision(
     text: str, operations: Sequence[Operation], finish: str = "stop", phase: Phase = Phase.PLANNING
 ) -> Reading:
-    """The Decision in a reply, or ReplyUnusable with what the model should change.
+    """Reads the Decision in a reply. Raises ReplyUnusable with what the model should change.
 
-    Unknown operations and bad arguments are not looked at: they become results; so does an action that cannot be read
-    among others of a whole reply. Plain prose without any `{` or markup comes from a model that just answers; it is
-    taken as one `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
+    Unknown operations and bad arguments are not checked here: they become results. So does one unreadable action among
+    others of a complete reply. Plain prose without any `{` or markup comes from a model that just answers; it is taken
+    as one `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
     """
     answer = without_thoughts(text)
     if not answer.strip() and finish == "length":
@@ -172,28 +173,31 @@ def read_decision(
     if "{" not in answer and "｛" not in answer:
         return _prose(answer.strip(), operations, finish, phase)
     try:
-        found, value = _find(answer)
+        read, value = _find(answer)
     except ReplyUnusable:
         if finish == "length":
             raise ReplyUnusable(CUT_OFF) from None
         raise
-    if found.cut or (found.repaired and finish == "length"):
+    if read.cut or (read.repaired and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
     refuse_too_many(len(tables(value.get("actions"))))
-    doubtful = found.repaired or finish == "length"
-    # What was repaired or cut off may be broken because it is half.
+    doubtful = read.repaired or finish == "length"
+    # A repaired or cut reply may be broken because half of it is missing.
     faults = {} if doubtful else _faults(value, operations)
     if faults:
-        value = value | {"actions": [_named(one) if at in faults else one for at, one in enumerate(value["actions"])]}
+        value = value | {
+            "actions": [_named(action) if at in faults else action for at, action in enumerate(value["actions"])]
+        }
     decision = make_decision(value | {"declared": [name for name in PLAIN_FIELDS if name in value]}, operations)
     broken = {decision.actions[at].action_id: fault for at, fault in faults.items()}
-    # With one that cannot be read it is not sure whose text is whose: they are asked for.
-    blocks = () if broken else take_blocks(found.rest)
+    # With an unreadable action it is unclear which text belongs to which: the texts are asked for instead.
+    blocks = () if broken else take_blocks(read.rest)
     return Reading(decision, "\n\n".join(decision.said()), doubtful, blocks, broken=broken)
 
 
 def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
-    """By place: why an action cannot be read among others that can. What is shown while it comes must be whole."""
+    """Says, by place, why an action cannot be read while others can. Returns nothing if a broken action is one whose
+    text is shown while it comes: that must be whole."""
     known = {operation.name: operation for operation in operations}
     actions = cast("list[Any]", value["actions"]) if isinstance(value.get("actions"), list) else []
     faults: dict[int, str] = {}
@@ -206,9 +210,9 @@ def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int,
     return {} if shown or len(faults) == len(actions) else faults
 
 
-def _named(given: Any) -> dict[str, Any]:
-    """What stands for an action that cannot be read, with as much as was given: it is not run."""
-    action = as_table(action_fields(given, {}))
+def _named(fields: Any) -> dict[str, Any]:
+    """Makes a stand-in for an action that cannot be read, with as much as was given. It is not run."""
+    action = as_table(action_fields(fields, {}))
     named = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
     return named | {"reasoning": text_of(action, "reasoning").strip() or "-"}
 
@@ -227,14 +231,14 @@ def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase
 
 
 def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
-    """The first object that has a Decision's fields; what else looks like JSON stands in the prose around it."""
+    """Returns the first object that has a Decision's fields. Other JSON stands in the prose around it."""
     is_list = False
-    for found in json_values(text):
-        listed_values = isinstance(found.value, list)
+    for read in json_values(text):
+        listed_values = isinstance(read.value, list)
         is_list = is_list or listed_values
-        objects = tables(found.value if listed_values else [found.value])
+        objects = tables(read.value if listed_values else [read.value])
         decisions = [fields for fields in objects if not Decision.model_fields.keys().isdisjoint(fields)]
         if len(decisions) == 1:
-            return found, decisions[0]
+            return read, decisions[0]
     problem = "The reply is a list" if is_list else "The JSON in the reply is not a Decision"
     raise ReplyUnusable(f"{problem}. Send one JSON object with {', '.join(PLAIN_FIELDS)}.")

@@ -1,4 +1,5 @@
-"""What a reply says to the user, piece by piece while it streams in. For display only: nothing acts on it."""
+"""The part of a reply that is said to the user, piece by piece while it streams in. It is only displayed: nothing acts
+on it."""
 
 import json
 import re
@@ -25,7 +26,7 @@ END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
 
 
 def without_thoughts(text: str) -> str:
-    """What a model says after thinking aloud. Thoughts that never end leave nothing."""
+    """Returns what a model says after thinking aloud. Thoughts that never end leave nothing."""
     end = 0
     while match := re.compile(WHOLE_THOUGHT).match(text, end):
         end = match.end()
@@ -39,7 +40,7 @@ def without_thoughts(text: str) -> str:
 
 @dataclass(slots=True)
 class OpenBracket:
-    """An open object or list, and which part of a Decision it is."""
+    """An open object or list, and the part of a Decision that it is."""
 
     part: str
     is_object: bool
@@ -50,14 +51,14 @@ class OpenBracket:
 
 
 class LiveText:
-    """Feed it the reply; it gives back what is newly said: the text of a `response`, or plain prose as it is.
+    """Takes the reply in pieces, and returns what is newly said: the text of a `response`, or plain prose as it is.
 
-    Nothing is given any more once another action has come: what follows it is not yet true.
+    After another action has come nothing more is returned: the text that follows may speak of results not yet known.
     """
 
     def __init__(self, says: Mapping[str, str], prose: bool = False) -> None:
-        """`says`: by operation, the argument that holds what it says to the user. `prose`: the reply is meant to be
-        plain text, so that only one which begins with JSON is read as such."""
+        """`says` names, by operation, the argument that holds what it says to the user. `prose` means that the reply
+        should be plain text, so that only one which begins with JSON is read as JSON."""
         self._says = says
         self._is_prose = prose
         self._thoughts = Thoughts()
@@ -82,7 +83,7 @@ class LiveText:
             else:
                 position = self._structure(text, position)
         shown = "".join(self._shown)
-        # Half a character, written as an escape, waits for its other half.
+        # Half a surrogate pair, written as an escape, waits for its other half.
         self._shown = [shown[-1]] if shown and "\ud800" <= shown[-1] <= "\udbff" else []
         return make_whole(shown[: len(shown) - len(self._shown)])
 
@@ -103,7 +104,7 @@ class LiveText:
         return self._backticks(text, start)
 
     def _backticks(self, text: str, start: re.Match[str]) -> int:
-        """JSON often comes in a fence; so a fence is held back until it is clear what it holds."""
+        """Handles backticks. JSON often comes in a fence, so a fence is held back until it is clear what it holds."""
         begins_word = not self._last or self._last.isspace()
         closes_code = self._in_code and start.group() == "```"
         if begins_word and not closes_code:
@@ -170,7 +171,7 @@ class LiveText:
         return end
 
     def _take(self, piece: str) -> None:
-        """A piece of a string: said, held until the operation is known, part of a name, or of no interest."""
+        """Takes a piece of a string: it is said, held until the operation is known, part of a name, or ignored."""
         if not self._levels:
             return
         level = self._levels[-1]
@@ -192,10 +193,10 @@ class LiveText:
         if self._names_operation():
             level.operation = word.strip() or "?"
             if level.operation not in self._says:
-                # What is said after an action may speak of its result, so it is shown only when that is known.
+                # Text after an action may speak of its result, so it is shown only when that is known.
                 self._mode = "over"
-            said = "".join(level.held.get(self._says.get(level.operation, ""), ()))
-            self._say(said)
+            text = "".join(level.held.get(self._says.get(level.operation, ""), ()))
+            self._say(text)
             level.held.clear()
         elif level.is_object and not level.at_value:
             level.key = word
@@ -205,7 +206,7 @@ class LiveText:
         return level.part == "action" and level.at_value and level.key in ("operation", "name")
 
     def _saying(self) -> bool:
-        """Whether the string at hand is, or may turn out to be, said to the user."""
+        """Says whether the current string is, or may turn out to be, said to the user."""
         level = self._levels[-1] if self._levels else None
         if level is None or level.part != "args" or not level.at_value:
             return False
@@ -216,7 +217,7 @@ class LiveText:
         return self._levels[-2]
 
     def _say(self, piece: str) -> None:
-        """Two messages in one reply are two paragraphs."""
+        """Shows a piece. Two messages in one reply become two paragraphs."""
         if piece and self._new_text and self._last:
             self._show("\n\n")
         self._new_text = False
@@ -229,7 +230,7 @@ class LiveText:
 
 
 def _unescaped(escape: str) -> str:
-    """What an escape in a string stands for; one that JSON does not know is shown as it is written."""
+    """Returns the text that an escape stands for. An escape that JSON does not know is shown as it is written."""
     try:
         return str(json.loads(f'"{escape}"'))
     except ValueError:

@@ -34,8 +34,9 @@ FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
 
 class NativeForm:
-    """Texts of files stand in the calls. The tools stand before everything else that an endpoint's cache keeps, so they
-    are the same in every request; what is offered only at times is told with the state and called through one tool."""
+    """Calls as actions, with the texts of files in them. An endpoint's cache begins with the tools, so they are the
+    same in every request. Operations that are offered only at times are told with the state and called through one
+    tool."""
 
     format_name = ""
 
@@ -46,7 +47,11 @@ class NativeForm:
         return tuple(operations)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        return tuple(one for one in operations if not one.rare and (not one.when or "none" in one.when))
+        return tuple(
+            operation
+            for operation in operations
+            if not operation.rare and (not operation.when or "none" in operation.when)
+        )
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
         return render(language, "format_native")
@@ -55,7 +60,9 @@ class NativeForm:
         first = self.told_first(operations)
         specs = [tool._asdict() for tool in self.tools(operations, language)] if first else []
         written = json.dumps(specs, ensure_ascii=False) if specs else ""
-        return "\n".join(filter(None, (written, in_lines([one for one in operations if one.when], language))))
+        return "\n".join(
+            filter(None, (written, in_lines([operation for operation in operations if operation.when], language)))
+        )
 
     def name(self, operation: str) -> str:
         return wire_name(operation)
@@ -80,7 +87,7 @@ class NativeForm:
         return Request(messages, max_tokens=room.with_texts, tools=self.tools(operations, state.language))
 
     def tools(self, operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
-        """Written out once, and again only when there are others."""
+        """Returns the tools. They are written out once, and again only when the operations differ."""
         key = (language, *map(id, operations))
         if self._specs[0] != key:
             self._specs = key, tools(self.told_first(operations), operations, language)
@@ -90,12 +97,12 @@ class NativeForm:
         return LiveText({operation.name: operation.says for operation in operations if operation.says}, prose=True)
 
     def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
-        """The Decision that the calls make, with the text before them as its rationale. Nothing at all, or nothing but
-        the `decision` tool, is a Decision without actions.
+        """Reads the Decision that the calls make, with the text before them as its rationale. An empty reply, or one
+        with nothing but the `decision` tool, is a Decision without actions.
 
-        Where no call or a check cannot be read, or the reply was cut off, nothing of it is done. One call that cannot
-        be read among others is `broken`, and so is each that changes something and does not say why: it is answered
-        with the reason."""
+        If no call or a check cannot be read, or the reply was cut off, nothing of it is done. A single unreadable call
+        among others is `broken`, and so is each call that changes something without saying why: it is answered with the
+        reason."""
         said, calls = without_thoughts(reply.text).strip(), reply.calls
         if reply.finish == "length":
             raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
@@ -136,10 +143,12 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
             faults[id(actions[-1])] = problem.correction
     if faults and len(faults) == len(actions):
         raise ReplyUnusable(" ".join((*faults.values(), "No call was made.")))
-    # A reply without text before its calls says why in the calls.
-    rationale = rationale or shorten("; ".join(dict.fromkeys(str(one["reasoning"]) for one in actions)), 200) or "-"
-    # A reply that only declares something has neither acted nor answered, unless the work is done or it says so.
-    # A silent reply after one that was for the user adds nothing.
+    # If no text comes before the calls, the calls say why.
+    rationale = (
+        rationale or shorten("; ".join(dict.fromkeys(str(action["reasoning"]) for action in actions)), 200) or "-"
+    )
+    # A reply that only declares something has neither acted nor answered, unless the work is done or it says so. An
+    # empty reply after one that was for the user adds nothing.
     spoken = any(action.operation == RESPOND for action in before)
     wants = declared.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
     ends = bool(said or calls or spoken) and not actions and wants != "continue"
@@ -147,34 +156,43 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     changing = any(operation and operation.changes for operation in called)
     # A reply that asks something but only calls reading tools is not a question to the user.
     calls_made = zip(called, actions, strict=True)
-    acts = any(one and not looks_only(one.name, one.effect, action["args"]) for one, action in calls_made)
-    waits = declared.get("next_step") == "pending_user" and any(one and one.effect != "plan" for one in called)
+    acts = any(
+        operation and not looks_only(operation.name, operation.effect, action["args"])
+        for operation, action in calls_made
+    )
+    waits = declared.get("next_step") == "pending_user" and any(
+        operation and operation.effect != "plan" for operation in called
+    )
     asks = (not actions or acts) and (waits or ends_asking(said, state.language))
-    told = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
+    answer = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
     if ends or asks or not actions:
-        actions = [*told, *actions]
+        actions = [*answer, *actions]
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
     decision = _decision(fields, declared, operations)
     wrong = zip(decision.actions, actions, strict=True)
     faults |= unexplained
-    broken = {action.action_id: faults[id(given)] for action, given in wrong if id(given) in faults}
+    broken = {
+        action.action_id: faults[id(fields_of_action)]
+        for action, fields_of_action in wrong
+        if id(fields_of_action) in faults
+    }
     return Reading(decision, said, doubtful, broken=broken, asks_for_texts=False)
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
-    """The actions of the model's last reply, where it belongs to this turn and the user has said nothing since."""
+    """Returns the actions of the model's last reply, if it belongs to this turn and the user has said nothing since."""
     last = next((message for message in reversed(state.messages) if message.role in ("assistant", "user")), None)
     return last.decision.actions if last and last.decision and last.turn == state.turn else ()
 
 
 def _has_results(state: AgentState) -> bool:
-    """Whether something has been done in this turn."""
+    """Says whether something has been done in this turn."""
     return any(message.role == "tool" for message in state.messages if message.turn == state.turn)
 
 
 def _decision(fields: dict[str, Any], declared: dict[str, Any], operations: Sequence[Operation]) -> Decision:
-    """What the model declares of itself is not worth writing everything again: what of it cannot be read is left out.
-    Only a check must be a yes or a no."""
+    """Makes the Decision. Declared fields that cannot be read are left out, since they are not worth asking again. Only
+    a check must be a yes or a no."""
     try:
         return make_decision(fields | declared | {"declared": _known(declared)}, operations)
     except ReplyUnusable:
@@ -182,9 +200,9 @@ def _decision(fields: dict[str, Any], declared: dict[str, Any], operations: Sequ
         decision = make_decision(fields | readable | {"declared": _known(readable)}, operations)
     for name in declared.keys() - readable.keys():
         with suppress(ReplyUnusable):
-            more = readable | {name: declared[name]}
-            decision = make_decision(fields | more | {"declared": _known(more)}, operations)
-            readable = more
+            larger = readable | {name: declared[name]}
+            decision = make_decision(fields | larger | {"declared": _known(larger)}, operations)
+            readable = larger
     return decision
 
 
@@ -193,7 +211,8 @@ def _known(declared: Mapping[str, Any]) -> list[str]:
 
 
 def _computed(state: AgentState, rationale: str, changing: bool) -> dict[str, Any]:
-    """What a model that only calls tools leaves unsaid: nothing changes of it, but whoever changes things executes."""
+    """Returns the fields that a model leaves unsaid when it only calls tools. They keep their values, but changing
+    something means executing."""
     step = Phase.EXECUTION if changing else Phase.PLANNING if state.phase is Phase.DONE else state.phase
     return {
         "rationale": rationale,
@@ -215,7 +234,8 @@ def _next_step(ends: bool, asks: bool) -> str:
 def _action(
     name: str, args: dict[str, Any], operation: Operation | None, rationale: str, before: Sequence[Action]
 ) -> dict[str, Any]:
-    """A reason that was left out is the one before the calls, or the one that the same call had just `before`."""
+    """Makes an action. If it has no reason, it gets the one before the calls, or that of the same call just
+    `before`."""
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
     name = operation.name if operation else name
@@ -224,8 +244,8 @@ def _action(
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
-    """Gives the call that is made, also where it is made through another, its arguments, and whether they had to be
-    mended."""
+    """Returns the call that is meant, even if it is made through the tool for others, its arguments, and whether they
+    had to be mended."""
     args, mended = _arguments(call)
     if call.name != CALL:
         return call, args, mended
@@ -237,8 +257,8 @@ def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
 
 
 def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
-    """The arguments, and whether they had to be mended. What ends within a text or before its last bracket may be half
-    of what was meant, so it is not mended."""
+    """Returns the arguments, and whether they had to be mended. Arguments that end within a text or before their last
+    bracket may be incomplete, so they are not mended."""
     text, mended = call.arguments.strip(), False
     if not text:
         return {}, mended
@@ -261,19 +281,19 @@ def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
 
 
 def _require_whole(call: ToolCall, args: dict[str, Any], operation: Operation | None) -> None:
-    """Mended arguments that lack something may be half of what was meant."""
+    """Refuses mended arguments that lack something: they may be incomplete."""
     required = operation.parameters.get("required", ()) if operation else ()
     if missing := [name for name in required if name not in args]:
         raise ReplyUnusable(f"The arguments of {call.name} are no JSON, and {', '.join(missing)} cannot be read.")
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
-    """They stand in the Decision, but for those of the `decision` tool."""
+    """Returns the call without its arguments, which stand in the Decision, except those of the `decision` tool."""
     return call if call.name == DECIDE else call.model_copy(update={"arguments": ""})
 
 
 def _written_out(said: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
-    """A Decision, or calls, written as text."""
+    """Reads a Decision, or calls, written as text."""
     if written := re.findall(WRITTEN_CALL, said):
         values = [_loaded(call) for call in written]
     else:

@@ -1,9 +1,9 @@
 """The JSON schema of a Decision: a union over the offered operations.
 
-Kept to what OpenAI's strict mode and llama.cpp's grammars both understand: every property is required and closed,
-what is optional may be null, nothing is referred to. The order of properties is the order in which a model writes
-them: reasons first, then the actions, then what comes next. In an action the operation comes first, because strict
-mode tells the members of a union apart by their first property.
+It uses only what OpenAI's strict mode and llama.cpp's grammars both understand: every property is required and closed,
+optional ones may be null, and there are no references. The order of properties is the order in which a model writes
+them: reasons first, then the actions, then what comes next. In an action the operation comes first, because strict mode
+tells the members of a union apart by their first property.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from duckflow.state.phase import Phase, Rating, ReviewVerdict
 
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """Without what is about plans and cannot be done now."""
+    """Leaves out operations about plans that cannot be used now."""
     now = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
     return tuple(operation for operation in operations if not operation.when or now.intersection(operation.when))
 
 
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """What a small model is told of, with nothing but the arguments that must be given. It would plan the smallest
-    thing if it could: it is told of plans only when the request has several parts."""
+    """Returns the operations that a small model is told of, with only their required arguments. It would plan even the
+    smallest thing, so it is told of plans only when the request has several parts."""
     several = search("requests.several_parts", last_request(state.messages), state.language)
     simple = state.plan is None and not several
     known = (operation for operation in timely(operations, state) if operation.led)
@@ -34,13 +34,13 @@ def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, 
 
 
 def told(operation: Operation, language: str) -> str:
-    """What the model is told of an operation, in a few words."""
+    """Returns the description of an operation for the model, in a few words."""
     text = text_in(operation.told, language) if operation.told else tool_text(language, operation.name)
     return text.replace("{more}", operation.more)
 
 
 def signature(operation: Operation) -> str:
-    """`file_ops.read_file(path, start_line?, end_line?)`"""
+    """Returns the call of an operation, such as `file_ops.read_file(path, start_line?, end_line?)`."""
     required: list[str] = operation.parameters.get("required", [])
     properties: dict[str, Any] = operation.parameters.get("properties", {})
     names = [name if name in required else f"{name}?" for name in properties]
@@ -48,36 +48,39 @@ def signature(operation: Operation) -> str:
 
 
 def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
-    """One line an operation: how it is called, and what it is for. `marked`: a star for those that change things."""
+    """Lists operations, one a line: how each is called, and its purpose. `marked` puts a star before those that change
+    things."""
     signs = ("-", "*" if marked else "-")
-    return "\n".join(f"{signs[one.changes]} {signature(one)}: {told(one, language)}" for one in operations)
+    return "\n".join(
+        f"{signs[operation.changes]} {signature(operation)}: {told(operation, language)}" for operation in operations
+    )
 
 
 def brief(operation: Operation, language: str) -> Operation:
-    """Only what must be given, and no text of a file. Operations that then take the same share one shape of the
-    schema."""
+    """Returns the operation with only its required arguments, and no text of a file. Operations that then take the same
+    arguments share one shape of the schema."""
     required: list[str] = operation.parameters.get("required", [])
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    kept = {name: properties[name] for name in properties if name in required}
-    parameters = {**operation.parameters, "properties": kept}
+    shown = {name: properties[name] for name in properties if name in required}
+    parameters = {**operation.parameters, "properties": shown}
     text = tool_text(language, f"{operation.name}.brief") or told(operation, language)
     return without_body(operation.model_copy(update={"parameters": parameters, "told": {language: text}}))
 
 
 def without_body(operation: Operation) -> Operation:
-    """The operation as it is told of where its long text is asked for by itself."""
+    """Returns the operation without its long text, which is asked for by itself."""
     if not operation.body:
         return operation
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    kept = {name: properties[name] for name in properties if name != operation.body}
+    others = {name: properties[name] for name in properties if name != operation.body}
     required = [name for name in operation.parameters.get("required", ()) if name != operation.body]
-    parameters = {**operation.parameters, "properties": kept, "required": required}
+    parameters = {**operation.parameters, "properties": others, "required": required}
     return operation.model_copy(update={"parameters": parameters})
 
 
 def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
-    """What can be done about plans now: propose one; revise a draft; carry an approved one out; steer its jobs; go on
-    with one that was completed."""
+    """Says what can be done about plans now: propose one, revise a draft, carry an approved one out, steer its jobs, or
+    continue a completed one."""
     plan = state.plan
     if plan is None or plan.status in ("completed", "failed"):
         return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
@@ -103,11 +106,11 @@ def decision_schema(
     steps: Sequence[Phase] = STEPS,
     review: bool = False,
 ) -> Schema:
-    """The schema for these operations.
+    """Returns the schema for these operations.
 
-    Without `with_delta` the model is spared the changes to the five items, and what only those need who plan: a small
-    one only makes them up. `several_actions`: whether there may be more than one in the list. `review`: it says what it
-    thinks of the work."""
+    Without `with_delta` the model is not asked for changes to the five items, or for what only planning needs: a small
+    model only makes them up. `several_actions` allows more than one in the list. `review` asks for its opinion of the
+    work."""
     actions = _actions(operations)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
@@ -133,27 +136,27 @@ def decision_schema(
 
 
 def _delta() -> Schema:
-    """StateDelta, written out: asking pydantic for it costs time at every start."""
+    """Returns the schema of StateDelta, written by hand: making it with pydantic costs time at every start."""
     text, texts = {"type": ["string", "null"]}, {"type": ["array", "null"], "items": TEXT}
     lists = ("constraints", "plan_brief", "open_questions")
     return _object({name: texts if name in lists else text for name in StateDelta.model_fields})
 
 
 def tasks_schema(operations: Sequence[Operation], answers: bool = False) -> Schema:
-    """The schema of a list of tasks: actions without a Decision around them, and an answer to the user where they have
-    said something."""
+    """Returns the schema of a list of tasks: actions without a Decision around them, and an answer to the user if they
+    have said something."""
     actions = _actions(operations)
     tasks: Schema = {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}
     return _object({"answer": TEXT, "tasks": tasks} if answers else {"tasks": tasks})
 
 
 def strict_schema(schema: Schema) -> Schema:
-    """An object schema of pydantic's in the form that every model understands."""
+    """Returns pydantic's schema of an object in the form that every model understands."""
     return _closed(schema)
 
 
 def _actions(operations: Sequence[Operation]) -> list[Schema]:
-    """One shape for each kind of arguments; operations that take the same share it."""
+    """Returns one shape for each kind of arguments. Operations that take the same arguments share it."""
     shapes: list[tuple[Schema, list[str]]] = []
     for operation in operations:
         args = _closed(operation.parameters)
@@ -179,9 +182,10 @@ def _one_of(values: Any) -> Schema:
 
 
 def _closed(schema: Schema) -> Schema:
-    """An object schema of pydantic's in the strict form: all properties required, the optional ones nullable."""
+    """Returns pydantic's schema of an object in the strict form: all properties required, the optional ones
+    nullable."""
     definitions = schema.get("$defs", {})
-    # Pydantic refers to arguments that hold themselves even at the top.
+    # Pydantic uses a reference even at the top for arguments that contain themselves.
     top = str(schema.get("$ref", "")).rpartition("/")[2]
     return _strict_object(definitions.get(top, schema), definitions, (top,))
 
@@ -189,8 +193,8 @@ def _closed(schema: Schema) -> Schema:
 def _strict_object(schema: Schema, definitions: Schema, seen: tuple[str, ...]) -> Schema:
     required = schema.get("required", ())
     properties: Schema = {}
-    for name, given in schema.get("properties", {}).items():
-        strict = _strict(given, definitions, seen)
+    for name, part in schema.get("properties", {}).items():
+        strict = _strict(part, definitions, seen)
         properties[name] = strict if name in required else _nullable(strict)
     return _object(properties)
 
@@ -199,17 +203,17 @@ def _strict(schema: Schema, definitions: Schema, seen: tuple[str, ...]) -> Schem
     if reference := schema.get("$ref"):
         name = str(reference).rpartition("/")[2]
         if name in seen:
-            # A shape that holds itself cannot be written out; any object may stand there.
+            # A shape that contains itself cannot be written out: any object may stand there.
             return {"type": "object"}
         return _strict(definitions[name], definitions, (*seen, name))
     if options := schema.get("anyOf") or schema.get("oneOf"):
         return _union([_strict(option, definitions, seen) for option in options])
     if "properties" in schema:
         return _strict_object(schema, definitions, seen)
-    kept = {key: schema[key] for key in KEPT if key in schema}
+    strict = {key: schema[key] for key in KEPT if key in schema}
     if "items" in schema:
-        kept["items"] = _strict(schema["items"], definitions, seen)
-    return kept
+        strict["items"] = _strict(schema["items"], definitions, seen)
+    return strict
 
 
 def _nullable(schema: Schema) -> Schema:
@@ -217,7 +221,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _union(options: list[Schema]) -> Schema:
-    """Null beside a plain type is written as a list of types, which is shorter than a union."""
+    """Joins options. Null beside a plain type is written as a list of types, which is shorter than a union."""
     options = [option for at, option in enumerate(options) if option not in options[:at]]
     others = [option for option in options if option != NULL]
     if len(others) == len(options) or len(others) != 1:
