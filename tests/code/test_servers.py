@@ -1,4 +1,4 @@
-"""Language servers: a real one is asked; slow, dead and lying ones cost nothing but their limit."""
+"""Language servers: a real one is asked; slow, dead and lying ones cost no more than their time limit."""
 
 import os
 import sys
@@ -80,7 +80,7 @@ async def test_a_missing_program_is_no_server(folder: Path) -> None:
 
 
 async def test_a_server_that_publishes_is_believed_for_this_very_text_only(folder: Path) -> None:
-    """It says of the first version what is true of it, late, and nothing of the second."""
+    """The server publishes the diagnostics of the first version late, and none of the second."""
     script = (
         "import json, re, sys\n"
         "def send(**m):\n"

@@ -1,4 +1,4 @@
-"""The map follows the folder: what is new, changed, moved, ignored and gone, without reading the rest again."""
+"""The map follows the folder: new, changed, moved, ignored and deleted files, without reading the others again."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_secrets_and_ignored_files_are_left_out(folder: Path) -> None:
     assert sorted(defined(code_map)) == ["a.py", "pkg/b.py"]
 
 
-def test_what_changed_is_read_again_and_nothing_else(folder: Path) -> None:
+def test_only_changed_files_are_read_again(folder: Path) -> None:
     code_map = mapped(folder)
     assert code_map.refresh() == 2
     known = defined(code_map)

@@ -1,4 +1,4 @@
-"""Every language of the table: what its grammar says a text defines."""
+"""Every language of the table: the definitions that its grammar finds in a text."""
 
 import pytest
 
@@ -77,7 +77,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_text_defines(name: str) -> None:
+def test_the_definitions_of_a_text_are_found(name: str) -> None:
     text, expected = TEXTS[name]
     found = [f"{one.what} {one.qualified}" for one in symbols_in(text, name)]
     assert found == [one.strip() for one in expected.split(",")]

@@ -1,4 +1,4 @@
-"""Uses are told apart from what only has the same name."""
+"""Uses are told apart from names that are only spelled the same."""
 
 from pathlib import Path
 
@@ -90,7 +90,7 @@ def test_a_method_is_told_apart_by_what_its_object_is(python: CodeMap) -> None:
     assert "use_typed.py:3" in places(python, "Bag.add", "shop/other.py")
 
 
-def test_the_only_one_of_its_name_is_meant_by_an_unknown_object(tmp_path: Path) -> None:
+def test_a_member_of_an_unknown_object_means_the_only_definition_of_its_name(tmp_path: Path) -> None:
     files = {
         "a.py": "class A:\n    def unusual(self): ...\n",
         "b.py": "def f(x): x.unusual()\ndef g(unusual): unusual()\n",
@@ -98,7 +98,7 @@ def test_the_only_one_of_its_name_is_meant_by_an_unknown_object(tmp_path: Path) 
     assert places(project(tmp_path, files), "A.unusual", "a.py") == {"b.py:1"}
 
 
-def test_a_function_in_a_function_is_nobodys_member(tmp_path: Path) -> None:
+def test_a_function_in_a_function_is_no_member(tmp_path: Path) -> None:
     files = {"a.py": "def f():\n    def inner(): ...\n    inner()\n", "b.py": "def g(x): x.inner()\n"}
     assert places(project(tmp_path, files), "f.inner", "a.py") == {"a.py:3"}
 
@@ -125,7 +125,7 @@ def test_imports_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
     assert places(project(tmp_path, files), "C.go", "c.py", "unsure") == {"a.py:2", "b.py:2"}
 
 
-def test_what_is_no_python_of_this_version_is_judged_by_its_text(tmp_path: Path) -> None:
+def test_a_file_in_another_python_version_is_judged_by_its_text(tmp_path: Path) -> None:
     files = {"a.py": "def only(): ...\n", "old.py": "from a import only\nprint only()\n"}
     assert places(project(tmp_path, files), "only", "a.py") == {"old.py:2"}
 
@@ -138,6 +138,6 @@ def test_other_languages_go_by_imports_and_names_of_types(tmp_path: Path) -> Non
     assert places(scripts, "Till.add", "src/money.ts", "unsure") == {"src/c.ts:3"}
 
 
-def test_no_time_is_said(python: CodeMap) -> None:
+def test_files_without_time_are_named(python: CodeMap) -> None:
     [target] = python.named("Till")
     assert find_uses(python, target, seconds=-1).not_looked_at[0] == "shop/till.py"

@@ -1,1 +1,1 @@
-"""The code map: which classes and functions the project's files define, and where they are used."""
+"""The code map: the classes and functions that the project's files define, and where they are used."""

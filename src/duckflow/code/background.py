@@ -1,5 +1,5 @@
-"""What takes processor time runs in a process of its own, at the lowest priority: making the map, and looking for
-uses. A request is one JSON object on its standard input, the answer one on its output."""
+"""Work that takes processor time (making the map, and looking for uses) runs in a process of its own, at the lowest
+priority. A request is one JSON object on its standard input, the answer one on its output."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from duckflow.safety.workspace import Workspace
 
 PROGRAM = ("-P", "-W", "ignore", "-m", "duckflow.code.background")
 HERE = 30
-"""So many changed files are read right here: starting a process takes longer."""
+"""Up to this many changed files are read in this process: starting another takes longer."""
 EXTRA_SECONDS = 5.0
 FRESH_SECONDS = 10.0
 MAP_SECONDS = 120.0
@@ -39,12 +39,12 @@ class MappedFolder:
         self._looked = -FRESH_SECONDS
 
     def start(self) -> None:
-        """Begins to make the map; nobody waits for it."""
+        """Begins to make the map, without waiting for it."""
         if self._making is None or self._making.done():
             self._making = asyncio.create_task(self._asked({"do": "map"}, None))
 
     async def fresh(self, seconds: float) -> CodeMap | None:
-        """The map as the folder is now; nothing where that takes longer."""
+        """Returns the map as the folder is now; nothing if that takes longer."""
         if self._making and not self._making.done():
             await asyncio.wait([self._making], timeout=seconds)
             if not self._making.done():
@@ -59,7 +59,8 @@ class MappedFolder:
         return self.map if self._making.done() else None
 
     def current(self) -> CodeMap:
-        """The map as it is, for a thread that cannot wait; every few seconds it is brought up to date meanwhile."""
+        """Returns the map as it is, for a thread that cannot wait. Every few seconds it is brought up to date
+        meanwhile."""
         if time.monotonic() - self._looked > FRESH_SECONDS:
             self._looked = time.monotonic()
             threading.Thread(target=self._refreshed, daemon=True).start()
@@ -75,13 +76,13 @@ class MappedFolder:
         return {"folder": str(folder.root), "private": [*map(str, folder.private)], "map": str(self._path)}
 
     async def uses(self, target: Symbol, seconds: float) -> Uses:
-        """Those of one definition, in a map that is fresh."""
+        """Returns the uses of one definition, in a map that is up to date."""
         request = {"do": "uses", "target": list(target), "seconds": seconds}
         answer = await self._asked(request, seconds + EXTRA_SECONDS)
         if not isinstance(answer, dict):
             return Uses([], self.map.mentioning(target.name))
-        given = cast("dict[str, list[Any]]", answer)
-        return Uses([Use(*use) for use in given["uses"]], given["not_looked_at"])
+        fields = cast("dict[str, list[Any]]", answer)
+        return Uses([Use(*use) for use in fields["uses"]], fields["not_looked_at"])
 
     async def aclose(self) -> None:
         if self._making:
@@ -90,7 +91,7 @@ class MappedFolder:
         self.map.close()
 
     async def _asked(self, request: dict[str, Any], seconds: float | None) -> Any:
-        """Nothing where it failed or took too long."""
+        """Sends a request to a process of its own, and returns the answer; nothing if it failed or took too long."""
         out = bytearray()
         try:
             launch = Launch((sys.executable, *PROGRAM), self.map.workspace.root, os.environ)
@@ -101,7 +102,7 @@ class MappedFolder:
 
 
 def carry_out(request: dict[str, Any]) -> Any:
-    workspace = Workspace(Path(request["folder"]), private=[Path(one) for one in request["private"]])
+    workspace = Workspace(Path(request["folder"]), private=[Path(path) for path in request["private"]])
     code_map = CodeMap(workspace, Path(request["map"]))
     if request["do"] == "map":
         return code_map.refresh()
@@ -111,6 +112,6 @@ def carry_out(request: dict[str, Any]) -> Any:
 
 if __name__ == "__main__":
     os.nice(19)
-    # It makes millions of small objects and no circles of them.
+    # The process makes millions of small objects without reference cycles, so collecting garbage is a waste.
     gc.disable()
     sys.stdout.write(json.dumps(carry_out(json.load(sys.stdin))))

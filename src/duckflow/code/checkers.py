@@ -1,4 +1,4 @@
-"""The project's own checkers: found by their configuration, asked about some files, and their words read. The rows are
+"""The project's own checkers: found by their configuration, run on some files, and their output read. The rows are
 data: checkers.json."""
 
 import json
@@ -25,7 +25,7 @@ MESSAGE = 200
 
 
 class EslintMessage(BaseModel):
-    """One finding of eslint; a severity of 2 is an error."""
+    """One finding of eslint. A severity of 2 is an error."""
 
     severity: int = 0
     line: int | None = Field(default=None, ge=0, lt=10**DIGITS)
@@ -40,16 +40,16 @@ class EslintFile(BaseModel):
 
 
 class Checker(NamedTuple):
-    """One row. `scope`: which files it is asked about."""
+    """One row of the table. `scope` says which files the checker is asked about."""
 
     name: str
     configured: Mapping[str, str]
-    """Files whose presence, or a text in them, says that the project uses it."""
+    """Files whose presence, or a text in them, says that the project uses the checker."""
     suffixes: tuple[str, ...]
     command: str
     scope: Literal["changed", "dependents", "all"]
     line: str
-    """How it prints an error; nothing: as JSON."""
+    """The pattern of an error in its output; empty if the output is JSON."""
 
     def is_used_in(self, text_of: Callable[[str], str | None]) -> bool:
         texts = ((text_of(name), wanted) for name, wanted in self.configured.items())
@@ -60,12 +60,12 @@ class Checker(NamedTuple):
         return " ".join(filter(None, (shlex.quote(program), self.command, named)))
 
     def read(self, output: str, folder: Path) -> list[Diagnostic]:
-        """What it prints otherwise says nothing: the program may be anybody's."""
+        """Reads the errors in the output. Other output is ignored: the program may be anybody's."""
         if not self.line:
             return _from_json(output, folder)
         lines = (line for line in output.split("\n") if len(line) <= LONGEST_LINE)
-        found = [one for line in lines if (one := re.match(self.line, line)) and len(one["line"]) <= DIGITS]
-        return [_error(one["path"], int(one["line"]), one["message"], folder) for one in found]
+        matches = [match for line in lines if (match := re.match(self.line, line)) and len(match["line"]) <= DIGITS]
+        return [_error(match["path"], int(match["line"]), match["message"], folder) for match in matches]
 
 
 @cache
@@ -78,7 +78,7 @@ def checkers() -> tuple[Checker, ...]:
 
 
 def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
-    """The checkers of the project that have a word on these files, with the programs that are installed for it."""
+    """Returns the project's checkers for these files, with their installed programs."""
     suffixes = {PurePosixPath(path).suffix for path in changed}
 
     def text_of(name: str) -> str | None:
@@ -87,12 +87,14 @@ def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
         except OSError:
             return None
 
-    wanted = [one for one in checkers() if suffixes.intersection(one.suffixes) and one.is_used_in(text_of)]
-    return [(one, program) for one in wanted if (program := program_for(one.name, folder))]
+    wanted = [
+        checker for checker in checkers() if suffixes.intersection(checker.suffixes) and checker.is_used_in(text_of)
+    ]
+    return [(checker, program) for checker in wanted if (program := program_for(checker.name, folder))]
 
 
 def program_for(name: str, folder: Path) -> str:
-    """The project's own, else the machine's; nothing where it is not installed."""
+    """Returns the project's own program, else the machine's; nothing if it is not installed."""
     own = (f"{place}/{name}" for place in OWN_PLACES)
     return next((path for path in own if (folder / path).is_file()), "") or find_program(name, folder) or ""
 
@@ -103,10 +105,10 @@ def _from_json(output: str, folder: Path) -> list[Diagnostic]:
     except ValueError:
         return []
     return [
-        _error(file.path, one.line or 1, one.message, folder)
+        _error(file.path, finding.line or 1, finding.message, folder)
         for file in files
-        for one in file.messages
-        if one.severity == 2
+        for finding in file.messages
+        if finding.severity == 2
     ]
 
 
@@ -117,16 +119,16 @@ def _error(path: str, line: int, message: str, folder: Path) -> Diagnostic:
 
 
 def new_errors(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Those that were not there before, wherever they stood: lines move, and messages name lines."""
-    known = Counter(_key(one) for one in before if one.error)
+    """Returns the errors that were not there before, wherever they stand: lines move, and messages name lines."""
+    known = Counter(_key(diagnostic) for diagnostic in before if diagnostic.error)
     new = list[Diagnostic]()
-    for one in after:
-        if not one.error:
+    for diagnostic in after:
+        if not diagnostic.error:
             continue
-        if known[_key(one)] > 0:
-            known[_key(one)] -= 1
+        if known[_key(diagnostic)] > 0:
+            known[_key(diagnostic)] -= 1
         else:
-            new.append(one)
+            new.append(diagnostic)
     return new
 
 
@@ -135,7 +137,7 @@ def _key(diagnostic: Diagnostic) -> tuple[str, str]:
 
 
 def changed_names(path: str, before: str, after: str) -> set[str]:
-    """The names that a change may have broken elsewhere: of definitions that are gone or read otherwise now."""
+    """Returns the names that a change may have broken elsewhere: names of definitions that are gone or changed."""
     if not available():
         return set()
     old, new = (_pieces(path, text) for text in (before, after))
@@ -144,4 +146,4 @@ def changed_names(path: str, before: str, after: str) -> set[str]:
 
 def _pieces(path: str, text: str) -> dict[str, str]:
     lines: Sequence[str] = text.split("\n")
-    return {one.qualified: "\n".join(lines[one.start - 1 : one.end]) for one in symbols_in(text, path)}
+    return {symbol.qualified: "\n".join(lines[symbol.start - 1 : symbol.end]) for symbol in symbols_in(text, path)}

@@ -31,7 +31,7 @@ CAPABILITIES = {
 
 
 class CodePlace(NamedTuple):
-    """A place in a file of the folder; lines count from 1, columns from 0."""
+    """A place in a file of the folder. Lines count from 1, columns from 0."""
 
     path: str
     line: int
@@ -39,7 +39,7 @@ class CodePlace(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """What a checker or server says of a line."""
+    """A message of a checker or server about a line."""
 
     path: str
     line: int
@@ -48,7 +48,8 @@ class Diagnostic(NamedTuple):
 
 
 class LanguageServer:
-    """Started by `start`; an RpcError or a TimeoutError from any question means that there is no answer."""
+    """A language server, started by `start`. An RpcError or a TimeoutError from any question means that there is no
+    answer."""
 
     def __init__(self, folder: Path, language: str) -> None:
         self._folder = folder.resolve()
@@ -81,18 +82,18 @@ class LanguageServer:
         self._peer.notify("initialized")
 
     def show(self, path: str, text: str) -> None:
-        """Tells the server what stands in a file now."""
+        """Tells the server the present text of a file."""
         version = self._opened[path] = self._opened.get(path, 0) + 1
         about = {"uri": self._uri(path), "version": version}
         if version == 1:
-            given = {**about, "languageId": self._language, "text": text}
-            self._peer.notify("textDocument/didOpen", {"textDocument": given})
+            document = {**about, "languageId": self._language, "text": text}
+            self._peer.notify("textDocument/didOpen", {"textDocument": document})
             return
         self._peer.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
         self._peer.notify("textDocument/didSave", {"textDocument": {"uri": self._uri(path)}})
 
     async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
-        """The places that define exactly this name; servers themselves give all that look like it."""
+        """Returns the places that define exactly this name. Servers themselves return all similar ones."""
         async with asyncio.timeout(seconds):
             answer = await self._peer.call("workspace/symbol", {"query": name})
         symbols = map(_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
@@ -105,12 +106,13 @@ class LanguageServer:
         return await self._asked("references", place, seconds, {"context": {"includeDeclaration": False}})
 
     async def diagnostics(self, path: str, seconds: float) -> list[Diagnostic]:
-        """Asked for where the server can be asked; else those that it publishes for this very version of the file."""
+        """Asks the server for diagnostics. If it cannot be asked, waits for those that it publishes for this very
+        version of the file."""
         async with asyncio.timeout(seconds):
             while "diagnosticProvider" not in self._able:
-                version, said = self._published.get(path, (0, list[Diagnostic]()))
+                version, diagnostics = self._published.get(path, (0, list[Diagnostic]()))
                 if version == self._opened.get(path):
-                    return said
+                    return diagnostics
                 self._told.clear()
                 await self._told.wait()
             document = {"textDocument": {"uri": self._uri(path)}}
@@ -118,7 +120,7 @@ class LanguageServer:
             return _diagnostics(path, report.get("items"))
 
     async def aclose(self) -> None:
-        """It is asked to end, then made to."""
+        """Asks the server to end, then ends it."""
         process, launch = self._process, self._launch
         if process is None or launch is None:
             return
@@ -142,25 +144,25 @@ class LanguageServer:
             await asyncio.gather(self._reading, return_exceptions=True)
 
     async def _asked(
-        self, what: str, place: CodePlace, seconds: float, more: dict[str, Any] | None = None
+        self, what: str, place: CodePlace, seconds: float, extra: dict[str, Any] | None = None
     ) -> list[CodePlace]:
         position = {"line": place.line - 1, "character": place.column}
-        params = {"textDocument": {"uri": self._uri(place.path)}, "position": position, **(more or {})}
+        params = {"textDocument": {"uri": self._uri(place.path)}, "position": position, **(extra or {})}
         async with asyncio.timeout(seconds):
             answer = await self._peer.call(f"textDocument/{what}", params)
         return self._places(cast("list[Any]", answer) if isinstance(answer, list) else [answer])
 
     def _places(self, answer: Iterable[Any]) -> list[CodePlace]:
-        """The places in the folder; a server may name others, or none."""
-        found = list[CodePlace]()
-        for one in map(_table, answer):
-            uri = str(one.get("uri") or one.get("targetUri") or "")
-            start = _table(_table(one.get("range") or one.get("targetSelectionRange")).get("start"))
+        """Returns the places in the folder. A server may name others, or none."""
+        places = list[CodePlace]()
+        for location in map(_table, answer):
+            uri = str(location.get("uri") or location.get("targetUri") or "")
+            start = _table(_table(location.get("range") or location.get("targetSelectionRange")).get("start"))
             path = Path(unquote(uri.removeprefix("file://")))
             if uri.startswith("file://") and path.is_relative_to(self._folder):
                 line, column = int(start.get("line", 0)) + 1, int(start.get("character", 0))
-                found.append(CodePlace(str(path.relative_to(self._folder)), line, column))
-        return found
+                places.append(CodePlace(str(path.relative_to(self._folder)), line, column))
+        return places
 
     def _uri(self, path: str) -> str:
         return _address(self._folder / path)
@@ -173,7 +175,7 @@ class LanguageServer:
                 return [{"uri": _address(self._folder), "name": self._folder.name}]
             case "client/registerCapability":
                 registered = map(_table, cast("list[Any]", params.get("registrations") or []))
-                if any(one.get("method") == "textDocument/diagnostic" for one in registered):
+                if any(registration.get("method") == "textDocument/diagnostic" for registration in registered):
                     self._able["diagnosticProvider"] = True
                     self._told.set()
                 return None
@@ -190,7 +192,7 @@ class LanguageServer:
         path = Path(unquote(str(params.get("uri", "")).removeprefix("file://")))
         if path.is_relative_to(self._folder):
             name = str(path.relative_to(self._folder))
-            # A server that names no version speaks of the latest that it was shown.
+            # A server that names no version means the latest one it was shown.
             version = params.get("version", self._opened.get(name))
             self._published[name] = version, _diagnostics(name, params.get("diagnostics"))
             self._told.set()
@@ -204,37 +206,39 @@ class LanguageServer:
 
     async def _read(self) -> None:
         assert self._process and self._process.stdout
-        kept = bytearray()
-        while len(kept) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
-            kept += data
-            while message := _next_message(kept):
+        unread = bytearray()
+        while len(unread) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
+            unread += data
+            while message := _next_message(unread):
                 self._peer.take_line(message)
                 await asyncio.sleep(0)
         self._peer.close("the server has ended")
 
 
-def _next_message(kept: bytearray) -> bytes:
-    """Takes the first whole message away; nothing while it is not whole."""
-    end = kept.find(b"\r\n\r\n")
+def _next_message(unread: bytearray) -> bytes:
+    """Removes and returns the first message; nothing while it is incomplete."""
+    end = unread.find(b"\r\n\r\n")
     if end < 0:
         return b""
-    named = re.search(rb"(?i)content-length: *(\d+)", kept[:end])
+    named = re.search(rb"(?i)content-length: *(\d+)", unread[:end])
     length = int(named[1]) if named else 0
-    if len(kept) < end + 4 + length:
+    if len(unread) < end + 4 + length:
         return b""
-    message = bytes(kept[end + 4 : end + 4 + length])
-    del kept[: end + 4 + length]
+    message = bytes(unread[end + 4 : end + 4 + length])
+    del unread[: end + 4 + length]
     return message
 
 
-def _diagnostics(path: str, given: Any) -> list[Diagnostic]:
-    items = cast("list[Any]", given) if isinstance(given, list) else []
-    found = list[Diagnostic]()
+def _diagnostics(path: str, answer: Any) -> list[Diagnostic]:
+    items = cast("list[Any]", answer) if isinstance(answer, list) else []
+    diagnostics = list[Diagnostic]()
     for item in map(_table, items):
         start = _table(_table(item.get("range")).get("start"))
         message = " ".join(str(item.get("message", "")).split())
-        found.append(Diagnostic(path, int(start.get("line", 0)) + 1, message, item.get("severity", ERROR) == ERROR))
-    return found
+        diagnostics.append(
+            Diagnostic(path, int(start.get("line", 0)) + 1, message, item.get("severity", ERROR) == ERROR)
+        )
+    return diagnostics
 
 
 def _table(value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Outlines by budget: of a file its classes and functions with their lines, of a folder its files with what they
+"""Outlines within a budget: of a file its classes and functions with their lines, of a folder its files with what they
 define."""
 
 from collections import Counter
@@ -12,16 +12,16 @@ LONG_LIST = 8
 
 
 def file_outline(symbols: Sequence[Symbol], lines: Sequence[str], room: int) -> str:
-    """With the lines of each and its first line. What does not fit is left out from inside: variables, functions in
-    functions, then members."""
-    functions = {one.qualified for one in symbols if one.what == "function"}
+    """Lists definitions with their lines and first line. If there is no room, the inner ones are left out first:
+    variables, then functions in functions, then members."""
+    functions = {symbol.qualified for symbol in symbols if symbol.what == "function"}
     views = (
         list(symbols),
-        [one for one in symbols if one.what != "variable"],
-        [one for one in symbols if one.what != "variable" and one.parent not in functions],
-        [one for one in symbols if one.what != "variable" and not one.parent],
+        [symbol for symbol in symbols if symbol.what != "variable"],
+        [symbol for symbol in symbols if symbol.what != "variable" and symbol.parent not in functions],
+        [symbol for symbol in symbols if symbol.what != "variable" and not symbol.parent],
     )
-    texts = ["\n".join(_line(one, lines) for one in view) for view in views]
+    texts = ["\n".join(_line(symbol, lines) for symbol in view) for view in views]
     for view, text in zip(views, texts, strict=True):
         if len(text) <= room:
             return text + _left_out(len(symbols) - len(view))
@@ -40,7 +40,7 @@ def _left_out(count: int) -> str:
 
 
 def files_outline(code_map: CodeMap, folder: str, room: int) -> str:
-    """The files beneath a folder with the names they define on top; nothing where that is too much."""
+    """Lists the files beneath a folder with their top-level names; nothing if that is too long."""
     files = code_map.files(folder)
     tops = dict[str, list[str]]()
     for symbol in code_map.top_level(folder):
@@ -59,7 +59,7 @@ def _names(names: Sequence[str], most: int) -> str:
 
 
 def folders_outline(code_map: CodeMap, folder: str, room: int) -> str:
-    """The folders with how many files and definitions they have, as deep as there is room for."""
+    """Lists the folders with the numbers of their files and definitions, as deep as there is room for."""
     files = code_map.files(folder)
     beneath = 0 if folder == "." else folder.count("/") + 1
     lines = list[str]()

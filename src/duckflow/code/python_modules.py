@@ -1,5 +1,5 @@
-"""The Python files of a project: read when they are needed, found by the names of modules, and which definition a
-name leads to through scopes and imports."""
+"""The Python files of a project: they are read when needed and found by the names of modules. Names are followed
+through scopes and imports to their definitions."""
 
 import ast
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ SUFFIXES = (".py", ".pyi")
 
 
 class PythonModules:
-    """The files of a map."""
+    """The Python files of a map."""
 
     def __init__(self, code_map: CodeMap) -> None:
         self.map = code_map
@@ -20,7 +20,7 @@ class PythonModules:
 
     @property
     def read(self) -> int:
-        """How many files are held."""
+        """The number of files that are held."""
         return len(self._files)
 
     def file(self, path: str) -> PythonFile | None:
@@ -32,12 +32,12 @@ class PythonModules:
         return self._files[path]
 
     def followed(self, bounds: Iterable[Bound], seen: frozenset[Imported] = frozenset()) -> list[Bound]:
-        """Imports lead to what they import. One that leads to no definition stays: it may bring a module."""
-        found = list[Bound]()
+        """Follows imports to what they import. An import that leads to no definition stays: it may bring a module."""
+        definitions = list[Bound]()
         for bound in bounds:
             known = self.imported(bound.source, bound.scope.path, seen) if isinstance(bound.source, Imported) else []
-            found += known or [bound]
-        return found
+            definitions += known or [bound]
+        return definitions
 
     def imported(self, imported: Imported, path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
         if imported.name == "" or imported in seen:
@@ -45,35 +45,36 @@ class PythonModules:
         if imported.module == "" and imported.level == 0:
             file = self.file(path)
             return self.in_module(file, imported.name, seen | {imported}) if file else []
-        found = list[Bound]()
+        definitions = list[Bound]()
         for file in self._modules(imported, path):
-            found += self.in_module(file, imported.name, seen | {imported})
-        return found
+            definitions += self.in_module(file, imported.name, seen | {imported})
+        return definitions
 
     def in_module(self, file: PythonFile, name: str, seen: frozenset[Imported]) -> list[Bound]:
         if name in file.scope.names:
-            own = [one for one in file.scope.names[name] if one.source not in seen]
+            own = [bound for bound in file.scope.names[name] if bound.source not in seen]
             return self.followed(own, seen)
-        found = list[Bound]()
+        definitions = list[Bound]()
         for star in file.scope.stars:
             if star not in seen:
                 for other in self._modules(star, file.path):
-                    found += self.in_module(other, name, seen | {star})
-        return found
+                    definitions += self.in_module(other, name, seen | {star})
+        return definitions
 
     def _modules(self, imported: Imported, path: str) -> list[PythonFile]:
         paths = self.paths_of(imported.module, imported.level, path)
-        return [file for one in paths if (file := self.file(one))]
+        return [file for module_path in paths if (file := self.file(module_path))]
 
     def brought(self, imported: Imported, path: str) -> list[PythonFile] | None:
-        """The module that an import brings where it brings no definition; nothing where it leads out of the project."""
+        """Returns the module that an import brings if it brings no definition; nothing if it leads out of the
+        project."""
         module, level, name = imported
         paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
         inside = paths or self.paths_of(module, level, path)
-        return [file for one in paths if (file := self.file(one))] if inside else None
+        return [file for module_path in paths if (file := self.file(module_path))] if inside else None
 
     def paths_of(self, module: str, level: int, path: str) -> list[str]:
-        """The files that a module's name can mean. Where a search begins there is no package."""
+        """Returns the files that a module's name can mean. The folder where a search begins is no package."""
         parts = [*filter(None, module.split("."))]
         if level:
             folder = path.split("/")[:-1]
@@ -110,7 +111,8 @@ class PythonModules:
         return frozenset(stem for stem, paths in self.stems.items() if any("__init__.py" in path for path in paths))
 
     def lookup(self, name: str, scope: Scope) -> list[Bound]:
-        """Inside out; a class is seen only from right within."""
+        """Looks a name up from the inner scope to the outer. The names of a class are seen only from right within
+        it."""
         now: Scope | None = scope
         while now:
             inner = now is scope or (isinstance(scope.node, Comprehension) and now is scope.above)

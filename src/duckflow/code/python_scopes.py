@@ -1,4 +1,4 @@
-"""The scopes of a Python file: which names are bound where and to what, and where each name is used."""
+"""The scopes of a Python file: the names that are bound in each and to what, and where each name is used."""
 
 import ast
 import warnings
@@ -12,7 +12,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Imported(NamedTuple):
-    """`from module import name`; without a name the module itself, as `import module` binds it."""
+    """`from module import name`. Without a name it is the module itself, as `import module` binds it."""
 
     module: str
     level: int
@@ -20,7 +20,7 @@ class Imported(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """`first`: it may stand for the object itself."""
+    """A parameter of a function. If it is `first`, it may stand for the object itself."""
 
     function: Function | ast.Lambda
     arg: ast.arg
@@ -29,13 +29,13 @@ class Parameter(NamedTuple):
 
 
 class ElementOf(NamedTuple):
-    """One of what an expression gives when it is gone through."""
+    """An element of an expression that is iterated over."""
 
     of: ast.expr
 
 
 class EnteredBy(NamedTuple):
-    """What `with` gives for an expression."""
+    """The value that `with` binds for an expression."""
 
     of: ast.expr
 
@@ -47,7 +47,7 @@ class Typed(NamedTuple):
 
 
 Source = Definition | ast.expr | Imported | Parameter | ElementOf | EnteredBy | Typed | None
-"""What a name is bound to; nothing where that is not followed."""
+"""The thing that a name is bound to; None if it is not followed."""
 
 
 class Bound(NamedTuple):
@@ -57,7 +57,7 @@ class Bound(NamedTuple):
 
 
 class Scope:
-    """A module, class or function."""
+    """A module, class, function or comprehension."""
 
     def __init__(self, node: ast.AST, above: "Scope | None", path: str) -> None:
         self.node = node
@@ -65,7 +65,7 @@ class Scope:
         self.path = path
         self.names = defaultdict[str, list[Bound]](list)
         self.attributes = defaultdict[str, list[Bound]](list)
-        """Of a class: what its methods set on `self`."""
+        """The attributes that the methods of a class set on `self`."""
         self.stars: list[Imported] = []
 
     def bind(self, name: str, line: int, source: Source, scope: "Scope | None" = None) -> None:
@@ -86,7 +86,7 @@ def class_around(scope: Scope) -> Scope | None:
 
 
 class NamePlace(NamedTuple):
-    """Where a name is used: the node, its line and its column in bytes, and the scope around."""
+    """A use of a name: the node, its line, its column in bytes, and the scope around it."""
 
     node: ast.Name | ast.Attribute | ast.alias
     line: int
@@ -96,7 +96,7 @@ class NamePlace(NamedTuple):
 
 
 class PythonFile:
-    """A file that has been read; a SyntaxError where it is none of this Python's."""
+    """A parsed file. Raises SyntaxError if it is no Python of this version."""
 
     def __init__(self, path: str, text: str) -> None:
         with warnings.catch_warnings():
@@ -107,7 +107,7 @@ class PythonFile:
         self.places = defaultdict[str, list[NamePlace]](list)
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
         self.narrowed: dict[ast.AST, ast.expr] = {}
-        """Names that are known to be an instance of something where they stand."""
+        """The class that a name is known to be an instance of where it stands."""
         self._now = self.scope
         self._known: dict[str, ast.expr] = {}
         self._visit_all(tree.body)
@@ -165,8 +165,7 @@ class PythonFile:
                     self._known = self._known | dict(_instances(node.test))
 
     def _annotated(self, *annotations: ast.expr | None) -> None:
-        """Annotations may stand in quotes, wholly or in part; the names in them are used all the same, and so are those
-        that `__all__` lists."""
+        """Visits annotations. Names in quoted annotations count as used, and so do those that `__all__` lists."""
         for annotation in filter(None, annotations):
             self._visit(annotation)
             for part in ast.walk(annotation):
@@ -184,7 +183,7 @@ class PythonFile:
                 self.places[node.id].append(place)
 
     def _visit_within(self, node: ast.AST, body: Iterable[ast.AST], in_class: bool = False) -> None:
-        """In a scope of its own. What is known of names outside does not hold in a definition."""
+        """Visits nodes in a scope of their own. Narrowed types of outer names do not hold inside a definition."""
         known, above = self._known, self._now
         self._known = {} if isinstance(node, Definition) else known
         self._now = self.scopes[node] = Scope(node, above, self.path)
@@ -199,10 +198,10 @@ class PythonFile:
         self._visit(node.test)
         before = self._known
         self._known = before | dict(_instances(node.test))
-        body, rest = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+        body, otherwise = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
         self._visit_all(body)
         self._known = before
-        self._visit_all(rest)
+        self._visit_all(otherwise)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
@@ -290,7 +289,7 @@ def _defaults(args: ast.arguments) -> Iterator[ast.expr]:
 
 
 def _instances(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The names that are known to be an instance of something where this is true."""
+    """Yields the names that are known to be an instance of something where this test is true."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
             yield name, kind
@@ -302,11 +301,11 @@ def _instances(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _has(node: Function, decorator: str) -> bool:
-    return any(named(one) == decorator for one in node.decorator_list)
+    return any(named(node_of_decorator) == decorator for node_of_decorator in node.decorator_list)
 
 
 def named(node: ast.expr) -> str:
-    """The last name of `a.b.c` or `a.b.c(...)`."""
+    """Returns the last name of `a.b.c` or `a.b.c(...)`."""
     match node:
         case ast.Call(func=func):
             return named(func)

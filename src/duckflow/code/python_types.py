@@ -1,5 +1,5 @@
-"""What Python expressions are, as far as the text tells: classes, calls, annotations and imports are followed through
-the project's own files."""
+"""The types of Python expressions, as far as the text tells: classes, calls, annotations and imports are followed
+through the project's own files."""
 
 import ast
 import builtins
@@ -32,19 +32,19 @@ FIRST = frozenset({"Generator", "AsyncGenerator"})
 SAME = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Required"})
 PROPERTIES = frozenset({"property", "cached_property", "lazyproperty", "reify"})
 ITEMS = frozenset({"values", "pop", "get", "copy", "popleft", "setdefault"})
-"""Methods of containers that give what is in them."""
+"""Methods of containers that return their elements."""
 
 
 class PythonValue(NamedTuple):
-    """What an expression may be. `many`: a container of what the annotation or expression in `node` says.
-    `outside`: something that is no code of the project."""
+    """A possible value of an expression. `many` is a container of what the annotation or expression in `node` says.
+    `outside` is something that is no code of the project."""
 
     kind: Literal["module", "class", "instance", "function", "many", "outside"]
     scope: Scope | None = None
-    """Of the module or class; where the function or the annotation stands."""
+    """The scope of the module or class, or the one where the function or the annotation stands."""
     node: ast.AST | None = None
     receiver: Scope | None = None
-    """The class on which a method was found: it may stand below the one that defines it."""
+    """The class on which a method was found, which may be below the one that defines it."""
 
 
 OUTSIDE = PythonValue("outside")
@@ -52,7 +52,7 @@ Infer = Callable[[ast.expr, Scope], tuple[PythonValue, ...]]
 
 
 class PythonClasses:
-    """What classes and modules have, those above them included."""
+    """The members of classes and modules, including inherited ones."""
 
     def __init__(self, modules: PythonModules, infer: Infer) -> None:
         self._modules = modules
@@ -67,26 +67,27 @@ class PythonClasses:
         return []
 
     def _in_class(self, scope: Scope, name: str, seen: set[Scope]) -> list[Bound]:
-        """Its own, else those of the first class above that has it."""
+        """Returns the class's own members of that name, else those of the first base class that has it."""
         if scope in seen:
             return []
         seen.add(scope)
         if own := [*scope.names.get(name, ()), *scope.attributes.get(name, ())]:
             return own
         bases = (base.scope for base in self.bases(scope) if base.kind == "class" and base.scope)
-        return next((found for base in bases if (found := self._in_class(base, name, seen))), list[Bound]())
+        return next((members for base in bases if (members := self._in_class(base, name, seen))), list[Bound]())
 
     def bases(self, scope: Scope) -> list[PythonValue]:
         if not isinstance(scope.node, ast.ClassDef) or scope.above is None:
             return []
-        found = list[PythonValue]()
+        values = list[PythonValue]()
         for base in scope.node.bases:
             plain = base.value if isinstance(base, ast.Subscript) else base
-            found += self._infer(plain, scope.above) or [PythonValue("outside", scope)]
-        return found
+            values += self._infer(plain, scope.above) or [PythonValue("outside", scope)]
+        return values
 
     def is_complete(self, value: PythonValue, seen: set[Scope]) -> bool:
-        """Says whether all that it can have is code of the project, so that a name it has not is not meant."""
+        """Says whether all members of the value are code of the project, so that a missing name is certainly not
+        meant."""
         scope = value.scope
         if value.kind in ("outside", "many", "function", "module"):
             return scope is None or value.kind != "outside"
@@ -97,7 +98,7 @@ class PythonClasses:
 
 
 class PythonTypes:
-    """Answers are kept: many places ask about the same expression."""
+    """Infers types. Answers are kept, since many places ask about the same expression."""
 
     def __init__(self, modules: PythonModules) -> None:
         self._modules = modules
@@ -107,19 +108,19 @@ class PythonTypes:
         self._depth = 0
 
     def infer(self, node: ast.expr, scope: Scope) -> tuple[PythonValue, ...]:
-        """What an expression may be; nothing where that cannot be told."""
+        """Returns what an expression may be; nothing if that cannot be told."""
         if node in self._values or node in self._asking or self._depth > DEPTH:
             return self._values.get(node, ())
         self._asking.add(node)
         self._depth += 1
         try:
-            found = tuple(dict.fromkeys(self._inferred(node, scope)))
+            values = tuple(dict.fromkeys(self._inferred(node, scope)))
         finally:
             self._asking.discard(node)
             self._depth -= 1
-        if self._depth == 0 or found:
-            self._values[node] = found
-        return found
+        if self._depth == 0 or values:
+            self._values[node] = values
+        return values
 
     def _inferred(self, node: ast.expr, scope: Scope) -> Iterator[PythonValue]:
         file = self._modules.file(scope.path)
@@ -203,13 +204,13 @@ class PythonTypes:
                 yield from self._elements([value])
                 continue
             methods = [*self.classes.member(value, "__enter__"), *self.classes.member(value, "__aenter__")]
-            given = [one for bound in methods for method in self._value(bound) for one in self._returned(method)]
-            yield from given or [value]
+            entered = [value for bound in methods for method in self._value(bound) for value in self._returned(method)]
+            yield from entered or [value]
 
     def _parameter(self, parameter: Parameter, scope: Scope) -> Iterator[PythonValue]:
         function = parameter.function
         if parameter.first and scope.owner and isinstance(function, Function):
-            names = {named(one) for one in function.decorator_list}
+            names = {named(decorator) for decorator in function.decorator_list}
             of_class = "classmethod" in names or function.name in ("__new__", "__init_subclass__")
             yield PythonValue("class" if of_class else "instance", scope.owner)
         elif parameter.arg.annotation and scope.above:
@@ -218,7 +219,7 @@ class PythonTypes:
             yield from self.infer(parameter.default, scope.above or scope)
 
     def _instances_of(self, annotation: ast.expr, scope: Scope) -> Iterator[PythonValue]:
-        """What something is that has this annotation."""
+        """Yields what something with this annotation is."""
         match annotation:
             case ast.Constant(value=str() as text):
                 if inner := parsed_annotation(text):
@@ -264,15 +265,17 @@ class PythonTypes:
             case ast.Call(args=[kind, _]) if named(node) == "cast":
                 yield from self._instances_of(kind, scope)
                 return
-            case ast.Call(func=ast.Name(id="type"), args=[one]):
-                for value in self.infer(one, scope):
+            case ast.Call(func=ast.Name(id="type"), args=[argument]):
+                for value in self.infer(argument, scope):
                     yield PythonValue("class", value.scope) if value.kind == "instance" else OUTSIDE
                 return
-            case ast.Call(func=ast.Name(id="list" | "sorted" | "set" | "tuple" | "reversed" | "iter"), args=[one, *_]):
-                yield from (value for value in self.infer(one, scope) if value.kind == "many")
+            case ast.Call(
+                func=ast.Name(id="list" | "sorted" | "set" | "tuple" | "reversed" | "iter"), args=[argument, *_]
+            ):
+                yield from (value for value in self.infer(argument, scope) if value.kind == "many")
                 return
-            case ast.Call(func=ast.Name(id="next"), args=[one, *_]):
-                yield from self._elements(self.infer(one, scope))
+            case ast.Call(func=ast.Name(id="next"), args=[argument, *_]):
+                yield from self._elements(self.infer(argument, scope))
                 return
             case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in ITEMS:
                 many = [value for value in self.infer(inner, scope) if value.kind == "many"]
@@ -294,13 +297,14 @@ class PythonTypes:
                 yield OUTSIDE
 
     def _of_function(self, function: PythonValue, call: ast.Call, scope: Scope) -> Iterator[PythonValue]:
-        """Where a type variable is returned, the argument that gives it tells."""
+        """Infers the result of a call. If a type variable is returned, the argument that determines it tells the
+        type."""
         returned = list(self._returned(function))
         yield from returned
-        for given, how in _giving(function.node, call) if not returned else ():
-            values = self.infer(given, scope)
+        for argument, how in _giving(function.node, call) if not returned else ():
+            values = self.infer(argument, scope)
             if how == "class":
-                yield from (PythonValue("instance", one.scope) for one in values if one.kind == "class")
+                yield from (PythonValue("instance", value.scope) for value in values if value.kind == "class")
             else:
                 yield from values if how == "same" else self._elements(values)
 
@@ -338,22 +342,22 @@ class PythonTypes:
             yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
         receiver = value.scope if value.kind in ("class", "instance") else None
         for bound in self.classes.member(value, name):
-            for one in self._value(bound):
-                method = one._replace(receiver=receiver) if one.kind == "function" else one
-                read = value.kind == "instance" and _is_property(one.node)
+            for member in self._value(bound):
+                method = member._replace(receiver=receiver) if member.kind == "function" else member
+                read = value.kind == "instance" and _is_property(member.node)
                 yield from self._returned(method) if read else (method,)
 
 
 def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Literal["same", "many", "class"]]]:
-    """The arguments of a call that say what the type variable is that its function returns."""
+    """Yields the arguments of a call that determine the type variable which its function returns."""
     if not isinstance(node, Function) or node.returns is None:
         return
     variable, plain = named(node.returns), [*node.args.posonlyargs, *node.args.args]
     plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
-    given = dict(zip((arg.arg for arg in plain), call.args, strict=False))
-    given |= {one.arg: one.value for one in call.keywords if one.arg}
+    arguments = dict(zip((arg.arg for arg in plain), call.args, strict=False))
+    arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     for arg in (*plain, *node.args.kwonlyargs):
-        value = given.get(arg.arg)
+        value = arguments.get(arg.arg)
         match arg.annotation:
             case ast.Name(id=name) if value and name == variable:
                 yield value, "same"
@@ -364,7 +368,7 @@ def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Li
 
 
 def _parts(inner: ast.expr) -> list[ast.expr]:
-    """What stands between the brackets of a generic."""
+    """Returns the parts between the brackets of a generic."""
     return inner.elts if isinstance(inner, ast.Tuple) else [inner]
 
 
@@ -373,7 +377,8 @@ def _is_property(node: ast.AST | None) -> bool:
 
 
 def _on_receiver(value: PythonValue, method: PythonValue) -> PythonValue:
-    """A method that gives its own class or an object of it gives that of the class it is called on."""
+    """Replaces the class that defines a method by the class it is called on, if the method returns its own class or an
+    instance of it."""
     own = method.receiver and value.kind in ("class", "instance") and value.scope is method.scope
     return value._replace(scope=method.receiver) if own else value
 
@@ -384,10 +389,10 @@ def _yielded(statement: ast.stmt) -> ast.expr | None:
 
 
 def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Those of a function, without those of functions and classes in it."""
+    """Yields the statements of a function, without those of functions and classes in it."""
     for statement in body:
         yield statement
         if not isinstance(statement, Function | ast.ClassDef):
-            yield from _own_statements(one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.stmt))
-            handlers = (one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.ExceptHandler))
-            yield from (inner for one in handlers for inner in _own_statements(one.body))
+            yield from _own_statements(node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt))
+            handlers = (node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.ExceptHandler))
+            yield from (inner for handler in handlers for inner in _own_statements(handler.body))

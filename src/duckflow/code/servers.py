@@ -15,7 +15,7 @@ from duckflow.rpc import RpcError
 TRIES, AGAIN_SECONDS = 5, 0.5
 log = logging.getLogger(__name__)
 MakeLaunch = Callable[[tuple[str, ...]], Awaitable[Launch]]
-"""Makes the launch of a program in the work folder, confined as commands are."""
+"""A function that makes the launch of a program in the work folder, confined as commands are."""
 
 
 class LanguageServers:
@@ -31,7 +31,7 @@ class LanguageServers:
         return bool(self._for(path))
 
     async def references(self, path: str, line: int, column: int, text: str, seconds: float) -> set[CodePlace] | None:
-        """The places that refer to a definition; nothing where no server can say it in time."""
+        """Returns the places that refer to a definition; nothing if no server can answer in time."""
         for name in self._for(path):
             try:
                 async with asyncio.timeout(seconds):
@@ -39,8 +39,8 @@ class LanguageServers:
                     server.show(path, text)
                     # A server that has just started does not know the folder yet.
                     for _ in range(TRIES):
-                        if found := await server.references(CodePlace(path, line, column), seconds):
-                            return set(found)
+                        if places := await server.references(CodePlace(path, line, column), seconds):
+                            return set(places)
                         await asyncio.sleep(AGAIN_SECONDS)
                     return None
             except (TimeoutError, RpcError, OSError) as problem:
@@ -48,27 +48,28 @@ class LanguageServers:
         return None
 
     async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
-        """The places that define a name, by all servers that can say it in time."""
-        found = list[CodePlace]()
-        for server_name in [one for one, settings in self._settings.items() if settings.enabled]:
+        """Returns the places that define a name, from all servers that can answer in time."""
+        all_places = list[CodePlace]()
+        for server_name in [key for key, settings in self._settings.items() if settings.enabled]:
             try:
                 async with asyncio.timeout(seconds):
                     server = await self._started(server_name)
                     # A server that has just started does not know the folder yet.
                     for _ in range(TRIES):
                         if places := await server.definitions(name, seconds):
-                            found += places
+                            all_places += places
                             break
                         await asyncio.sleep(AGAIN_SECONDS)
             except (TimeoutError, RpcError, OSError) as problem:
                 await self._give_up(server_name, problem)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(all_places))
 
     async def new_errors(
         self, before: Mapping[str, str], after: Mapping[str, str], seconds: float
     ) -> dict[str, list[Diagnostic]]:
-        """What each server says newly of these texts. A file that is missing in one of the two is empty there."""
-        found = dict[str, list[Diagnostic]]()
+        """Returns the new errors that each server reports in these texts. A file that is missing in one of the two is
+        empty there."""
+        errors = dict[str, list[Diagnostic]]()
         for name in list(self._settings):
             paths = [path for path in {**before, **after} if name in self._for(path)]
             if not paths:
@@ -78,10 +79,10 @@ class LanguageServers:
                     server = await self._started(name)
                     old = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
                     new = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
-                    found[name] = new_errors(old, new)
+                    errors[name] = new_errors(old, new)
             except (TimeoutError, RpcError, OSError) as problem:
                 await self._give_up(name, problem)
-        return found
+        return errors
 
     async def aclose(self) -> None:
         for server in self._running.values():
@@ -112,4 +113,4 @@ class LanguageServers:
 async def _said(server: LanguageServer, texts: Mapping[str, str], seconds: float) -> list[Diagnostic]:
     for path, text in texts.items():
         server.show(path, text)
-    return [one for path in texts for one in await server.diagnostics(path, seconds)]
+    return [diagnostic for path in texts for diagnostic in await server.diagnostics(path, seconds)]

@@ -1,4 +1,5 @@
-"""The map of one folder, kept in the cache: the definitions in each source file, and which names each file mentions."""
+"""The map of one folder, kept in the cache: the definitions in each source file, and the names that each file
+mentions."""
 
 import contextlib
 import os
@@ -19,19 +20,20 @@ from duckflow.safety.workspace import HERE, Workspace
 from duckflow.store.paths import private_folder
 
 MOST_ENTRIES = 20_000
-"""So many entries are looked at to find out whether a folder is large."""
+"""The most entries that are looked at to find out whether a folder is large."""
 
 
 class Walked(NamedTuple):
-    """The source files of a folder, and the folders and ignore files whose change makes it necessary to look again."""
+    """The source files of a folder, and the folders and ignore files that make another walk necessary when they
+    change."""
 
     files: dict[str, FolderEntry]
     folders: dict[str, float]
 
 
 def is_large(folder: Path, files: int) -> bool:
-    """Says whether there are about so many source files. It stands before the first request, so it asks no ignore
-    rules, and looks no further than it must."""
+    """Says whether there are about so many source files. It runs before the first request, so it reads no ignore rules
+    and stops as soon as it can."""
     waiting, seen, sources = [str(folder)], 0, 0
     while waiting and seen < MOST_ENTRIES:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -60,14 +62,14 @@ def walk(workspace: Workspace, top: str = HERE) -> Walked:
 
 
 def is_source(entry: FolderEntry) -> bool:
-    """Minified code is nobody's to read, and takes the parser long."""
+    """Says whether a file belongs into the map. Minified code is not for reading, and takes the parser long."""
     if language_of(entry.path) is None or entry.size > LARGEST or ".min." in entry.name:
         return False
     return not secret_name(entry.path)
 
 
 def source_text(workspace: Workspace, path: str) -> str:
-    """Nothing for a file that is gone, too large, or not ours to read."""
+    """Returns the file's text; nothing for a file that is gone, too large, or not ours to read."""
     try:
         return workspace.read_bytes(f"./{path}", LARGEST).decode("utf-8", "replace")
     except (OSError, ToolError):
@@ -76,7 +78,7 @@ def source_text(workspace: Workspace, path: str) -> str:
 
 VERSION = 3
 AT_ONCE = 200
-"""Files between two commits: others read meanwhile."""
+"""Files between two commits, so that others can read meanwhile."""
 TABLES = """
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER, modified REAL, digest TEXT);
 CREATE TABLE folders (path TEXT PRIMARY KEY, modified REAL);
@@ -92,13 +94,13 @@ class Changes(NamedTuple):
     """The differences between the map and the folder."""
 
     files: Sequence[FolderEntry] = ()
-    """New ones, and those that have another size or time."""
+    """New files, and files with another size or time."""
     gone: Sequence[str] = ()
     folders: Sequence[tuple[str, float]] = ()
 
 
 class CodeMap:
-    """Read and written by several processes. A map that is broken or from another version is made anew."""
+    """The map, read and written by several processes. A map that is broken or from another version is made anew."""
 
     def __init__(self, workspace: Workspace, path: Path) -> None:
         self.workspace = workspace
@@ -114,8 +116,8 @@ class CodeMap:
                 self._connection = self._kept = None
 
     def changes(self) -> Changes:
-        """Asks the file system about what is known, which is much faster than walking; new files show in their
-        folder's time. Changed ignore rules make it walk."""
+        """Compares the map with the folder. It checks the known files, which is much faster than walking; new files
+        show in their folder's time. Changed ignore rules make it walk."""
         files, folders = self._known()
         if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
             return _compared(walk(self.workspace), files, folders)
@@ -133,7 +135,7 @@ class CodeMap:
         return Changes([*changed, *new], gone, times)
 
     def _known(self) -> tuple[dict[str, tuple[int, float]], dict[str, float]]:
-        """What is in the map; kept until this or another process writes."""
+        """Returns the files and folders in the map. They are kept until this or another process writes."""
         with self._using:
             written = self._db.execute("PRAGMA data_version").fetchone()[0]
             if self._kept is None or self._kept[0] != written:
@@ -144,7 +146,7 @@ class CodeMap:
             return self._kept[1:]
 
     def update(self, changes: Changes) -> None:
-        """Puts them into the map. A file whose text is the same is not read by the grammar again."""
+        """Puts changes into the map. A file whose text is the same is not parsed again."""
         with self._using:
             known, folders = self._known()
             known.update({entry.path: (entry.size, entry.modified) for entry in changes.files})
@@ -165,7 +167,7 @@ class CodeMap:
                 db.executemany("DELETE FROM folders WHERE path = ?", gone)
 
     def refresh(self) -> int:
-        """How many files were read anew."""
+        """Brings the map up to date, and returns the number of files read."""
         changes = self.changes()
         self.update(changes)
         return len(changes.files)
@@ -177,13 +179,13 @@ class CodeMap:
         return self._symbols("WHERE path = ? ORDER BY line", path)
 
     def beginning_with(self, text: str, most: int) -> list[Symbol]:
-        """For completion: what is used from elsewhere first, short names first."""
+        """Returns definitions for completion: variables last, short names first."""
         like = re.sub(r"([%_\\])", r"\\\1", text) + "%"
         order = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
         return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like, most)
 
     def files(self, folder: str = HERE) -> list[tuple[str, int]]:
-        """The source files beneath a folder, each with how many definitions it has."""
+        """Returns the source files beneath a folder, each with the number of its definitions."""
         beneath = "" if folder == HERE else f"{folder}/"
         counted = "SELECT path, count(symbols.file) FROM files LEFT JOIN symbols ON files.id = symbols.file"
         with self._using:
@@ -195,7 +197,7 @@ class CodeMap:
         return self._symbols("WHERE parent = '' AND substr(path, 1, ?) = ? ORDER BY path, line", len(beneath), beneath)
 
     def mentioning(self, name: str) -> list[str]:
-        """The files whose text has the name, be it in code, in a comment or in a text."""
+        """Returns the files whose text contains the name: in code, in a comment or in a string."""
         with self._using:
             query = "SELECT path FROM files WHERE id IN (SELECT rowid FROM words WHERE words MATCH ?) ORDER BY path"
             return [path for (path,) in self._db.execute(query, (f'"{name}"',))]
@@ -213,7 +215,8 @@ class CodeMap:
     def _new_in(
         self, touched: Iterable[str], files: dict[str, tuple[int, float]], folders: dict[str, float]
     ) -> tuple[list[FolderEntry], list[tuple[str, float]]]:
-        """The source files that folders have got, and the folders' new times; a folder that is gone has none."""
+        """Returns the source files that are new in these folders, and the folders' new times; -1 for a folder that is
+        gone."""
         ignored = ignored_in(self.workspace)
         new, times = list[FolderEntry](), list[tuple[str, float]]()
         for path in touched:
@@ -280,7 +283,7 @@ class CodeMap:
 
 
 def _forget(db: sqlite3.Connection, path: str) -> None:
-    """Its words stay behind under a number that no file has any more."""
+    """Removes a file. Its words stay behind under a number that no file has any more."""
     db.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     db.execute("DELETE FROM files WHERE path = ?", (path,))
 
@@ -292,7 +295,7 @@ def _compared(walked: Walked, files: dict[str, tuple[int, float]], folders: dict
 
 
 def _time(path: str) -> float:
-    """-1: it is gone."""
+    """Returns the time of the last change, or -1 if it is gone."""
     try:
         return os.lstat(path).st_mtime
     except OSError:

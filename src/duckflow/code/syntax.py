@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).with_name("languages.json")
 LARGEST = 1_000_000
-"""A longer file was hardly written by hand; it is not looked into."""
+"""Bytes: a longer file was hardly written by hand, and is not read."""
 LONGEST_LINE = 10_000
 DEEPEST = 50
-"""So deep do people nest definitions at most; each step takes as long as all that stand around it."""
+"""The deepest nesting of definitions that is followed. Each level costs as much time as all those around it."""
 NO_NAME = frozenset(
     {"object_pattern", "array_pattern", "pattern_list", "tuple_pattern", "attribute", "subscript", "member_expression",
      "element_reference", "list_pattern", "left_assignment_list", "call", "index_expression"}
@@ -25,7 +25,7 @@ NO_NAME = frozenset(
 NAME_FIELDS = ("name", "left", "declarator", "property")
 TOP = frozenset({"program", "export_statement"})
 WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration"})
-"""A definition begins where these around it begin."""
+"""A definition begins where one of these around it begins."""
 
 
 class Language(NamedTuple):
@@ -34,26 +34,26 @@ class Language(NamedTuple):
     grammar: str
     suffixes: tuple[str, ...]
     definitions: Mapping[str, str]
-    """What each kind of node defines."""
+    """The kind of definition that each kind of node makes."""
     names: frozenset[str]
     """The kinds of nodes that are names."""
     members: Mapping[str, str]
-    """Nodes that name a member, with the field that holds whose member it is; no field: the first part."""
+    """Nodes that name a member, with the field that holds its owner; without a field it is the first part."""
     imports: frozenset[str] = frozenset()
     bases: tuple[str, ...] = ()
-    """Fields or kinds of nodes that hold the names of the classes above."""
+    """Fields or kinds of nodes that hold the names of base classes."""
     own: frozenset[str] = frozenset()
-    """How an object speaks of itself or of what is above it."""
+    """The words by which an object refers to itself or to its base class."""
     functions: frozenset[str] = frozenset()
     """Values that make a variable a function."""
     constants_only: frozenset[str] = frozenset()
     needs_body: frozenset[str] = frozenset()
     package: bool = False
-    """Files of one folder see each other's names without an import."""
+    """True if files of one folder see each other's names without an import."""
 
 
 class Symbol(NamedTuple):
-    """A definition. Lines count from 1; `start` is where its decorators begin, `line` where its name stands."""
+    """A definition. Lines count from 1. `start` is where its decorators begin, `line` where its name stands."""
 
     name: str
     what: str
@@ -70,13 +70,13 @@ class Symbol(NamedTuple):
 
 
 def available() -> bool:
-    """Says whether the extra `code` is installed. Nothing of it is loaded by the question."""
+    """Says whether the extra `code` is installed, without loading it."""
     return find_spec("ast_grep_py") is not None
 
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """By suffix."""
+    """Returns the languages by suffix."""
     table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
     rows = [_language(name, table.get(row.get("like", ""), {}) | row) for name, row in table.items()]
     return {suffix: language for language in rows for suffix in language.suffixes}
@@ -106,7 +106,7 @@ def language_of(path: str) -> Language | None:
 def tree_of(text: str, language: Language) -> "SgNode":
     from ast_grep_py import SgRoot
 
-    # Every place in a line takes as long as the line. One that nobody has written is left empty.
+    # Each place costs time in proportion to its line, so lines too long to be written by hand are emptied.
     readable = re.sub(rf"[^\n]{{{LONGEST_LINE},}}", lambda line: " " * len(line[0]), text)
     return SgRoot(readable, language.grammar).root()
 
@@ -120,22 +120,22 @@ class _Around(NamedTuple):
 
 
 def symbols_in(text: str, path: str) -> list[Symbol]:
-    """In the order of the text; nothing where the language is not known."""
+    """Returns the definitions in the order of the text; nothing if the language is not known."""
     language = language_of(path)
     return list(symbols_of(tree_of(text, language), language, path)) if language else []
 
 
 def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol]:
-    found = tree.find_all({"rule": {"any": [{"kind": kind} for kind in language.definitions]}})
+    nodes = tree.find_all({"rule": {"any": [{"kind": kind} for kind in language.definitions]}})
     around: list[_Around] = []
-    for node in found:
+    for node in nodes:
         place = node.range()
         while around and around[-1].end <= place.start.index:
             around.pop()
         if len(around) >= DEEPEST:
             continue
         kind = node.kind()
-        # Most nodes are variables in functions: they are left out before anything else is asked.
+        # Most nodes are local variables: they are left out before anything else is checked.
         if not language.functions and language.definitions[kind] == "variable" and _is_local(around):
             continue
         name = _name_of(node, kind, language)
@@ -157,9 +157,9 @@ def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol
 
 
 def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
-    """The node that holds the name: a field of it, or the first name within."""
+    """Returns the node that holds the name: a field of it, or the first name within."""
     fields = ("type",) if kind == "impl_item" else NAME_FIELDS
-    name = next((field for one in fields if (field := node.field(one))), None) or node
+    name = next((field for field_name in fields if (field := node.field(field_name))), None) or node
     if name.kind() in NO_NAME:
         return None
     if name.kind() in language.names or name.kind() in ("scope_resolution", "qualified_identifier"):
@@ -167,11 +167,11 @@ def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
     direct = next((child for child in name.children() if child.kind() in language.names), None)
     # ast-grep refuses kinds that the grammar does not have.
     kinds = {*language.names, *(("qualified_identifier", "destructor_name") if language.grammar == "cpp" else ())}
-    return direct or name.find({"rule": {"any": [{"kind": one} for one in sorted(kinds)]}})
+    return direct or name.find({"rule": {"any": [{"kind": kind_of_name} for kind_of_name in sorted(kinds)]}})
 
 
 def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around: Sequence[_Around]) -> str:
-    """Nothing for a variable that is not seen from elsewhere."""
+    """Returns what a node defines; nothing for a variable that is not visible from elsewhere."""
     what = language.definitions[kind]
     if what != "variable":
         return what
@@ -186,11 +186,11 @@ def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around:
 
 
 def _is_local(around: Sequence[_Around]) -> bool:
-    return any(one.what in ("function", "constructor") for one in around)
+    return any(outer.what in ("function", "constructor") for outer in around)
 
 
 def _receiver(node: "SgNode", kind: str) -> str:
-    """Go names the type of a method before its name."""
+    """Returns the type of a Go method, which stands before its name."""
     receiver = node.field("receiver") if kind == "method_declaration" else None
     named = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$", receiver.text()) if receiver else None
     return named[1] if named else ""

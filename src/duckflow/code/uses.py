@@ -1,4 +1,4 @@
-"""Where a definition is used: every place that has its name is told apart, as far as the text allows, from places that
+"""The uses of a definition: every place that has its name is told apart, as far as the text allows, from places that
 mean another definition of the same name."""
 
 import ast
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Meaning = Literal["it", "unsure", "other"]
 OF_BUILTINS = frozenset(name for kind in (str, bytes, list, dict, set, int, tuple, object) for name in dir(kind))
 MOST_FILES = 300
-"""So many trees are held in memory; then it begins anew."""
+"""The most trees that are held in memory; beyond that all are dropped."""
 
 
 class PythonProject:
-    """Which definition a name in a Python file means."""
+    """Finds the definition that a name in a Python file means."""
 
     def __init__(self, code_map: CodeMap) -> None:
         self._modules = PythonModules(code_map)
@@ -33,8 +33,8 @@ class PythonProject:
         self._of_unknown = dict[Symbol, Meaning]()
 
     def meanings(self, path: str, target: Symbol) -> dict[tuple[int, int], Meaning] | None:
-        """For every place in a file that has the target's name, by line and column in characters; nothing for a file
-        that is no Python of this version."""
+        """Returns the meaning of every place in a file that has the target's name, by line and column in characters;
+        nothing for a file that is no Python of this version."""
         if self._modules.read > MOST_FILES:
             self._modules = PythonModules(self._modules.map)
             self._types = PythonTypes(self._modules)
@@ -61,15 +61,16 @@ class PythonProject:
         return self._of_unknown[target]
 
     def _meant_by_name(self, target: Symbol) -> Meaning:
-        """A member of an object that is not known: the only definition of an unusual name is meant."""
-        around = {one.qualified: one.what for one in self._modules.map.in_file(target.path)}
+        """Judges a member of an unknown object: if the name is unusual and defined only once, that definition is
+        meant."""
+        around = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
         if around.get(target.parent) == "function":
             return "other"
-        same = [one for one in self._modules.map.named(target.name) if one.path.endswith(SUFFIXES)]
+        same = [symbol for symbol in self._modules.map.named(target.name) if symbol.path.endswith(SUFFIXES)]
         return "it" if target.name not in OF_BUILTINS and len(same) == 1 else "unsure"
 
     def _bounds(self, place: NamePlace) -> tuple[list[Bound], bool]:
-        """What a place refers to, and whether that is known to be all."""
+        """Returns what a place refers to, and whether that is known to be all."""
         node, scope = place.node, place.scope
         if place.imported:
             bounds = self._modules.imported(place.imported, scope.path)
@@ -100,7 +101,7 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """What was found, and the files that time did not allow to look into."""
+    """The uses that were found, and the files for which there was no time."""
 
     uses: list[Use]
     not_looked_at: list[str]
@@ -130,9 +131,9 @@ class SourceFile:
         return self.text.split("\n")
 
     def around(self, line: int) -> Symbol | None:
-        """The innermost definition around a line that is no variable."""
-        inner = (one for one in self.symbols if one.start <= line <= one.end and one.what != "variable")
-        return max(inner, key=lambda one: (one.start, -one.end), default=None)
+        """Returns the innermost definition around a line that is no variable."""
+        inner = (symbol for symbol in self.symbols if symbol.start <= line <= symbol.end and symbol.what != "variable")
+        return max(inner, key=lambda symbol: (symbol.start, -symbol.end), default=None)
 
     def use(self, line: int, column: int, role: Role, means: Meaning) -> Use:
         around = self.around(line)
@@ -140,7 +141,7 @@ class SourceFile:
         return Use(self.path, line, column, role, within, text, means)
 
     def imports_of(self, name: str) -> list[str]:
-        """The import statements that bring the name."""
+        """Returns the import statements that bring the name."""
         if not self.language.imports:
             return []
         kinds = sorted(self.language.imports)
@@ -149,10 +150,10 @@ class SourceFile:
 
 
 def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
-    """Looks first into the files near the definition; those that there is no time for are named."""
+    """Finds the uses, beginning with files near the definition. Files for which there is no time are named."""
     language = language_of(target.path)
     assert language
-    known = [one for one in code_map.named(target.name) if _family(one.path) == _family(target.path)]
+    known = [symbol for symbol in code_map.named(target.name) if _family(symbol.path) == _family(target.path)]
     paths = [path for path in code_map.mentioning(target.name) if _family(path) == _family(target.path)]
     paths.sort(key=lambda path: (-_shared(path, target.path), path))
     until, uses = time.monotonic() + seconds, list[Use]()
@@ -169,7 +170,7 @@ def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
 def _uses_in(
     file: SourceFile, target: Symbol, known: Sequence[Symbol], meanings: Mapping[tuple[int, int], Meaning] | None
 ) -> Iterator[Use]:
-    defined = {(one.path, one.line) for one in known if one.path == file.path}
+    defined = {(symbol.path, symbol.line) for symbol in known if symbol.path == file.path}
     wanted = f"^{re.escape(target.name)}$"
     kinds = sorted(file.language.names)
     seen = set[tuple[int, int]]()
@@ -183,7 +184,7 @@ def _uses_in(
         own = None if meanings is None else meanings.get((line, column), "other")
         means = own or _meaning(node, file, target, known, role)
         yield file.use(line, column, role, means)
-    # Names in quoted annotations are texts for the grammar.
+    # The grammar sees names in quoted annotations only as strings.
     yield from (file.use(*place, "name", means) for place, means in (meanings or {}).items() if place not in seen)
 
 
@@ -200,13 +201,13 @@ def _role(node: "SgNode", file: SourceFile) -> Role:
 
 
 def _after(node: "SgNode", file: SourceFile) -> str:
-    """What stands right behind it in its line."""
+    """Returns the text right behind a node in its line."""
     end = node.range().end
     return file.lines[end.line][end.column :].lstrip()
 
 
 def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol], role: Role) -> Meaning:
-    """By rules that hold in most languages: imports, neighbours, and whose member is named."""
+    """Judges a use by rules that hold in most languages: imports, neighbours, and the owner of a member."""
     receiver = _receiver(node, file.language)
     within = file.around(node.range().start.line + 1)
     if role == "import":
@@ -214,13 +215,13 @@ def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[S
     if receiver is not None:
         fitting = _owners(receiver, file, within, known)
     elif target.parent and target.what in ("function", "variable", "constructor"):
-        fitting = [one for one in known if within and _inherits(within, one, file)]
+        fitting = [symbol for symbol in known if within and _inherits(within, symbol, file)]
         fitting = fitting if file.language.own and "self" not in file.language.own else []
     else:
         fitting = _visible(target.name, file, known)
     if target in fitting:
-        # Several declarations of one thing stand in one file.
-        same = {(one.path, one.parent) for one in fitting}
+        # Several declarations of one thing may stand in one file.
+        same = {(symbol.path, symbol.parent) for symbol in fitting}
         return "it" if len(same) == 1 else "unsure"
     if fitting or receiver is None:
         return "other"
@@ -228,7 +229,7 @@ def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[S
 
 
 def _receiver(node: "SgNode", language: Language) -> str | None:
-    """The text before the dot, or nothing where the name stands by itself."""
+    """Returns the text before the dot, or nothing if the name stands by itself."""
     above = node.parent()
     if above and above.kind() == "navigation_suffix":
         above = above.parent()
@@ -242,52 +243,53 @@ def _receiver(node: "SgNode", language: Language) -> str | None:
 
 
 def _owners(receiver: str, file: SourceFile, within: Symbol | None, known: Sequence[Symbol]) -> list[Symbol]:
-    """The definitions that a member of this can mean; none where the text does not tell."""
+    """Returns the definitions that a member of this receiver can mean; none if the text does not tell."""
     last = re.split(r"\W+", receiver.rstrip(")(!? "))[-1]
     if receiver in file.language.own:
-        return [one for one in known if within and _inherits(within, one, file)]
-    if named := [one for one in known if last and last in (one.parent.rpartition(".")[2], _stem(one.path))]:
+        return [symbol for symbol in known if within and _inherits(within, symbol, file)]
+    if named := [symbol for symbol in known if last and last in (symbol.parent.rpartition(".")[2], _stem(symbol.path))]:
         return named
     if within and last.isidentifier():
         body = "\n".join(file.lines[within.start - 1 : within.end])
-        typed = [one for one in known if one.parent and _is_one(last, one.parent.rpartition(".")[2], body)]
+        typed = [symbol for symbol in known if symbol.parent and _is_one(last, symbol.parent.rpartition(".")[2], body)]
         if typed:
             return typed
     imported = file.imports_of(last) if last else []
-    return [one for one in known if not one.parent and any(_named_in(text, one.path) for text in imported)]
+    return [symbol for symbol in known if not symbol.parent and any(_named_in(text, symbol.path) for text in imported)]
 
 
 def _is_one(variable: str, owner: str, body: str) -> bool:
-    """Says whether a text makes or declares a variable with the name of a class."""
+    """Says whether a text makes or declares the variable as an instance of the class."""
     made = rf"\b{re.escape(variable)}\b\s*(?::=|=|:)[^\n;]*?\b{re.escape(owner)}\b"
     declared = rf"\b{re.escape(owner)}\b[\w<>\[\]*&?, ]*\s[*&]*{re.escape(variable)}\b"
     return re.search(f"{made}|{declared}", body) is not None
 
 
 def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
-    """Says whether the class around a place has the definition, or names the class that has it above itself."""
+    """Says whether the class around a place has the definition, or has the defining class as a base."""
     owner = definition.parent.rpartition(".")[2]
     if not owner:
         return False
     if owner in within.qualified.split("."):
         return True
-    classes = [one for one in file.symbols if one.bases and within.qualified.startswith(one.qualified)]
-    return any(re.search(rf"\b{re.escape(owner)}\b", one.bases) for one in classes)
+    classes = [symbol for symbol in file.symbols if symbol.bases and within.qualified.startswith(symbol.qualified)]
+    return any(re.search(rf"\b{re.escape(owner)}\b", symbol.bases) for symbol in classes)
 
 
 def _visible(name: str, file: SourceFile, known: Sequence[Symbol]) -> list[Symbol]:
-    """The definitions that a name by itself can mean here: of this file, imported, of this folder, or the only one."""
-    if own := [one for one in known if one.path == file.path]:
+    """Returns the definitions that a name by itself can mean here: those of this file, imported ones, those of this
+    folder, or the only one."""
+    if own := [symbol for symbol in known if symbol.path == file.path]:
         return own
     if imported := file.imports_of(name):
-        named = [one for one in known if any(_named_in(text, one.path) for text in imported)]
-        # A file of the project may hand on what another one defines.
+        named = [symbol for symbol in known if any(_named_in(text, symbol.path) for text in imported)]
+        # A file of the project may re-export what another one defines.
         handed_on = any(re.search(r"""["']\.""", text) for text in imported)
-        return named or ([one for one in known if not one.parent] if handed_on else [])
+        return named or ([symbol for symbol in known if not symbol.parent] if handed_on else [])
     folder = file.path.rpartition("/")[0]
-    if near := [one for one in known if file.language.package and one.path.rpartition("/")[0] == folder]:
+    if near := [symbol for symbol in known if file.language.package and symbol.path.rpartition("/")[0] == folder]:
         return near
-    # Where names need no import, the only definition is meant.
+    # If names need no import, the only definition is meant.
     free = not file.language.imports or file.language.package or file.language.grammar in ("c", "cpp")
     return list(known) if free else []
 
@@ -298,7 +300,7 @@ def _from_file(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence
 
 
 def _named_in(statement: str, path: str) -> bool:
-    """Says whether an import names this file, or its folder where the file stands for it."""
+    """Says whether an import names this file, or its folder if the file stands for it."""
     words = re.split(r"\W+", statement)
     return _stem(path) in words or path.rpartition("/")[0].rpartition("/")[2] in words
 
@@ -315,6 +317,6 @@ def _family(path: str) -> str:
 
 
 def _shared(path: str, other: str) -> int:
-    """How many folders two paths have in common."""
+    """Returns the number of folders that two paths have in common."""
     pairs = zip(path.split("/"), other.split("/"), strict=False)
-    return next((number for number, (one, two) in enumerate(pairs) if one != two), 99)
+    return next((number for number, (part, other_part) in enumerate(pairs) if part != other_part), 99)
