@@ -31,8 +31,8 @@ async def test_every_deed_with_its_gate_and_its_answer(tmp_path: Path) -> None:
         assert "a.txt" in lines and "keep it" in lines and "to tidy up" in lines
 
 
-async def test_what_was_asked_for_and_not_answered_is_on_record(tmp_path: Path) -> None:
-    """Esc at the Gate: it was asked, and it was not done. An answer of several lines stays in its place."""
+async def test_an_unanswered_gate_is_on_record(tmp_path: Path) -> None:
+    """After Esc at the Gate it was asked and not done. An answer of several lines stays in its place."""
     said = "# Ducks\n\n- one\n- two"
     replies = [
         decide(act("file_ops.write_file", "it was asked for", path="a.txt", content="x\n")),

@@ -35,7 +35,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> Desk:
-    """One turn has been talked, in which a file was written."""
+    """Makes a conversation with one turn, in which a file was written."""
     write = decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written."))
     usage = Usage(prompt_tokens=1200, completion_tokens=30, cached_tokens=1000, cost_usd=0.0125, calls=1)
     story = Story(tmp_path, [ScriptedReply(json.dumps(write), usage=usage)], settings={"agent": {"max_budget_usd": 2}})
@@ -58,7 +58,7 @@ async def test_an_unknown_command_names_the_nearest_one(desk: Desk) -> None:
     assert await desk.give("/xyzzy") == "There is no /xyzzy. See /help."
 
 
-async def test_what_is_told_when_a_session_goes_on_names_every_file_that_was_changed(tmp_path: Path) -> None:
+async def test_the_recap_of_a_resumed_session_names_every_changed_file(tmp_path: Path) -> None:
     paths = [f"part{number}.txt" for number in range(12)]
     writes = [act("file_ops.write_file", path=path, content="one\n") for path in paths]
     story = Story(tmp_path, [decide(*writes, respond("Written."))])
@@ -168,6 +168,6 @@ async def test_quit_leaves(desk: Desk) -> None:
     assert await desk.story.chat.sessions.over() is None
 
 
-async def test_permissions_without_any_say_so(desk: Desk) -> None:
+async def test_without_permissions_the_command_says_so(desk: Desk) -> None:
     assert await desk.give("/permissions") == desk.words("permission.none")
     assert await desk.give("/permissions rm 3") != desk.words("permission.none")

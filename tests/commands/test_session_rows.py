@@ -42,7 +42,7 @@ def test_ages_turns_and_money_are_said_in_the_users_language() -> None:
     assert "2 時間前" in japanese[1] and "12 ターン" in japanese[0]
 
 
-def test_what_is_old_has_a_date_and_what_cost_nothing_no_price() -> None:
+def test_an_old_session_shows_a_date_and_a_free_one_no_price() -> None:
     assert age(NOW - 86_400 * 90, NOW, Words("en")).startswith("20")
     assert age(NOW + 50, NOW, Words("en")) == "just now"
     assert age(NOW - 119, NOW, Words("en")) == "1 min ago"

@@ -1,4 +1,4 @@
-"""The record: for every action the Gate it passed, the answer, and what came of it."""
+"""The record: for every action the Gate it passed, the answer, and the result."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,10 +35,10 @@ class AuditEntry:
     evidence: str = ""
     told: Phrase | None = None
     subject: str = ""
-    """Name of the argument that says what it is about."""
+    """The name of the argument that says what the action is about."""
     why_told: Phrase | None = None
     answer_told: Phrase | None = None
-    """The reason and the answer for people, where `why` and `answer` are words of the program's own."""
+    """The reason and the answer for people, if `why` and `answer` are words of the program's own."""
     answer_text: str = ""
     """The words that came with the answer."""
 
@@ -51,28 +51,28 @@ class AuditEntry:
         return asdict(self) | {name: phrase.model_dump() if phrase else None for name, phrase in phrases.items()}
 
     def answer_line(self, words: Words) -> str:
-        said = words.phrase(self.answer_told) if self.answer_told else ""
-        return ": ".join(filter(None, (said, self.answer_text))) or self.answer
+        choice = words.phrase(self.answer_told) if self.answer_told else ""
+        return ": ".join(filter(None, (choice, self.answer_text))) or self.answer
 
 
 def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
-    """In the order in which things were begun or asked for. An action without an end was cut off; one that was asked
-    for and has no answer was not done."""
+    """Returns the record in the order in which things were begun or asked for. An action without an end was cut off;
+    one that was asked for and has no answer was not done."""
     entries: list[AuditEntry] = []
-    said, approved = "", set[str]()
+    message, approved = "", set[str]()
     for item in items_of(record):
         match item:
             case TextItem(by="user"):
-                said = item.text
+                message = item.text
             case PlanItem(plan=plan):
                 yes = plan.status == "approved" and plan.plan_id not in approved
                 if yes or not item.active:
                     result = say("plan.approved", name=plan.name) if yes else None
                     args = {"name": plan.name}
-                    entries.append(AuditEntry(item.at, "plan", args, "", "", said, yes, told=result, subject="name"))
+                    entries.append(AuditEntry(item.at, "plan", args, "", "", message, yes, told=result, subject="name"))
                 approved = approved - {plan.plan_id} if plan.status == "draft" else approved | {plan.plan_id}
             case TurnItem():
-                said = ""
+                message = ""
             case _:
                 entries += _entries(item)
     return entries
@@ -136,7 +136,7 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
         subject, came = entry.about, words.phrase(entry.told) if entry.told else ""
         lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
-        # Of an answer the reason may be its own beginning.
+        # The reason of an answer may only repeat its beginning.
         why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
         why = words.phrase(entry.why_told) if entry.why_told else why
         why = words("audit.typed") if entry.operation.startswith("user.") else why
@@ -152,6 +152,6 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
 
 
 def name_first(paths: Sequence[str]) -> str:
-    """The first few paths, and how many there are beyond."""
-    more = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
-    return ", ".join([*map(shown, paths[:MOST_NAMED]), *more])
+    """Returns the first few paths, and the number of the others."""
+    others = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
+    return ", ".join([*map(shown, paths[:MOST_NAMED]), *others])

@@ -1,4 +1,4 @@
-"""`/back`: to an earlier message, with the conversation, the files, or both; and `/new`, `/clear`."""
+"""`/back` goes to an earlier message, with the conversation, the files, or both; `/new` and `/clear` begin anew."""
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.undo import warnings
@@ -18,11 +18,11 @@ async def back(context: CommandContext, _: str) -> str:
     words, conversation = context.words, context.conversation
     if conversation.state.turn_open or conversation.questions:
         return words("back.busy")
-    said = conversation.memory.own_messages()[-OFFERED:]
-    if not said:
+    messages = conversation.memory.own_messages()[-OFFERED:]
+    if not messages:
         return words("back.nothing")
-    offered = {str(one.turn): one for one in reversed(said)}
-    labels = [Choice(key=key, label=say("back.message", text=_line(one.text))) for key, one in offered.items()]
+    offered = {str(message.turn): message for message in reversed(messages)}
+    labels = [Choice(key=key, label=say("back.message", text=_line(message.text))) for key, message in offered.items()]
     stay = Choice(key="no", label=say("back.stay"))
     wanted = await context.ask(Question(kind="choice", title=say("back.title"), choices=(*labels, stay)))
     if wanted.choice not in offered:
@@ -47,15 +47,16 @@ async def _go(context: CommandContext, message: Message, what: str, words: Words
 
 
 async def _restore_files(context: CommandContext, turn: int) -> list[str]:
-    """All that was done since, in one go. What may be somebody else's stays as it is, and is named."""
+    """Takes back all work since that turn in one go. Changes that may be somebody else's stay as they are, and are
+    named."""
     undo, words = context.conversation.undo, context.words
     try:
         outcome = await undo.restore(back=True, only_own=True, scope=UndoScope(since=turn))
     except DuckflowError:
         return [words("back.no_files")]
-    told = warnings((*outcome.conflicts, *outcome.not_covered), words)
+    problems = warnings((*outcome.conflicts, *outcome.not_covered), words)
     files = ", ".join(outcome.changed)
-    return [words("back.files_done", turn=turn, files=files) if files else words("back.no_files"), *told]
+    return [words("back.files_done", turn=turn, files=files) if files else words("back.no_files"), *problems]
 
 
 def new(context: CommandContext, _: str) -> str:

@@ -1,4 +1,4 @@
-"""What a slash command is, and what it is given."""
+"""A slash command, and what it is given."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -26,13 +26,14 @@ def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
             *(f"  ⚙ {agent.agent_id}: {_figures(agent.usage, words)}" for agent in state.agents.values()),
         ]
     if budget_usd:
-        left = max(0.0, budget_usd - state.usage.cost_usd)
-        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{left:.2f}"))
+        remaining = max(0.0, budget_usd - state.usage.cost_usd)
+        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{remaining:.2f}"))
     return lines
 
 
 def model_cost(model: str, usage: Usage, words: Words) -> str:
-    """The figures of one model. Where nothing was charged it is free, or its price is not known: that is said."""
+    """Returns the figures of one model. If nothing was charged, it says whether the model is free or its price
+    unknown."""
     figures = _figures(usage, words)
     if usage.cost_usd > 0:
         return figures
@@ -53,7 +54,7 @@ def _figures(usage: Usage, words: Words) -> str:
 
 
 def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
-    """One line a layer, with its tokens and its budget, and their sum."""
+    """Returns one line for each layer, with its tokens and its budget, and their sum."""
     shown: list[str] = []
     total = 0
     for layer in layers:
@@ -74,10 +75,10 @@ class CommandContext:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A name, and what it does with the words after it: it gives back the lines to show.
+    """A name, and a function that takes the words after it and returns the lines to show.
 
-    The one line of help is `command.NAME` in the catalogue, unless it brings its `own_help`; `words` are offered when
-    the user completes the line.
+    The one line of help is `command.NAME` in the catalogue, unless the command brings its `own_help`. `words` are
+    offered when the user completes the line.
     """
 
     name: str
@@ -94,12 +95,12 @@ Group = tuple[Command, ...]
 
 
 class CommandSource(Protocol):
-    """Commands that come and go while the program runs. Those of the program itself go before them."""
+    """Commands that come and go while the program runs. The program's own commands take precedence over them."""
 
     def commands(self) -> Iterable[Command]:
-        """Those known now; asked at every key, so nothing is looked for here."""
+        """Returns the commands known now. It is called at every key, so it does not search."""
         ...
 
     async def look(self) -> None:
-        """Before one of them is run: look for all there are, and ask the user where that needs a yes."""
+        """Searches for all commands before one is run, and asks the user where that needs a yes."""
         ...

@@ -1,4 +1,5 @@
-"""`/commit`: a message from the record and its proof; after a yes the user's own git commits, hooks and all."""
+"""`/commit` makes a message from the record and its proof. After a yes the user's own git commits, including its
+hooks."""
 
 import os
 import re
@@ -22,18 +23,18 @@ SUBJECT, LISTED = 72, 20
 QUOTED = r"[“\"「『]([^”\"」』]+)[”\"」』]"
 AFTER_COLON = r"[:：]\s+(\S.*)|：(\S.*)"
 LITERAL = ":(literal)"
-"""A file may be called like a pattern of git, which would stand for files that nobody was shown."""
+"""A prefix for file names: a name could look like a pattern of git, which would match files that nobody was shown."""
 
 
-async def commit(context: CommandContext, rest: str) -> str:
-    """Commits what the session has changed and git has not; `rest` is the subject, where the user has one."""
+async def commit(context: CommandContext, own_subject: str) -> str:
+    """Commits what the session has changed and git has not. `own_subject` is the subject, if the user gives one."""
     words, state = context.words, context.conversation.state
     if state.turn_open:
         return words("undo.busy")
     paths = await _uncommitted(Path(state.folder), state.files_changed)
     if not paths:
         raise UsageError("commit.nothing")
-    message = commit_message(state, paths, rest or await _asked_for(context), words)
+    message = commit_message(state, paths, own_subject or await _asked_for(context), words)
     programs = _programs(Path(state.folder))
     answer = await context.ask(_question(message, paths, programs))
     while answer.choice == "edit" and answer.text:
@@ -50,14 +51,15 @@ async def commit(context: CommandContext, rest: str) -> str:
     if not message:
         return words("commit.left")
     files = shlex.join(f"{LITERAL}{path}" for path in paths)
-    # The hooks of the repository run, as when the user types it: it is the user's own act now.
+    # The repository's hooks run, as if the user had typed the command: it is the user's own act now.
     command = f"git add -- {files} && git commit -m {shlex.quote(message)} -- {files}"
     code = await context.conversation.run_own(command)
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
 
 
 def _own_subject(text: str, language: str) -> str:
-    """The subject in the user's words: what they quote or say after a colon, or all of it where it is no answer."""
+    """Returns the subject in the user's words: the part that they quote or say after a colon, or everything if it is no
+    answer."""
     named = re.search(QUOTED, text) or re.search(AFTER_COLON, text)
     if named:
         return next(filter(None, named.groups())).strip()
@@ -66,15 +68,19 @@ def _own_subject(text: str, language: str) -> str:
 
 
 async def _asked_for(context: CommandContext) -> str:
-    """The latest message that asked for changes, and got some."""
+    """Returns the latest message that asked for changes and got some."""
     state = context.conversation.state
     turns = {author.turn for author in await context.conversation.undo.authors()}
-    asked = (one for one in reversed(state.messages) if one.role == "user" and one.turn in turns and not one.job)
-    return next((one.text for one in asked if may_be_goal(one.text, state.language)), "")
+    asked = (
+        message
+        for message in reversed(state.messages)
+        if message.role == "user" and message.turn in turns and not message.job
+    )
+    return next((message.text for message in asked if may_be_goal(message.text, state.language)), "")
 
 
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
-    """What was asked for, what was run to check it, and what the proof says."""
+    """Makes the message: what was asked for, what was run to check it, and what the proof says."""
     lines = [shorten(subject or state.five.goal or state.heading or ", ".join(paths), SUBJECT)]
     checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in state.evidence]
     proof = state.proof
@@ -84,7 +90,8 @@ def commit_message(state: AgentState, paths: Sequence[str], subject: str, words:
 
 
 def _programs(folder: Path) -> list[str]:
-    """What git starts when it commits here, with the user's rights: hooks, and what settings name."""
+    """Names the programs that git starts when it commits here, with the user's rights: hooks, and those that settings
+    name."""
     repository = find_repository(folder)
     if repository is None:
         return []
@@ -94,7 +101,7 @@ def _programs(folder: Path) -> list[str]:
 
 
 def _question(message: str, paths: Sequence[str], programs: Sequence[str], hint: tuple[Phrase, ...] = ()) -> Question:
-    """Shows the message, and beside it the files: git tells of those itself, so the message does not."""
+    """Shows the message, and the files beside it. The message does not list them, since git does."""
     keys = ("yes", "edit", "no")
     choices = tuple(Choice(key=key, label=say(f"commit.{key}"), takes_text=key == "edit") for key in keys)
     named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
@@ -109,7 +116,7 @@ async def _uncommitted(folder: Path, changed: Sequence[str]) -> list[str]:
     if not changed or (await git.ends("rev-parse", "--is-inside-work-tree")).code:
         return []
     if git_runs_programs(folder):
-        # Comparing files would start them, and not in the sandbox.
+        # Comparing files would start programs of the repository, and not in the sandbox.
         return list(changed)
     named = [f"{LITERAL}{path}" for path in changed]
     rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *named)

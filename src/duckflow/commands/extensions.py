@@ -24,7 +24,7 @@ DESCRIBED = 90
 
 
 def agent_lines(state: AgentState, kinds: Iterable[AgentKind], words: Words) -> list[str]:
-    """Every one in a line, what it does below it; then the kinds there are."""
+    """Returns one line for each agent, with what it does below it, and then the kinds of agents."""
     lines: list[str] = []
     for agent in state.agents.values():
         lines.append(_line(agent, words))
@@ -39,7 +39,7 @@ def agent_lines(state: AgentState, kinds: Iterable[AgentKind], words: Words) -> 
 
 
 def report_lines(state: AgentState, agent_id: str, words: Words) -> list[str]:
-    """All of one's report."""
+    """Returns the whole report of one agent."""
     agent = state.agents.get(agent_id)
     if agent is None:
         return [words("agent.none_such", agent=agent_id)]
@@ -71,7 +71,7 @@ AGENT_WORDS = ("stop", "tell")
 
 
 class ExtensionCommands:
-    """A source of commands, and the command that lists the skills."""
+    """A source of commands, and the commands that list agents, skills and hooks."""
 
     def __init__(self, extensions: Extensions, shell: GatedShell, hooks: Hooks) -> None:
         self._extensions = extensions
@@ -83,13 +83,13 @@ class ExtensionCommands:
         return tuple(Command(name, run, AGENT_WORDS if name == "agents" else ()) for name, run in listed)
 
     def commands(self) -> Iterator[Command]:
-        """A custom command goes before a skill of the same name."""
-        found = self._extensions.found()
-        for skill in found.skills:
+        """Yields the commands. A custom command takes precedence over a skill of the same name."""
+        known = self._extensions.found()
+        for skill in known.skills:
             if skill.typed:
                 about = quote(shorten(skill.description, HELP))
                 yield Command(skill.name, partial(self._use_skill, skill), own_help=about)
-        for command in found.commands:
+        for command in known.commands:
             text = f"{command.hint} · {command.description}" if command.hint else command.description
             about = quote(shorten(text, HELP))
             yield Command(command.name, partial(self._run_custom, command), own_help=about)
@@ -99,8 +99,8 @@ class ExtensionCommands:
 
     async def _list_agents(self, context: CommandContext, wanted: str) -> str:
         state, words = context.conversation.state, context.words
-        deed, _, rest = wanted.partition(" ")
-        agent_id, _, text = rest.strip().partition(" ")
+        deed, _, arguments = wanted.partition(" ")
+        agent_id, _, text = arguments.strip().partition(" ")
         if deed == "stop":
             await context.conversation.work.stop_agent(agent_id)
             return ""
@@ -121,8 +121,8 @@ class ExtensionCommands:
         return "\n".join(lines) or words("skill.none")
 
     async def _list_hooks(self, context: CommandContext, wanted: str) -> str:
-        """Every one with its whole command, and what is wrong with some. A number changes what one of the folder's may
-        have; `forget` takes back every yes."""
+        """Lists every hook with its whole command, and the problems of some. A number changes the rights of one of the
+        folder's hooks; `forget` withdraws every yes."""
         words, (standing, problems) = context.words, self._hooks.standing()
         programs = self._hooks.consent.programs
         if wanted.strip() == "forget":
@@ -153,21 +153,23 @@ class ExtensionCommands:
         return ""
 
     async def _run_custom(self, command: CustomCommand, context: CommandContext, typed: str) -> str:
-        """Its text is said as if it had been typed; model and mode hold for this one turn. What it names is not owed:
-        only the words behind its name are the user's own."""
+        """Says its text as if it had been typed. Its model and mode hold for this one turn. Only the words typed after
+        its name count as the user's own wish."""
         words, text = context.words, fill_in(command.body, typed)
         why = words("custom.why", name=command.name)
         await self._extensions.allowed.grant(command.name, command.allowed)
-        outputs = {one: await self._shell.output_of(one, why) for one in commands_in(text)}
-        choices, told = context.conversation.choices, list[str]()
+        outputs = {
+            shell_command: await self._shell.output_of(shell_command, why) for shell_command in commands_in(text)
+        }
+        choices, notes = context.conversation.choices, list[str]()
         model, mode = context.conversation.state.model, choices.mode
         if command.mode and not self._change_mode(command, context):
-            told.append(words("custom.mode", name=command.name, mode=command.mode))
+            notes.append(words("custom.mode", name=command.name, mode=command.mode))
         try:
             if command.model and not command.own and not model:
-                told.append(words("custom.model", name=command.name, model=command.model))
+                notes.append(words("custom.model", name=command.name, model=command.model))
             elif command.model:
-                told += await _change_model(command, context)
+                notes += await _change_model(command, context)
             await context.conversation.say(put_outputs(text, outputs), wish=typed)
         finally:
             self._extensions.allowed.withdraw()
@@ -175,10 +177,10 @@ class ExtensionCommands:
                 choices.change_mode(mode)
             if command.model and model and context.conversation.state.model != model:
                 await choices.change_model(model)
-        return "\n".join(told)
+        return "\n".join(notes)
 
     def _change_mode(self, command: CustomCommand, context: CommandContext) -> bool:
-        """What a folder brings may make the mode stricter, and never looser."""
+        """Changes the mode. A command that comes with the folder may make it stricter, but never looser."""
         choices = context.conversation.choices
         if command.mode not in STRICTEST_FIRST:
             return False
@@ -190,7 +192,8 @@ class ExtensionCommands:
 
 
 async def _change_model(command: CustomCommand, context: CommandContext) -> list[str]:
-    """What a folder brings does not say to whom prompts are sent: another model of the same provider at most."""
+    """Changes the model. A command that comes with the folder may only choose another model of the same provider: it
+    must not decide to whom prompts are sent."""
     words, state, choices = context.words, context.conversation.state, context.conversation.choices
     before = state.model
     try:

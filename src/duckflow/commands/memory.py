@@ -15,19 +15,19 @@ def memory(context: CommandContext, _: str) -> str:
 def recall(context: CommandContext, wanted: str) -> str:
     if not wanted:
         return context.words("memory.recall_what")
-    found, text = context.conversation.memory.find(wanted, in_context=True)
-    return text if found else context.words("memory.nothing", query=wanted)
+    is_found, text = context.conversation.memory.find(wanted, in_context=True)
+    return text if is_found else context.words("memory.nothing", query=wanted)
 
 
 def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
-    """The same, and with `--all` in every session of the machine."""
+    """Recalls, with `--all` from every session of this machine."""
     wanted = line.removeprefix(ALL).strip()
     if not wanted or not line.startswith(ALL):
         return recall(context, wanted)
     from duckflow.commands.sessions import search_sessions
 
-    found = search_sessions(wanted, paths.archives(None), context.conversation.sessions.all(), context.words)
-    return "\n".join(found) or context.words("memory.nothing", query=wanted)
+    lines = search_sessions(wanted, paths.archives(None), context.conversation.sessions.all(), context.words)
+    return "\n".join(lines) or context.words("memory.nothing", query=wanted)
 
 
 async def compact(context: CommandContext, focus: str) -> str:
@@ -35,7 +35,7 @@ async def compact(context: CommandContext, focus: str) -> str:
 
 
 async def forget(context: CommandContext, wanted: str) -> str:
-    """What is forgotten cannot be brought back: how much that is, is shown before."""
+    """Forgets something for good. How much that is, is shown before."""
     words, forgetting = context.words, context.conversation.memory.forgetting
     if not wanted:
         return words("memory.forget_what")

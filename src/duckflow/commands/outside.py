@@ -1,4 +1,4 @@
-"""`/mcp`: the servers of others and how they are. Their prompts are commands: `/server:prompt`."""
+"""`/mcp` shows the servers of others and their states. Their prompts are commands: `/server:prompt`."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -21,12 +21,12 @@ Prompt = dict[str, Any]
 
 
 class OutsideCommands:
-    """Where no server is named there is only the command that says so."""
+    """The commands of the servers. If none is configured, there is only `/mcp`, which says so."""
 
     def __init__(
         self, find: "Callable[[], OutsideServers] | None" = None, ready: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """`ready` starts the servers where no chat or turn has done so yet."""
+        """`ready` starts the servers if no chat or turn has done so yet."""
         self._find = find
         self._ready = ready
 
@@ -46,19 +46,19 @@ class OutsideCommands:
         return self._find().servers if self._find else {}
 
     async def look(self) -> None:
-        """Servers that run tell by themselves what changes."""
+        """Starts the servers if needed. Running servers report changes by themselves."""
         if self._ready:
             await self._ready()
 
-    async def _mcp(self, context: CommandContext, rest: str) -> str:
+    async def _mcp(self, context: CommandContext, arguments: str) -> str:
         await self.look()
         words, servers = context.words, self._servers()
-        wish, _, name = rest.partition(" ")
+        wish, _, name = arguments.partition(" ")
         if not servers:
             return words("mcp.none")
-        if not rest:
+        if not arguments:
             return "\n".join(server_line(server, words) for server in servers.values())
-        name = name.strip() if wish == "restart" else rest
+        name = name.strip() if wish == "restart" else arguments
         if name not in servers:
             raise UsageError("mcp.unknown", name=name, known=", ".join(servers))
         server = servers[name]
@@ -67,22 +67,26 @@ class OutsideCommands:
             await server.tried.wait()
             return server_line(server, words)
         lines = [server_line(server, words)]
-        lines += [f"  {text_of(one, 'name')}: {_brief(one)}" for one in server.lists["tools"]]
-        lines += [f"  @{name}:{text_of(one, 'uri')}" for one in server.lists["resources"]]
-        lines += [f"  /{name}:{text_of(one, 'name')} {_brief(one)}" for one in server.lists["prompts"]]
+        lines += [f"  {text_of(tool, 'name')}: {_brief(tool)}" for tool in server.lists["tools"]]
+        lines += [f"  @{name}:{text_of(resource, 'uri')}" for resource in server.lists["resources"]]
+        lines += [f"  /{name}:{text_of(prompt, 'name')} {_brief(prompt)}" for prompt in server.lists["prompts"]]
         return "\n".join(lines)
 
     async def _prompt(self, server: "OutsideServer", prompt: Prompt, context: CommandContext, typed: str) -> str:
-        """Its text is said as if it had been typed."""
+        """Says the prompt's text as if it had been typed."""
         assert self._find
         arguments = tables(prompt.get("arguments"))
-        given = _arguments([text_of(one, "name") for one in arguments], typed)
-        missing = [name for one in arguments if one.get("required") and (name := text_of(one, "name")) not in given]
+        values = _arguments([text_of(argument, "name") for argument in arguments], typed)
+        missing = [
+            name
+            for argument in arguments
+            if argument.get("required") and (name := text_of(argument, "name")) not in values
+        ]
         name = text_of(prompt, "name")
         if missing:
             return context.words("mcp.prompt_usage", usage=f"/{server.name}:{name} {_usage(prompt)}")
         try:
-            text = await self._find().prompt_text(server, name, given)
+            text = await self._find().prompt_text(server, name, values)
         except (RpcError, TimeoutError) as problem:
             return context.words("mcp.broken", name=f"{server.name}:{name}", reason=str(problem))
         await context.conversation.say(text)
@@ -90,14 +94,14 @@ class OutsideCommands:
 
 
 def server_line(server: "OutsideServer", words: Words) -> str:
-    """One server and how it is."""
-    counts = {kind: len(found) for kind, found in server.lists.items()}
-    told = words(f"mcp.state.{server.state}", **counts, seconds=round(server.seconds, 1), reason=server.why)
-    return f"{MARKS.get(server.state, '…')} {server.name}: {told}"
+    """Describes one server and its state."""
+    counts = {kind: len(entries) for kind, entries in server.lists.items()}
+    state = words(f"mcp.state.{server.state}", **counts, seconds=round(server.seconds, 1), reason=server.why)
+    return f"{MARKS.get(server.state, '…')} {server.name}: {state}"
 
 
 def _usage(prompt: Prompt) -> str:
-    names = [(text_of(one, "name"), one.get("required")) for one in tables(prompt.get("arguments"))]
+    names = [(text_of(argument, "name"), argument.get("required")) for argument in tables(prompt.get("arguments"))]
     return " ".join(name.upper() if required else f"[{name.upper()}]" for name, required in names)
 
 
@@ -106,19 +110,19 @@ def _brief(table: Prompt) -> str:
 
 
 def _arguments(names: list[str], typed: str) -> dict[str, str]:
-    """Word by word, the last one takes the rest; `name=value` names it."""
-    given: dict[str, str] = {}
+    """Reads arguments word by word; the last one takes the rest. `name=value` names one."""
+    values: dict[str, str] = {}
     words = typed.split()
     while words:
         name, equals, value = words[0].partition("=")
         if equals and name in names:
-            given[name] = value
+            values[name] = value
             words.pop(0)
             continue
-        left = [one for one in names if one not in given]
-        if not left:
+        open_names = [candidate for candidate in names if candidate not in values]
+        if not open_names:
             break
-        taken = words if len(left) == 1 else words[:1]
-        given[left[0]] = " ".join(taken)
+        taken = words if len(open_names) == 1 else words[:1]
+        values[open_names[0]] = " ".join(taken)
         words = words[len(taken) :]
-    return given
+    return values

@@ -43,8 +43,8 @@ def _lines(plan: Plan, numbers: dict[str, int], words: Words) -> Iterator[str]:
 
 
 def plan_from_text(text: str, plan: Plan) -> Plan:
-    """The plan as edited; what cannot be understood or done is told with its line. Steps keep their numbers of before
-    in the text, so a step is known wherever it stands."""
+    """Returns the plan as edited, or raises an error that names the line it cannot understand. Steps keep their old
+    numbers in the text, so a step is recognised wherever it stands."""
     new = plan.copied()
     old = dict(enumerate(new.steps, 1))
     new.steps, new.risks, needs = [], [], dict[str, list[int]]()
@@ -52,26 +52,26 @@ def plan_from_text(text: str, plan: Plan) -> Plan:
         step = new.steps[-1] if new.steps else None
         if not line.strip() or line.startswith("#"):
             continue
-        if found := STEP.match(line):
-            new.steps.append(_step(found, old, line))
-        elif (found := FIELD.fullmatch(line)) and (name := _field(found["label"])):
+        if match := STEP.match(line):
+            new.steps.append(_step(match, old, line))
+        elif (match := FIELD.fullmatch(line)) and (name := _field(match["label"])):
             if name == "after" and step:
-                needs[step.step_id] = [int(number) for number in NUMBER.findall(found["text"])]
+                needs[step.step_id] = [int(number) for number in NUMBER.findall(match["text"])]
             else:
-                _set(new, step, name, found["text"].strip())
+                _set(new, step, name, match["text"].strip())
         else:
             raise UsageError("plan.text_unclear", line=line.strip())
     return _checked(new, plan, needs)
 
 
-def _step(found: re.Match[str], old: dict[int, Step], line: str) -> Step:
-    if not found["number"]:
-        return Step(name=found["name"].strip())
-    step = old.pop(int(found["number"]), None)
+def _step(match: re.Match[str], old: dict[int, Step], line: str) -> Step:
+    if not match["number"]:
+        return Step(name=match["name"].strip())
+    step = old.pop(int(match["number"]), None)
     if step is None:
         raise UsageError("plan.text_unclear", line=line.strip())
-    step.name = found["name"].strip()
-    if found["mark"] == MARKS["pending"] and step.status != "pending":
+    step.name = match["name"].strip()
+    if match["mark"] == MARKS["pending"] and step.status != "pending":
         step.reopen()
     return step
 
@@ -99,15 +99,15 @@ def _set(plan: Plan, step: Step | None, name: str, text: str) -> None:
 
 def _checked(new: Plan, plan: Plan, needs: dict[str, list[int]]) -> Plan:
     ids = {number: step.step_id for number, step in enumerate(plan.steps, 1)}
-    kept = {step.step_id for step in new.steps}
+    remaining = {step.step_id for step in new.steps}
     if not new.steps:
         raise UsageError("plan.text_empty")
     for step in plan.steps:
-        if step.status != "pending" and step.step_id not in kept:
+        if step.status != "pending" and step.step_id not in remaining:
             raise UsageError("plan.step_begun", step=step.name)
     for step in new.steps:
         wanted = (ids.get(number, "") for number in needs.get(step.step_id, ()))
-        step.depends_on = [one for one in wanted if one in kept and one != step.step_id]
+        step.depends_on = [step_id for step_id in wanted if step_id in remaining and step_id != step.step_id]
     if problems := dependency_problems(new.steps):
         raise UsageError("plan.text_unclear", line=problems[0])
     if new.status == "completed" and any(step.status != "completed" for step in new.steps):
@@ -120,18 +120,18 @@ WRONG = "# ⚠"
 
 
 async def plan(context: CommandContext, line: str) -> str:
-    """Show it, approve it, edit it as a text, rename or move a step, drop a step or the whole plan."""
+    """Shows, approves or edits the plan, renames or moves a step, or drops a step or the whole plan."""
     now = context.conversation.state.plan
     if now is None:
         return context.words("plan.none")
-    what, *rest = line.split(maxsplit=2) or ["show"]
-    if what == "edit" and not rest:
+    what, *arguments = line.split(maxsplit=2) or ["show"]
+    if what == "edit" and not arguments:
         return await _edit(context, now)
-    return _plan(context, now, what, rest)
+    return _plan(context, now, what, arguments)
 
 
-def _plan(context: CommandContext, now: Plan, what: str, rest: list[str]) -> str:
-    match what, rest:
+def _plan(context: CommandContext, now: Plan, what: str, arguments: list[str]) -> str:
+    match what, arguments:
         case "show", _:
             return plan_tree(now, context.words)
         case "approve", _ if now.status == "draft":
@@ -168,7 +168,7 @@ async def _edit(context: CommandContext, now: Plan) -> str:
         try:
             new = plan_from_text(answer.text, context.conversation.state.plan or now)
         except UsageError as problem:
-            # What was written is not lost: it is opened again, with what is wrong above it.
+            # The user's text is not lost: it is opened again, with the problem above it.
             lines = (line for line in answer.text.split("\n") if not line.startswith(WRONG))
             text = "\n".join([f"{WRONG} {' '.join(context.words.error(problem).split())}", *lines])
         else:
@@ -176,18 +176,18 @@ async def _edit(context: CommandContext, now: Plan) -> str:
 
 
 def _change(context: CommandContext, new: Plan) -> str:
-    """A job looks at the plan again before its next task, so the plan may be changed under it."""
+    """Changes the plan. A job reads the plan again before its next task, so it may change while the job runs."""
     context.conversation.work.change_plan(new)
     return "" if new.status in SHOWN_WHEN_CHANGED else plan_tree(new, context.words)
 
 
 async def tasks(context: CommandContext, line: str) -> str:
-    """Show the jobs, or pause, resume, cancel one; `ask` asks whether to."""
+    """Shows the jobs, or pauses, resumes or cancels one. `ask` asks the user which of these to do."""
     what, _, job = line.partition(" ")
     if not what:
         return job_lines(context.conversation.state, context.words)
     if what == "ask":
-        names = ", ".join(one.name for one in context.conversation.state.live_jobs())
+        names = ", ".join(live_job.name for live_job in context.conversation.state.live_jobs())
         choices = tuple(Choice(key=key, label=say(f"job.ask.{key}")) for key in ("pause", "cancel", "leave"))
         what = (await context.ask(Question(kind="choice", title=say("job.ask", job=names), choices=choices))).choice
         if what == "leave":

@@ -1,4 +1,4 @@
-"""A plan as a tree, its jobs as lines."""
+"""A plan as a tree, and its jobs as lines."""
 
 import re
 
@@ -14,11 +14,11 @@ MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "
 UNVERIFIED = "?"
 RISK_LEVELS = ("low", "medium", "high")
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
-"""A plan in these states is shown whenever it changes, by whoever changed it."""
+"""A plan in these states is shown whenever it changes, whoever changed it."""
 
 
 def plan_tree(plan: Plan, words: Words) -> str:
-    """Name and state of the plan, then its steps as branches."""
+    """Returns the plan's name and state, and its steps as branches."""
     status = words(f"plan.status.{plan.status}")
     lines = [words("plan.title", name=plan.name, status=status, done=plan.done(), total=len(plan.steps))]
     if plan.goal != plan.name:
@@ -39,7 +39,7 @@ def plan_tree(plan: Plan, words: Words) -> str:
 
 
 def risk_line(risk: str, words: Words) -> str:
-    """With its level, where the plan names one, in the user's language."""
+    """Returns the risk with its level in the user's language, if the plan names one."""
     for level in RISK_LEVELS:
         called = joined(f"plans.{level}", risk, words.language)
         if match := re.fullmatch(rf"(?is)\s*(?:[\[(（【]\s*{called}\s*[\])）】]|{called}\s*[:：])\s*(.+)", risk):
@@ -65,7 +65,7 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
 
 
 def job_lines(state: AgentState, words: Words) -> str:
-    """Every job, the latest last."""
+    """Returns a line for every job, the latest last."""
     return "\n".join(_job(state, job, words) for job in state.jobs.values()) or words("job.none")
 
 
@@ -78,7 +78,7 @@ def _job(state: AgentState, job: Job, words: Words) -> str:
 
 
 def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -> str:
-    """What is shown when a job has ended."""
+    """Returns the text shown when a job has ended."""
     counts = {"done": report.done, "failed": report.failed, "left": report.left}
     lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
     lines += [words("job.cause", cause=cause) for cause in report.causes]
@@ -90,7 +90,7 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
 
 
 def plan_bar(state: AgentState, words: Words) -> str:
-    """The plan in progress, for the status bar."""
+    """Returns the plan in progress, for the status bar."""
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""

@@ -1,4 +1,4 @@
-"""`/diff` shows a turn's changes and lets the user walk through them; `/review` has an agent look for what is wrong."""
+"""`/diff` shows a turn's changes and lets the user walk through them; `/review` has an agent look for mistakes."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ from duckflow.tools.undo_turn import about_work
 
 
 class ReviewOutcome(Protocol):
-    """What came of a review."""
+    """The result of a review."""
 
     @property
     def findings(self) -> Sequence[ReviewFinding]: ...
@@ -37,26 +37,27 @@ TAKE, PUT, FILE, MARK, COMMENT, SEND, NEXT, STOP = "take", "put", "file", "mark"
 KEYS = (NEXT, COMMENT, TAKE, PUT, MARK, FILE)
 
 
-async def diff(context: CommandContext, rest: str) -> str:
-    """`/diff [TURN]` shows the changes; `/diff walk [TURN]` goes through them hunk by hunk."""
-    first, _, more = rest.partition(" ")
+async def diff(context: CommandContext, arguments: str) -> str:
+    """Shows the changes (`/diff [TURN]`), or goes through them hunk by hunk (`/diff walk [TURN]`)."""
+    first, _, turn = arguments.partition(" ")
     if first == WALK:
-        return await _Walk(context).run(int(more) if more.strip().isdecimal() else 0)
+        return await _Walk(context).run(int(turn) if turn.strip().isdecimal() else 0)
     words = context.words
-    preview = await context.conversation.undo.diff(UndoScope(turn=int(rest)) if rest.isdecimal() else LATEST)
+    preview = await context.conversation.undo.diff(UndoScope(turn=int(arguments)) if arguments.isdecimal() else LATEST)
     lines = [words.phrase(about_work("turn", preview)), preview.diff, *warnings(preview.not_covered, words)]
     return "\n".join(line for line in lines if line)
 
 
 class _Walk:
-    """One question for each hunk, answered by a key: what is done with it is kept in the session at once."""
+    """A walk through the hunks with one question for each, answered by a key. Every act is saved in the session at
+    once."""
 
     def __init__(self, context: CommandContext) -> None:
         self._context = context
         self._review = context.conversation.review
         self._told: list[str] = []
         self._problem: Phrase | None = None
-        """Why the last key did nothing."""
+        """The reason why the last key did nothing."""
 
     async def run(self, turn: int) -> str:
         hunks, place, state = await self._review.hunks(turn), 0, self._context.conversation.state
@@ -74,12 +75,12 @@ class _Walk:
             except DuckflowError as problem:
                 self._problem = said(problem)
             if answer.choice == FILE and not self._problem:
-                hunks = [one for one in hunks if one.path != hunk.path]
-        left = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
-        return "\n".join([*self._told, *left])
+                hunks = [other for other in hunks if other.path != hunk.path]
+        unsent = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
+        return "\n".join([*self._told, *unsent])
 
     async def _do(self, answer: Answer, hunk: Hunk) -> bool:
-        """Does what a key says. Gives whether the next change is looked at then."""
+        """Does what a key says. Returns whether to go on to the next change."""
         match answer.choice:
             case "mark":
                 self._review.mark(hunk.hunk_id, hunk.hunk_id not in self._context.conversation.state.reviewed)
@@ -97,22 +98,26 @@ class _Walk:
 
     def _question(self, hunk: Hunk, place: int, count: int) -> Question:
         state = self._context.conversation.state
-        taken = any(one.hunk_id == hunk.hunk_id for one in state.taken_back)
+        taken = any(reverted.hunk_id == hunk.hunk_id for reverted in state.taken_back)
         mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
         keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
         labels = {MARK: f"comment.key.{mark}"}
         choices = tuple(
             Choice(key=key, label=say(labels.get(key, f"comment.key.{key}")), takes_text=key == COMMENT) for key in keys
         )
-        own = [one for one in state.comments if hunk.line(one.line, one.side) is not None and one.path == hunk.path]
+        own = [
+            comment
+            for comment in state.comments
+            if hunk.line(comment.line, comment.side) is not None and comment.path == hunk.path
+        ]
         rows = [f"{line.new or line.old:>5} {line.sign}{line.text}" for line in hunk.numbered()]
-        told = [*rows, *(f"  ✎ {one.line}: {one.text}" for one in own)]
+        lines = [*rows, *(f"  ✎ {comment.line}: {comment.text}" for comment in own)]
         title = say("comment.hunk", path=shown(hunk.path), place=place + 1, count=count)
         problem = (self._problem,) if self._problem else ()
         return Question(
             kind="choice",
             title=title,
-            details=(*problem, *(say("talk.quoted", text=shown_line(row)) for row in told)),
+            details=(*problem, *(say("talk.quoted", text=shown_line(row)) for row in lines)),
             choices=choices,
             for_person=True,
         )
@@ -124,13 +129,14 @@ class _Walk:
         return "" if answer.choice == "no" else answer.text
 
     async def _comment(self, hunk: Hunk, words: str) -> None:
-        """`12 words` is about that line, `-12 words` about a removed one; without a number about the first one."""
+        """Comments on a line: `12 words` is about that line, `-12 words` about a removed one. Without a number it is
+        about the first changed one."""
         if not words.strip():
             return
-        found = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
+        match = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
         changed = hunk.changed()[0]
         first = ("" if changed.new else "-", changed.new or changed.old, words)
-        sign, number, text = found.groups() if found else first
+        sign, number, text = match.groups() if match else first
         side: DiffSide = "old" if sign else "new"
         await self._review.comment(hunk.turn, hunk.path, int(number), text, side, hunk.job)
 
@@ -139,7 +145,7 @@ class _Walk:
 
 
 Review = Callable[[str], Awaitable[ReviewOutcome]]
-"""Has a change reviewed: a range of commits, or with nothing the latest work."""
+"""A function that has a change reviewed: a range of commits, or the latest work if none is named."""
 
 
 def review_group(review: Review) -> Group:

@@ -15,7 +15,7 @@ TITLE_WIDTH = 20
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """What is shown of one session; `folder` is empty for those of the folder one is in."""
+    """The row of one session. `folder` is empty for sessions of the current folder."""
 
     number: int
     session_id: str
@@ -25,7 +25,7 @@ class SessionRow:
     facts: tuple[str, str, str]
 
     def matches(self, wanted: str) -> bool:
-        """Every word occurs somewhere in it."""
+        """Says whether every word occurs somewhere in the row."""
         text = f"{self.title} {self.asked} {self.folder} {self.session_id}".casefold()
         return all(word in text for word in wanted.casefold().split())
 
@@ -41,7 +41,7 @@ def _row(number: int, entry: SessionSummary, words: Words, now: float) -> Sessio
 
 
 def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) -> list[str]:
-    """One line a row, at most `width` cells wide, with a line for every other folder."""
+    """Returns one line for each row, at most `width` cells wide, with a line for every other folder."""
     widths = [max((cells(row.facts[place]) for row in rows), default=0) for place in range(3)]
     digits = len(str(max((row.number for row in rows), default=0)))
     ids = max((len(row.session_id) for row in rows), default=0) if with_id else 0

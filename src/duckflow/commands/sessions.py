@@ -25,7 +25,7 @@ LINE_WIDTH = 78
 
 
 class SessionCommands:
-    """Needs to know how a session is picked; without a `pick` they are listed by number."""
+    """The commands about sessions. `pick` lets the user choose one; without it they are listed by number."""
 
     def __init__(self, pick: Pick | None) -> None:
         self._pick = pick
@@ -64,9 +64,9 @@ AT_ONCE = 200
 
 
 async def export(context: CommandContext, line: str) -> str:
-    """`/export [md|html] [FILE]`"""
-    first, _, rest = line.partition(" ")
-    wanted, file = (first, rest.strip()) if first in tuple(Format) else ("", line)
+    """Exports the session: `/export [md|html] [FILE]`."""
+    first, _, file_name = line.partition(" ")
+    wanted, file = (first, file_name.strip()) if first in tuple(Format) else ("", line)
     words, state = context.words, context.conversation.state
     form = chosen_format(wanted, file)
     path = target(file, state.session_id, form, Path(state.folder))
@@ -74,7 +74,7 @@ async def export(context: CommandContext, line: str) -> str:
     for number, event in context.conversation.record():
         transcript.hear(number, event)
         if number % AT_ONCE == 0:
-            # A long session takes a while to read; the chat stays live meanwhile.
+            # A long session takes a while to read; the chat must stay responsive.
             await asyncio.sleep(0)
     save(path, await asyncio.to_thread(rendered, transcript, words, form))
     return words("export.written", path=str(path.resolve()))
@@ -89,7 +89,7 @@ EXCERPT = 160
 
 
 class SaidSomewhere(NamedTuple):
-    """A place in a session where what is looked for was said. Nothing is known of a session that was deleted."""
+    """A place in a session where the searched words were said. `session` is None if it was deleted."""
 
     session_id: str
     session: SessionSummary | None
@@ -101,7 +101,8 @@ class SaidSomewhere(NamedTuple):
 def search_sessions(
     question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
 ) -> list[str]:
-    """Three lines a hit: when and where it was said, the words around what was looked for, and how to go on there."""
+    """Returns three lines for each hit: when and where it was said, the words around it, and the command that resumes
+    the session."""
     lines = list[str]()
     for place in places_where_said(question, archives, summaries, words):
         session = place.session
@@ -117,7 +118,7 @@ def search_sessions(
 def places_where_said(
     question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
 ) -> list[SaidSomewhere]:
-    known = {one.session_id: one for one in summaries}
+    known = {summary.session_id: summary for summary in summaries}
     return [
         SaidSomewhere(
             hit.session,
@@ -131,14 +132,14 @@ def places_where_said(
 
 
 def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
-    """The best of all, a few of each session at most."""
-    found = list[ArchiveHit]()
+    """Returns the best hits of all, at most a few of each session."""
+    hits = list[ArchiveHit]()
     for path in archives:
         with closing(Gravel(path)) as gravel:
-            found += gravel.search(question, MOST, reach=ITSELF)
-    found.sort(key=lambda hit: (-hit.share, -hit.at))
+            hits += gravel.search(question, MOST, reach=ITSELF)
+    hits.sort(key=lambda hit: (-hit.share, -hit.at))
     chosen, count = list[ArchiveHit](), dict[str, int]()
-    for hit in found:
+    for hit in hits:
         count[hit.session] = count.get(hit.session, 0) + 1
         if count[hit.session] <= OF_A_SESSION and len(chosen) < MOST:
             chosen.append(hit)
@@ -146,7 +147,7 @@ def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
 
 
 def _excerpt(question: str, text: str) -> str:
-    """A line around the first word of the question that the text has."""
+    """Returns a line around the first word of the question that occurs in the text."""
     line = " ".join(text.split())
     low = line.casefold()
     wanted = [question.casefold(), *sorted(terms(question), key=len, reverse=True)]

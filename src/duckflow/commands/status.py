@@ -1,4 +1,4 @@
-"""Where things stand (`/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`), choices, and `/quit`."""
+"""The present state (`/status`, `/why`, `/context`, `/cost`, `/permissions`, `/audit`), choices, and `/quit`."""
 
 import asyncio
 import json
@@ -28,17 +28,18 @@ REPLIED = 600
 
 
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
-    """Made before the conversation is built: that closes the open turn and forgets the open question."""
+    """Returns a recap of a resumed session. It is made before the conversation is built, which closes the open turn and
+    forgets the open question."""
     last = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
-    told = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))
-    lines = [told] if title else []
+    headline = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))
+    lines = [headline] if title else []
     if state.forked_from:
         lines.append(words("recap.fork", session=state.forked_from))
     lines += _exchange(state.messages, words)
     if state.turn_open:
         lines.append(words("turn.crashed"))
-        cut_off = [one.agent_id for one in state.agents.values() if one.status == "running"]
+        cut_off = [agent.agent_id for agent in state.agents.values() if agent.status == "running"]
         lines += [words("agent.interrupted", agent=agent) for agent in cut_off]
     if state.pending_gate:
         lines.append(_open_question(state.pending_gate, words))
@@ -54,14 +55,14 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
 
 
 def _exchange(messages: list[Message], words: Words) -> list[str]:
-    """What the user said last, and what came back."""
+    """Returns the user's last message, and the reply to it."""
     asked = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user"), None)
     if asked is None:
         return []
     decisions = [message.decision for message in messages[asked:] if message.decision]
-    said = [text for decision in decisions for text in decision.said(*talk_operations())]
+    replies = [text for decision in decisions for text in decision.said(*talk_operations())]
     lines = [f"› {shorten(messages[asked].text, ASKED)}"]
-    return [*lines, shorten(said[-1], REPLIED)] if said else lines
+    return [*lines, shorten(replies[-1], REPLIED)] if replies else lines
 
 
 def _open_question(question: Question, words: Words) -> str:
@@ -73,7 +74,7 @@ def _open_question(question: Question, words: Words) -> str:
 
 
 SHOWN_CHANGE = 0.005
-"""What is less is 0.00 in two digits, and says nothing."""
+"""A smaller change would be shown as 0.00."""
 
 
 def status(context: CommandContext, _: str) -> str:
@@ -136,16 +137,16 @@ def cost(context: CommandContext, _: str) -> str:
 
 
 def queue(context: CommandContext, text: str) -> str:
-    """Keep a message for after the running turn; without one, what waits."""
+    """Queues a message until the running turn has ended; without a message it shows what is queued."""
     if text:
         context.conversation.queue(text)
         return ""
-    waiting = [one.text for one in context.conversation.waiting]
+    waiting = [queued.text for queued in context.conversation.waiting]
     return "\n".join(waiting) or context.words("queue.empty")
 
 
 async def leave(context: CommandContext, _: str) -> str:
-    """With a job at work the user says what becomes of it."""
+    """Leaves the chat. If a job is at work, the user says what to do with it."""
     conversation, choice = context.conversation, "stop"
     if running := [job.name for job in conversation.state.live_jobs() if job.status == "running"]:
         choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("stop", "detach", "stay"))
@@ -159,16 +160,16 @@ async def leave(context: CommandContext, _: str) -> str:
 
 
 async def _stays(context: CommandContext) -> bool:
-    """A task that runs is finished first, however long it takes, so that it is done once; the user may leave at once
-    and have it cut off, or stay after all."""
+    """Waits until the running task has ended, so that it is not done twice. The user may leave at once and cut it off,
+    or stay after all: says whether they stay."""
     state = context.conversation.state
-    doing = [one for job in state.live_jobs() if in_the_middle(state, job) for one in progress(state, job).now]
+    doing = [current for job in state.live_jobs() if in_the_middle(state, job) for current in progress(state, job).now]
     settling = asyncio.ensure_future(context.conversation.work.settle())
     if not doing:
         await settling
         return False
     choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("cut", "stay"))
-    details = tuple(say("leave.finishing_task", task=one.line()) for one in doing)
+    details = tuple(say("leave.finishing_task", task=current.line()) for current in doing)
     question = Question(kind="choice", title=say("leave.finishing"), details=details, choices=choices)
     asking = asyncio.ensure_future(context.ask(question))
     try:
@@ -185,9 +186,9 @@ SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave
 SHOWN_ENTRIES = 30
 
 
-def permissions(context: CommandContext, rest: str) -> str:
+def permissions(context: CommandContext, arguments: str) -> str:
     words, choices = context.words, context.conversation.choices
-    verb, _, number = rest.partition(" ")
+    verb, _, number = arguments.partition(" ")
     if verb == "rm" and number.strip().isdecimal():
         return words("permission.removed", rule=words.phrase(choices.remove_permission(int(number))))
     if verb == "add" and number.strip().isdecimal():
@@ -205,7 +206,7 @@ def permissions(context: CommandContext, rest: str) -> str:
 
 
 def show_audit(context: CommandContext, wanted: str) -> str:
-    """The latest entries, so many as wanted; all of them are for `duckflow audit`."""
+    """Shows the latest entries, as many as wanted. `duckflow audit` shows all of them."""
     entries = list_audit(context.conversation.record())
     shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
     earlier = len(entries) - len(shown)
@@ -217,7 +218,7 @@ RECORD = (Command("permissions", permissions, ("rm", "add")), Command("audit", s
 
 
 def mode(context: CommandContext, wanted: str) -> str:
-    """Another mode, or what there are, with what each would have asked about and missed."""
+    """Changes the mode, or lists the modes with how often each would have asked, and missed something."""
     if not wanted:
         return "\n".join(_modes(context.words, context.conversation.choices.mode))
     context.conversation.choices.change_mode(wanted)
@@ -227,17 +228,17 @@ def mode(context: CommandContext, wanted: str) -> str:
 def _modes(words: Words, now: str) -> Iterator[str]:
     figures = json.loads(Path(__file__).with_name("mode_figures.json").read_text(encoding="utf-8"))
     yield words("mode.choices", mode=now, modes=", ".join(OFFERED))
-    yield from (f"  {words(f'init.choice.mode.{one}')}" for one in OFFERED)
+    yield from (f"  {words(f'init.choice.mode.{offered}')}" for offered in OFFERED)
     yield words("mode.measured", count=figures["destructive"] + figures["doubtful"] + figures["harmless"])
-    for one in OFFERED:
-        shares = figures["modes"][one]
+    for offered in OFFERED:
+        shares = figures["modes"][offered]
         shown = {name: f"{share:g}" for name, share in (shares | {"missed": round(100 - shares["asked"], 1)}).items()}
-        yield f"  {words('mode.figures', mode=one, **shown)}"
+        yield f"  {words('mode.figures', mode=offered, **shown)}"
     yield words("mode.shut_in", caught=f"{figures['caught']:g}")
 
 
 async def model(context: CommandContext, wanted: str) -> str:
-    """Which one it is, or another one from now on; the chat itself shows the new one and why."""
+    """Names the model, or changes it from now on. The chat itself shows the new one."""
     words, now = context.words, context.conversation.state.model
     if not wanted:
         return words("model.choices", model=now or "–")

@@ -1,4 +1,4 @@
-"""Every slash command by its name; a part of the program that adds some makes a table with one group more."""
+"""All slash commands by their names. A part of the program that adds commands makes a table with one more group."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -30,15 +30,15 @@ GROUPS: tuple[Group, ...] = (
 class Commands:
     """The commands of one chat."""
 
-    def __init__(self, words: Words, *more: Group, sources: Sequence[CommandSource] = ()) -> None:
+    def __init__(self, words: Words, *added: Group, sources: Sequence[CommandSource] = ()) -> None:
         self._words = words
         self._sources = sources
         listing = Command("help", self._help)
-        self._own = {command.name: command for group in ((listing,), *GROUPS, *more) for command in group}
+        self._own = {command.name: command for group in ((listing,), *GROUPS, *added) for command in group}
 
     @property
     def _commands(self) -> dict[str, Command]:
-        """A name that is the program's own keeps its meaning."""
+        """The commands by name. A name of the program's own keeps its meaning."""
         return {command.name: command for source in self._sources for command in source.commands()} | self._own
 
     def __iter__(self) -> Iterator[Command]:
@@ -53,23 +53,24 @@ class Commands:
         return name in self._commands
 
     async def run(self, conversation: InnerConversation, ask: Ask, line: str, language: str = "") -> str:
-        """What to show, in a language or in that of the session. An unknown command names the nearest one."""
+        """Runs a command and returns the text to show, in this language or in the session's. For an unknown command it
+        names the nearest one."""
         words = Words(language) if language else self._words
         words.emoji = self._words.emoji
         shown = await self._shown(conversation, ask, line, words)
         if language not in ("", words.language):
-            # The command was one that has chosen a language.
+            # The command itself has changed the language.
             self._words.language = words.language
         return shown
 
     async def _shown(self, conversation: InnerConversation, ask: Ask, line: str, words: Words) -> str:
-        name, _, rest = line[1:].strip().partition(" ")
+        name, _, arguments = line[1:].strip().partition(" ")
         if name not in self._own:
             for source in self._sources:
                 await source.look()
-        if found := self._commands.get(name):
+        if command := self._commands.get(name):
             try:
-                shown = found.run(CommandContext(conversation, words, ask), rest.strip())
+                shown = command.run(CommandContext(conversation, words, ask), arguments.strip())
                 return shown if isinstance(shown, str) else await shown
             except DuckflowError as problem:
                 return words.error(problem)

@@ -18,13 +18,13 @@ UNASKED = "unasked"
 LEAVE = Choice(key="no", label=say("undo.leave"), takes_text=True)
 
 
-async def undo(context: CommandContext, rest: str) -> str:
-    """Takes back the last turn, a job, a step of it, or single files; where several could be meant, it asks which."""
+async def undo(context: CommandContext, wanted: str) -> str:
+    """Takes back the last turn, a job, a step of it, or single files. If several could be meant, it asks which."""
     if busy := _busy(context):
         return context.words(busy)
     authors = await context.conversation.undo.authors()
-    if rest.strip():
-        return await _Restore(context, back=True).run(_named(rest.strip(), authors))
+    if wanted.strip():
+        return await _Restore(context, back=True).run(_named(wanted.strip(), authors))
     scopes, unasked = _offered(authors), await _unasked(context)
     if len(scopes) < 2 and not unasked:
         return await _Restore(context, back=True).run(LATEST)
@@ -39,7 +39,7 @@ async def undo(context: CommandContext, rest: str) -> str:
 
 
 async def _unasked(context: CommandContext) -> list[Hunk]:
-    """The changes of the last turn that nobody asked for and that still stand."""
+    """Returns the changes of the last turn that nobody asked for and that still stand."""
     proof = context.conversation.state.proof
     named = {change.hunk_id for change in proof.unasked} if proof else set[str]()
     hunks = await context.conversation.review.hunks(proof.unasked[0].turn) if proof and named else ()
@@ -68,7 +68,8 @@ def _busy(context: CommandContext) -> str:
 
 
 def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
-    """The last turn, the latest jobs, and of a job with several steps the latest step; the latest work comes first."""
+    """Returns what can be offered, the latest work first: the last turn, the latest jobs, and the latest step of a job
+    with several."""
     turns = [author for author in authors if not author.job][:1]
     scopes = list(dict.fromkeys(author.whole for author in authors if author.job or author in turns))
     latest = next((author for author in authors if author.job), None)
@@ -78,8 +79,8 @@ def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
 
 
 def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
-    """`turn`, `job` and `step` mean the latest of their kind, `last` what was done last of all; a number is a turn;
-    anything else names files or folders."""
+    """Reads what to take back: `turn`, `job` and `step` mean the latest of their kind, `last` the latest work of all; a
+    number is a turn; anything else names files or folders."""
     match wanted.split():
         case ["last" | "turn" | "job" | "step" as kind]:
             return latest(kind, authors)
@@ -90,7 +91,7 @@ def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
 
 
 def _files(wanted: str) -> tuple[str, ...]:
-    """A name with a space in it stands in quotes, as in a shell."""
+    """Splits file names. A name with a space stands in quotes, as in a shell."""
     try:
         return tuple(shlex.split(wanted))
     except ValueError:
@@ -100,7 +101,7 @@ def _files(wanted: str) -> tuple[str, ...]:
 async def _chosen(
     context: CommandContext, scopes: list[UndoScope], unasked: list[Hunk]
 ) -> tuple[Answer, tuple[str, ...]]:
-    """Which of the choices; and the files of all of them, which an answer may name instead."""
+    """Asks what to take back. Returns the answer, and the files of all choices, which an answer may name instead."""
     label = say("undo.offer_unasked", places=_places(unasked))
     choices, paths = [Choice(key=UNASKED, label=label)] if unasked else list[Choice](), dict[str, None]()
     for number, scope in enumerate(scopes):
@@ -114,7 +115,7 @@ async def _chosen(
 
 
 async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
-    """Nothing is taken back. An answer that says what is wanted instead is for the model, which can take back less."""
+    """Takes nothing back. If the answer says what is wanted instead, it goes to the model, which can take back less."""
     wanted = answer.said or answer.text
     if not wanted:
         return context.words("undo.left")
@@ -124,21 +125,21 @@ async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -
 
 
 def _size(impacts: tuple[FileImpact, ...]) -> str:
-    added, removed = sum(one.added for one in impacts), sum(one.removed for one in impacts)
+    added, removed = sum(impact.added for impact in impacts), sum(impact.removed for impact in impacts)
     names = ", ".join(impact.path for impact in impacts[:2]) + (f", … ({len(impacts)})" if len(impacts) > 2 else "")
     return f"{names} +{added} −{removed}"
 
 
 @dataclass
 class _Restore:
-    """Shows what would be taken back, asks, and does it. The diff and a choice of files are there for whoever wants."""
+    """Shows what would be taken back, asks, and does it. The user may ask for the diff or choose files."""
 
     context: CommandContext
     back: bool
 
     async def run(self, scope: UndoScope) -> str:
-        words, kept = self.context.words, self.context.conversation.undo
-        preview = await kept.preview(self.back, scope)
+        words, undo_port = self.context.words, self.context.conversation.undo
+        preview = await undo_port.preview(self.back, scope)
         if not preview.impacts and not preview.conflicts:
             return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
         answer = await self.context.ask(self._question(preview))
@@ -148,11 +149,11 @@ class _Restore:
             answer = await self._one_file(preview)
             if answer.choice.isdecimal():
                 return await self.run(scope._replace(paths=(preview.impacts[int(answer.choice)].path,)))
-        # Where nobody can be asked, the command itself is the yes.
+        # If nobody can be asked, the command itself counts as the yes.
         if answer.choice not in ("yes", "all", NOBODY):
             return await _left(self.context, answer, preview)
         only_own = answer.choice != "all" and not preview.nothing_else
-        outcome = await kept.restore(self.back, only_own, scope._replace(paths=answer.paths or scope.paths))
+        outcome = await undo_port.restore(self.back, only_own, scope._replace(paths=answer.paths or scope.paths))
         done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
         return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
 
@@ -162,9 +163,9 @@ class _Restore:
         return await self.context.ask(Question(kind="choice", title=say("undo.which_file"), choices=(*choices, LEAVE)))
 
     def _question(self, preview: PlannedUndo, with_diff: bool = False) -> Question:
-        more: list[str] = [] if with_diff or not preview.diff else ["diff"]
-        more += ["files"] if self.back and len(preview.impacts) > 1 else []
-        return undo_question(preview, self.back, with_diff, more)
+        extra: list[str] = [] if with_diff or not preview.diff else ["diff"]
+        extra += ["files"] if self.back and len(preview.impacts) > 1 else []
+        return undo_question(preview, self.back, with_diff, extra)
 
 
 def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:

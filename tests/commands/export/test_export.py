@@ -34,7 +34,7 @@ an open fence"""
 
 @pytest.fixture
 async def story(tmp_path: Path) -> Story:
-    """Asked, allowed, refused, changed without asking, undone, planned."""
+    """Makes a session in which things are asked, allowed, refused, changed without asking, undone and planned."""
     write = decide(act("file_ops.write_file", f"because {EVIL}", path="a.html", content=f"{EVIL}\n"), respond(REPLY))
     refused = decide(act("file_ops.delete_file", path="a.html"))
     edit = act("file_ops.edit_file", path="a.html", old="alert(1)", new="alert(9)")
@@ -84,7 +84,7 @@ def document(story: Story, form: Format, language: str = "en") -> str:
 
 
 class Page(HTMLParser):
-    """What a browser would make of it."""
+    """Reads a page as a browser would."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""A session as a document: Markdown, or one HTML page that needs nothing else."""
+"""A session as a document: Markdown, or one self-contained HTML page."""

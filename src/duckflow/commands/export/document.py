@@ -1,4 +1,4 @@
-"""An exported session: its format, its file."""
+"""An exported session: its Markdown, its format and its file."""
 
 import os
 import re
@@ -34,8 +34,8 @@ def _lines(transcript: Transcript, words: Words) -> Iterator[str]:
         yield from ("", f"## {words('export.plan')}", "", fenced(plain(trees)))
     if bars := bar_lines(transcript.vitals, words):
         yield from ("", f"## {words('export.vitals')}", "", fenced("\n".join(bars)))
-    if told := costs(transcript, words):
-        yield from ("", f"## {words('export.cost')}", "", *(f"- {line(one)}" for one in told))
+    if cost_lines := costs(transcript, words):
+        yield from ("", f"## {words('export.cost')}", "", *(f"- {line(cost_line)}" for cost_line in cost_lines))
     for turn in transcript.turns:
         yield from _turn(turn, words)
 
@@ -50,26 +50,26 @@ def _turn(turn: TurnRecord, words: Words) -> Iterator[str]:
 
 
 def _entry(entry: Entry, words: Words) -> Iterator[str]:
-    told = words.phrase(entry.phrase) if entry.phrase else ""
-    details = [f"  - {line(words.phrase(one))}" for one in entry.details]
+    sentence = words.phrase(entry.phrase) if entry.phrase else ""
+    details = [f"  - {line(words.phrase(detail))}" for detail in entry.details]
     match entry.kind:
         case "said":
             yield harmless(entry.text)
         case "user":
             yield quoted(entry.text)
-            if told:
-                yield from ("", f"*{line(told)}*")
+            if sentence:
+                yield from ("", f"*{line(sentence)}*")
         case "deed":
-            yield f"- {MARKS[entry.ok]} {code(entry.text)}" + (f": {line(told)}" if told else "")
+            yield f"- {MARKS[entry.ok]} {code(entry.text)}" + (f": {line(sentence)}" if sentence else "")
             yield from details
             yield from _blocks(entry)
         case "gate" | "duck":
             answer = line(entry.answered(words))
-            yield f"- {'🦆' if entry.kind == 'duck' else '?'} **{line(told)}** {answer}"
+            yield f"- {'🦆' if entry.kind == 'duck' else '?'} **{line(sentence)}** {answer}"
             yield from details
             yield from _blocks(entry)
         case "note":
-            yield f"*{line(told)}*"
+            yield f"*{line(sentence)}*"
             if entry.text:
                 yield from ("", harmless(entry.text))
             if details:
@@ -84,12 +84,12 @@ def _blocks(entry: Entry) -> Iterator[str]:
 
 
 def line(text: str) -> str:
-    """One line in which nothing is markup."""
+    """Returns one line in which nothing is markup."""
     return re.sub(r"([\\`*_\[\]<>&#|])", r"\\\1", plain(" ".join(text.split())))
 
 
 def quoted(text: str) -> str:
-    return "\n".join(f"> {one}".rstrip() for one in harmless(text).splitlines()) or ">"
+    return "\n".join(f"> {text_line}".rstrip() for text_line in harmless(text).splitlines()) or ">"
 
 
 def code(text: str) -> str:
@@ -99,35 +99,37 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A block whose fence is longer than any inside it."""
+    """Returns a block whose fence is longer than any inside it."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def harmless(text: str) -> str:
-    """Markdown stays Markdown, but HTML in it is shown as text; an open block of code is closed."""
+    """Keeps Markdown, but shows HTML in it as text, and closes an open block of code."""
     lines: list[str] = []
     fence = ""
-    for one in plain(text).splitlines():
-        found = FENCE.match(one)
+    for text_line in plain(text).splitlines():
+        match = FENCE.match(text_line)
         if fence:
-            fence = "" if found and one.strip().startswith(fence) and not one.strip().strip(fence[0]) else fence
-            lines.append(one)
-        elif found:
-            fence = found[1]
-            lines.append(one)
+            fence = (
+                "" if match and text_line.strip().startswith(fence) and not text_line.strip().strip(fence[0]) else fence
+            )
+            lines.append(text_line)
+        elif match:
+            fence = match[1]
+            lines.append(text_line)
         else:
-            lines.append(_escaped(one))
+            lines.append(_escaped(text_line))
     return "\n".join([*lines, fence] if fence else lines)
 
 
 def _escaped(text: str) -> str:
     parts: list[str] = []
     end = 0
-    for found in CODE.finditer(text):
-        parts += [TAG.sub(r"\\\g<0>", text[end : found.start()]), found[0]]
-        end = found.end()
+    for match in CODE.finditer(text):
+        parts += [TAG.sub(r"\\\g<0>", text[end : match.start()]), match[0]]
+        end = match.end()
     return "".join([*parts, TAG.sub(r"\\\g<0>", text[end:])])
 
 
@@ -140,7 +142,7 @@ SUFFIXES = {".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".html": Forma
 
 
 def chosen_format(wanted: str, file: str) -> Format:
-    """What was said, else what the file's name says, else HTML."""
+    """Returns the wanted format, else the one that the file's name says, else HTML."""
     return Format(wanted) if wanted else SUFFIXES.get(Path(file).suffix.lower(), Format.HTML)
 
 
@@ -155,7 +157,7 @@ def rendered(transcript: Transcript, words: Words, form: Format) -> str:
 
 
 def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
-    """A name of our own when none is given; a file that somebody named is not overwritten."""
+    """Returns the path to write: a name of our own if none is given. A file that somebody named is not overwritten."""
     path = folder / (Path(file).expanduser() if file else f"duckflow-{session_id}.{form}")
     if path.is_dir():
         path /= f"duckflow-{session_id}.{form}"
@@ -165,7 +167,7 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
 
 
 def save(path: Path, text: str) -> None:
-    """Puts a new file in the place of whatever stands there. A link or a pipe is replaced, never written through."""
+    """Replaces whatever stands at the path by a new file. A link or a pipe is replaced, never written through."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

@@ -22,7 +22,7 @@ Points = Sequence[tuple[int, Vitals]]
 
 
 def svg_chart(points: Points, words: Words) -> str:
-    """Three lines from 0 to 1 over the turns, with their names; empty without anything to draw."""
+    """Draws three lines from 0 to 1 over the turns, with their names; nothing without points."""
     if not points:
         return ""
     shown = thinned(points, MOST_POINTS)
@@ -62,14 +62,14 @@ def bar_lines(points: Points, words: Words) -> list[str]:
 
 
 def thinned(points: Points, most: int) -> Points:
-    """Evenly spread, the last one always among them."""
+    """Returns at most so many points, evenly spread and including the last."""
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)
     return [points[round(place * step)] for place in range(most)]
 
 
-# No script, no picture, no font, no request: not even if something slipped through.
+# The page may load no script, picture or font and make no request, even if something slipped through.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 MARKS = {True: "✓", False: "✗", None: "…"}
 DIFF_CLASSES = {"+": "added", "-": "removed", "@": "place"}
@@ -94,8 +94,8 @@ def _page(transcript: Transcript, words: Words) -> Iterator[str]:
         yield f"<h2>{safe(words('export.plan'))}</h2><pre>{safe(trees)}</pre>"
     if chart := svg_chart(transcript.vitals, words):
         yield f"<h2>{safe(words('export.vitals'))}</h2>{chart}"
-    if told := costs(transcript, words):
-        yield f"<h2>{safe(words('export.cost'))}</h2><ul>{''.join(f'<li>{safe(one)}</li>' for one in told)}</ul>"
+    if lines := costs(transcript, words):
+        yield f"<h2>{safe(words('export.cost'))}</h2><ul>{''.join(f'<li>{safe(line)}</li>' for line in lines)}</ul>"
     render = _renderer()
     for turn in transcript.turns:
         yield from _turn(turn, words, render)
@@ -116,23 +116,25 @@ def _turn(turn: TurnRecord, words: Words, render: Callable[[str], str]) -> Itera
 
 
 def _entry(entry: Entry, words: Words, render: Callable[[str], str]) -> Iterator[str]:
-    told = safe(words.phrase(entry.phrase)) if entry.phrase else ""
+    sentence = safe(words.phrase(entry.phrase)) if entry.phrase else ""
     match entry.kind:
         case "said":
             yield f'<div class="said">{render(plain(entry.text))}</div>'
         case "user":
-            yield f'<div class="user">{safe(entry.text)}</div>' + (f'<div class="note">{told}</div>' if told else "")
+            yield f'<div class="user">{safe(entry.text)}</div>' + (
+                f'<div class="note">{sentence}</div>' if sentence else ""
+            )
         case "note":
             text = f"<div>{render(plain(entry.text))}</div>" if entry.text else ""
-            details = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in entry.details)
-            yield f'<div class="note">{told}{text}{details}</div>'
+            details = "".join(f"<p>{safe(words.phrase(detail))}</p>" for detail in entry.details)
+            yield f'<div class="note">{sentence}{text}{details}</div>'
         case "deed":
             mark = f'<span class="{_state(entry)}">{MARKS[entry.ok]}</span>'
-            yield _details(entry, f"{mark} <code>{safe(entry.text)}</code> {told}", words)
+            yield _details(entry, f"{mark} <code>{safe(entry.text)}</code> {sentence}", words)
         case "gate" | "duck":
             answer = entry.answered(words)
             face = "🦆" if entry.kind == "duck" else "?"
-            yield _details(entry, f"{face} <b>{told}</b> {safe(answer)}", words)
+            yield _details(entry, f"{face} <b>{sentence}</b> {safe(answer)}", words)
 
 
 def _state(entry: Entry) -> str:
@@ -140,7 +142,7 @@ def _state(entry: Entry) -> str:
 
 
 def _details(entry: Entry, summary: str, words: Words) -> str:
-    inside = "".join(f"<p>{safe(words.phrase(one))}</p>" for one in entry.details)
+    inside = "".join(f"<p>{safe(words.phrase(detail))}</p>" for detail in entry.details)
     if entry.diff:
         inside += f'<pre class="diff">{_diff(entry.diff)}</pre>'
     if entry.output:
@@ -160,7 +162,8 @@ def safe(text: str) -> str:
 
 @functools.cache
 def _renderer() -> Callable[[str], str]:
-    """Markdown to HTML, without HTML of its own, pictures, or links that do anything but lead somewhere."""
+    """Makes a renderer from Markdown to HTML that passes no HTML of the text's own, no pictures, and no active
+    links."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")

@@ -49,15 +49,15 @@ class Entry:
     diff: str = ""
     answer: str = ""
     choices: dict[str, Phrase] = field(default_factory=dict[str, Phrase])
-    """What may be answered, by its key."""
+    """The possible answers, by their keys."""
 
     def answered(self, words: Words) -> str:
-        """In the user's language."""
+        """Returns the answer in the user's language."""
         if not self.answer:
             return words("export.unanswered")
         label = self.choices.get(self.answer)
-        said = ": ".join(part for part in (words.phrase(label) if label else self.answer, self.text) if part)
-        return words("export.answer", answer=said)
+        answer = ": ".join(part for part in (words.phrase(label) if label else self.answer, self.text) if part)
+        return words("export.answer", answer=answer)
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class TurnRecord:
 
 
 class Transcript:
-    """Fed with every event of a session, in order. Secrets are out of it before anything is kept."""
+    """The transcript of a session, fed with every event in order. Secrets are removed before anything is kept."""
 
     def __init__(self) -> None:
         self.state = AgentState()
@@ -88,7 +88,7 @@ class Transcript:
 
     def hear(self, number: int, event: Event) -> None:
         apply(self.state, event)
-        # The whole conversation is kept here, turn by turn; twice would be too much.
+        # The whole conversation is kept here turn by turn, so the state does not need it as well.
         self.state.messages.clear()
         for item in self._view.hear(number, event):
             self._draw(item)
@@ -121,7 +121,7 @@ class Transcript:
             self._add(Entry("user", text, say("chat.meanwhile") if meanwhile else None))
 
     def _act(self, item: ActionItem) -> None:
-        """A deed stands where it began, not where it was asked about."""
+        """Adds a deed at the place where it began, not where it was asked about."""
         if item.talks or item.state in ("asked", "left"):
             return
         entry = self._entries.get(item.id)
@@ -150,15 +150,15 @@ class Transcript:
                 self._add(Entry("note", phrase=say(PLANS_TOLD[plan.status], name=plan.name)))
             case ReportItem(report=report):
                 counts = {"done": report.done, "failed": report.failed, "left": report.left}
-                told = say(f"job.ended.{item.status}", job=item.job_name, **counts)
+                summary = say(f"job.ended.{item.status}", job=item.job_name, **counts)
                 why = [say("job.cause", cause=clean(cause)) for cause in report.causes]
                 why += [say("job.next", next=clean(report.next_action))] if report.next_action else []
-                self._add(Entry("note", clean(report.summary), told, ok=item.status == "completed", details=why))
+                self._add(Entry("note", clean(report.summary), summary, ok=item.status == "completed", details=why))
             case _:
                 pass
 
     def _add(self, entry: Entry) -> None:
-        """To the turn it belongs to; what happens before the first one needs no place."""
+        """Adds an entry to the current turn. Things before the first turn are left out."""
         if self.turns:
             self.turns[-1].entries.append(entry)
 
@@ -166,7 +166,7 @@ class Transcript:
 def _deed(item: ActionItem) -> Entry:
     whose = f"⚙ {item.job_name}: " if item.job else ""
     action = item.action
-    # What the user has typed needs no reason, and what was asked about has been shown there.
+    # A command of the user's own needs no reason, and a Gate has already shown the diff.
     told_why = action and item.operation not in USERS_OWN
     return Entry(
         "deed",
@@ -182,15 +182,15 @@ def _asks(question: Question) -> Entry:
     if gate is None:
         details = [_cleaned(phrase) for phrase in question.details]
         return Entry("duck", phrase=question.title, details=details, choices=choices)
-    told = [say("job.asks", job=question.job_name)] if question.job_name else []
-    told += [say("export.intent", intent=clean(intent)) for intent in gate.intent]
-    told += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
-    told += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
-    return Entry("gate", phrase=question.title, details=told, diff=clean(gate.diff), choices=choices)
+    details = [say("job.asks", job=question.job_name)] if question.job_name else []
+    details += [say("export.intent", intent=clean(intent)) for intent in gate.intent]
+    details += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
+    details += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
+    return Entry("gate", phrase=question.title, details=details, diff=clean(gate.diff), choices=choices)
 
 
 def clean(text: str) -> str:
-    """Without what looks like a secret, and not endless."""
+    """Removes what looks like a secret, and limits the length."""
     text = redacted(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… (+{len(text) - LONGEST})"
 
@@ -201,14 +201,14 @@ def _cleaned(phrase: Phrase) -> Phrase:
 
 
 def _diff(args: dict[str, Any]) -> str:
-    """What an edit did that nobody was asked about, from its own arguments."""
+    """Shows from its own arguments what an edit did that nobody was asked about."""
     edits = args.get("edits") or [args]
     if isinstance(edits, str):
         return clean(edits)
     lines: list[str] = []
-    for one in cast("list[dict[str, Any]]", edits):
-        lines += [f"-{line}" for line in str(one.get("old") or "").splitlines()]
-        lines += [f"+{line}" for line in str(one.get("new") or one.get("content") or "").splitlines()]
+    for edit in cast("list[dict[str, Any]]", edits):
+        lines += [f"-{line}" for line in str(edit.get("old") or "").splitlines()]
+        lines += [f"+{line}" for line in str(edit.get("new") or edit.get("content") or "").splitlines()]
     return clean("\n".join(lines))
 
 
@@ -217,9 +217,9 @@ def title(transcript: Transcript) -> str:
 
 
 def facts(transcript: Transcript, words: Words) -> list[tuple[str, str]]:
-    """Names and values, in the user's language."""
+    """Returns names and values, in the user's language."""
     state = transcript.state
-    told = [
+    rows = [
         (words("export.session"), state.session_id),
         (words("export.started"), time.strftime("%Y-%m-%d %H:%M", time.localtime(transcript.started))),
         (words("export.folder"), short_folder(state.folder)),
@@ -227,10 +227,10 @@ def facts(transcript: Transcript, words: Words) -> list[tuple[str, str]]:
         (words("export.model"), ", ".join(state.usage_by_model) or state.model),
     ]
     if state.forked_from:
-        told.append((words("export.branch_of"), state.forked_from))
+        rows.append((words("export.branch_of"), state.forked_from))
     if state.five.goal:
-        told.append((words("five.goal"), state.five.goal))
-    return [(name, value) for name, value in told if value]
+        rows.append((words("five.goal"), state.five.goal))
+    return [(name, value) for name, value in rows if value]
 
 
 def costs(transcript: Transcript, words: Words) -> list[str]:
