@@ -87,7 +87,7 @@ def _half_width(text: str) -> str:
     """Replaces full-width signs, as an IME writes them, by the usual ones, except inside strings."""
     if text.isascii() or not re.search("[｛｝［］：，＂]", text):
         return text
-    return re.sub(WIDE_SIGN, lambda found: found[0] if len(found[0]) > 1 else found[0].translate(FULL_WIDTH), text)
+    return re.sub(WIDE_SIGN, lambda sign: sign[0] if len(sign[0]) > 1 else sign[0].translate(FULL_WIDTH), text)
 
 
 def _unwrapped(text: str) -> str:
