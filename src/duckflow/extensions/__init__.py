@@ -1,1 +1,2 @@
-"""What users have for other assistants already: skills, custom commands, hooks."""
+"""Extensions in the formats of other assistants, which users have already: skills, custom commands, hooks, kinds of
+agents."""

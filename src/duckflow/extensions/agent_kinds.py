@@ -15,25 +15,27 @@ MOST_KINDS = 50
 TOLD_KINDS = 20
 TOLD, SHOWN = 80, 300
 SAME_MODEL = ("", "inherit", "sonnet", "opus", "haiku")
-"""Names by which a file says nothing that holds here: the conversation's model is used."""
+"""Model names in a file that mean nothing here: the conversation's model is used."""
 READING = ("read", "network")
 
 
 class AgentKind(NamedTuple):
-    """What an agent of this kind may use, and what it is told. `own`: the user's, and not brought by the folder."""
+    """The tools that an agent of this kind may use, and what it is told. `own` means the user's own, not brought by the
+    folder."""
 
     name: str
     description: str = ""
     prompt: str = ""
     tools: tuple[str, ...] = ()
-    """By any of their names; none: all."""
+    """Tools by any of their names; empty means all."""
     model: str = ""
     own: bool = True
     only_reads: bool = False
     path: Path | None = None
 
     def uses(self, operation: Operation) -> bool:
-        """An agent leaves lessons to the conversation. One that only reads may run commands that change nothing."""
+        """Says whether agents of this kind use an operation. Lessons are left to the conversation. A kind that only
+        reads may run commands, which then change nothing."""
         if operation.effect == "memory" or (operation.name == FINDING and self.name != REVIEW):
             return False
         if operation.effect == "talk":
@@ -52,20 +54,20 @@ PACKAGED = {
 
 
 def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
-    """By name; the user's own count before the project's, and the program's before all."""
-    found: dict[str, AgentKind] = {}
+    """Returns the kinds by name. The user's own take precedence over the project's, and the program's over all."""
+    kinds: dict[str, AgentKind] = {}
     for place in places_in(home, project, AGENT_PLACES):
         for path in files_in(place, project or place.folder):
-            if path.suffix.lower() != ".md" or len(found) >= MOST_KINDS:
+            if path.suffix.lower() != ".md" or len(kinds) >= MOST_KINDS:
                 continue
             kind = _read(path, place.own)
             if kind and kind.name not in PACKAGED:
-                found.setdefault(kind.name, kind)
-    return sorted(found.values(), key=lambda kind: kind.name)
+                kinds.setdefault(kind.name, kind)
+    return sorted(kinds.values(), key=lambda kind: kind.name)
 
 
 def listed_kinds(kinds: Iterable[AgentKind]) -> str:
-    """As the model is told of them, after those of the program."""
+    """Lists the kinds as the model is told of them, after those of the program."""
     return "".join(f"; {kind.name} ({shorten(kind.description, TOLD)})" for kind in list(kinds)[:TOLD_KINDS])
 
 
@@ -77,9 +79,9 @@ def _read(path: Path, own: bool) -> AgentKind | None:
     name = re.sub(r"[^\w.-]+", "-", (head.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
     if not name or not head.body.strip():
         return None
-    # `Bash(git:*)` is Bash here: what a command may do is the Gate's.
+    # `Bash(git:*)` counts as Bash: the Gate decides what a command may do.
     tools = re.sub(r"\([^)]*\)", "", head.values.get("tools", "")).strip("[]")
-    named = tuple(one.strip(" \"'").casefold() for one in tools.split(",") if one.strip(" \"'"))
+    named = tuple(tool.strip(" \"'").casefold() for tool in tools.split(",") if tool.strip(" \"'"))
     model = head.values.get("model", "").strip()
     return AgentKind(
         name,

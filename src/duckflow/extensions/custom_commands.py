@@ -1,4 +1,5 @@
-"""Custom commands: Markdown files whose text becomes a message, with what was typed after the name filled in."""
+"""Custom commands: Markdown files whose text becomes a message. The words typed after the command's name are filled
+in."""
 
 import re
 import shlex
@@ -17,7 +18,7 @@ SHELL = re.compile(r"!`([^`\n]+)`")
 
 
 class CustomCommand(NamedTuple):
-    """One file. `own`: the user's, and not brought by the work folder."""
+    """One file. `own` means the user's own, not brought by the work folder."""
 
     name: str
     path: Path
@@ -32,15 +33,15 @@ class CustomCommand(NamedTuple):
 
 
 def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand]:
-    """By name, with its folders before it (`git/fix.md` is `git:fix`, codex has `prompts:fix`); the user's
-    own count before the project's."""
-    found: dict[str, CustomCommand] = {}
+    """Returns the commands by name. Folders come before the name (`git/fix.md` is `git:fix`, codex has `prompts:fix`).
+    The user's own take precedence over the project's."""
+    commands: dict[str, CustomCommand] = {}
     for place in places_in(home, project, COMMAND_PLACES):
         for path in files_in(place, project or place.folder):
             named = place.folder.parent if place.folder.match(PROMPTS) else place.folder
             parts = path.relative_to(named).with_suffix("").parts
             name = ":".join(re.sub(r"[^\w.-]+", "-", part) for part in parts)
-            if path.suffix.lower() != ".md" or name in found or len(found) >= MOST_COMMANDS:
+            if path.suffix.lower() != ".md" or name in commands or len(commands) >= MOST_COMMANDS:
                 continue
             try:
                 head = read_markdown(path)
@@ -51,32 +52,32 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
             hint, model, mode, allowed = (head.values.get(key, "") for key in keys)
             about = " ".join((head.values.get("description") or first).split())
             about = shorten(about, SHOWN)
-            found[name] = CustomCommand(name, path, place.own, about, hint, model, mode, allowed, head.body)
-    return sorted(found.values(), key=lambda command: command.name)
+            commands[name] = CustomCommand(name, path, place.own, about, hint, model, mode, allowed, head.body)
+    return sorted(commands.values(), key=lambda command: command.name)
 
 
 def fill_in(body: str, typed: str) -> str:
-    """`$ARGUMENTS` is all of it, `$1` to `$9` are its words, `$FILE` is what `FILE=…` among them says; a text that asks
-    for none of these gets it at its end."""
+    """Fills in what was typed: `$ARGUMENTS` is all of it, `$1` to `$9` are its words, `$FILE` is the value of `FILE=…`
+    among them. A text that asks for none of these gets it at its end."""
     try:
         words = shlex.split(typed)
     except ValueError:
         words = typed.split()
 
-    def value(found: re.Match[str]) -> str:
-        number = int(found[1] or found[2] or 0)
+    def value(match: re.Match[str]) -> str:
+        number = int(match[1] or match[2] or 0)
         return typed if not number else words[number - 1] if number <= len(words) else ""
 
-    pairs = {name: said for name, equals, said in (word.partition("=") for word in words) if equals}
-    filled = NAMED.sub(lambda found: pairs.get(found[1], found[0]), ARGUMENT.sub(value, body))
+    pairs = {name: text for name, equals, text in (word.partition("=") for word in words) if equals}
+    filled = NAMED.sub(lambda match: pairs.get(match[1], match[0]), ARGUMENT.sub(value, body))
     asked_for = ARGUMENT.search(body) or any(name in pairs for name in NAMED.findall(body))
     return f"{filled}\n\n{typed}" if typed and not asked_for else filled
 
 
 def commands_in(text: str) -> list[str]:
-    """The shell commands whose output the text asks for, each once."""
+    """Returns the shell commands whose output the text asks for, each once."""
     return list(dict.fromkeys(SHELL.findall(text)))
 
 
 def put_outputs(text: str, outputs: dict[str, str]) -> str:
-    return SHELL.sub(lambda found: outputs.get(found[1], ""), text)
+    return SHELL.sub(lambda match: outputs.get(match[1], ""), text)

@@ -1,7 +1,8 @@
 """The head of a Markdown file: `key: value` lines between two lines of dashes, as people really write them.
 
-Not all of YAML: the top level only, every value as a text. What YAML would refuse (a colon in a plain text, a quote
-that is not closed) is read as it was meant; what cannot be read at all is named, and the rest is used."""
+It is not all of YAML: only the top level, and every value is a text. Things that YAML would refuse (a colon in a plain
+text, a quote that is not closed) are read as they were meant. Lines that cannot be read are named, and the others are
+used."""
 
 import re
 from pathlib import Path
@@ -17,7 +18,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "", "0": ""}
 
 
 class FrontMatter(NamedTuple):
-    """The values by their keys in lower case, the text after the head, and lines of the head that say nothing."""
+    """The values by their keys in lower case, the text after the head, and lines of the head that could not be read."""
 
     values: dict[str, str]
     body: str
@@ -29,7 +30,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_markdown(path: Path) -> FrontMatter:
-    """OSError when it cannot be read; what is no UTF-8 becomes a mark."""
+    """Reads a file. Raises OSError if that fails; bytes that are no UTF-8 become a mark."""
     return split_front_matter(read_plain(path, LONGEST_FILE, cut=True).decode("utf-8-sig", "replace"))
 
 
@@ -54,34 +55,34 @@ def _read(lines: list[str]) -> tuple[dict[str, str], list[str]]:
         at += 1
         if not line or line.lstrip().startswith("#"):
             continue
-        found = KEY.match(line)
-        if not found:
+        match = KEY.match(line)
+        if not match:
             strange.append(line.strip())
             continue
         below: list[str] = []
-        while at < len(lines) and _belongs(lines[at], found[2]):
+        while at < len(lines) and _belongs(lines[at], match[2]):
             below.append(lines[at].rstrip())
             at += 1
-        values[found[1].lower()] = _value((found[2] or "").strip(), below)
+        values[match[1].lower()] = _value((match[2] or "").strip(), below)
     return values, strange
 
 
 def _belongs(line: str, value: str | None) -> bool:
-    """Whether a line still belongs to the key above it: indented, empty, or an entry of its list."""
+    """Says whether a line still belongs to the key above it: it is indented, empty, or an entry of its list."""
     return not line.strip() or line[0] in " \t" or (not value and line.startswith("- "))
 
 
 def _value(first: str, below: list[str]) -> str:
     if block := BLOCK.match(first):
         return _folded(below) if block[1] == ">" else "\n".join(_dedented(below)).strip()
-    told = [line.strip() for line in below if line.strip()]
-    if not first and told and told[0].startswith("-"):
-        entries = [_unquoted(line.removeprefix("-").strip()) for line in told if line.startswith("-")]
+    texts = [line.strip() for line in below if line.strip()]
+    if not first and texts and texts[0].startswith("-"):
+        entries = [_unquoted(line.removeprefix("-").strip()) for line in texts if line.startswith("-")]
         return ", ".join(entry for entry in entries if entry)
-    if not first and told and all(KEY.match(line) for line in told):
-        # A table of its own: nothing that is looked for here.
+    if not first and texts and all(KEY.match(line) for line in texts):
+        # A nested table holds nothing that is looked for here.
         return ""
-    text = " ".join([first, *told]).strip()
+    text = " ".join([first, *texts]).strip()
     if text.startswith("[") and text.endswith("]"):
         return ", ".join(filter(None, (_unquoted(entry.strip()) for entry in text[1:-1].split(","))))
     return _unquoted(text)

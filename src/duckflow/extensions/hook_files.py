@@ -21,32 +21,33 @@ CONDITION = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
 class Hook(NamedTuple):
-    """One program that is told of one event."""
+    """A program that is told of one event."""
 
     event: str
     matcher: str
     command: str
     arguments: tuple[str, ...] | None
-    """Where it is started without a shell."""
+    """The arguments, if it is started without a shell."""
     seconds: float
     source: str
-    """The file it stands in; empty: Duckflow's own settings."""
+    """The file it stands in; empty for Duckflow's own settings."""
     folder: Path
     condition: str = ""
     waits: bool = True
-    """Whether its answer is waited for."""
+    """True if its answer is waited for."""
     brought: bool = False
-    """The work folder brought it."""
+    """True if the work folder brought it."""
 
     @property
     def shown(self) -> str:
         return " ".join([self.command, *(self.arguments or ())])
 
     def matches(self, names: tuple[str, ...], subject: str) -> bool:
-        """A matcher of plain words names them exactly; any other one is a pattern that fits somewhere."""
-        if found := CONDITION.fullmatch(self.condition):
-            pattern = found[2].replace(":*", "*")
-            if found[1] not in names or not (fnmatchcase(subject, pattern) or fnmatchcase(subject, f"*/{pattern}")):
+        """Says whether the hook is for this tool. A matcher of plain words names tools exactly; any other is a pattern
+        that fits somewhere."""
+        if condition := CONDITION.fullmatch(self.condition):
+            pattern = condition[2].replace(":*", "*")
+            if condition[1] not in names or not (fnmatchcase(subject, pattern) or fnmatchcase(subject, f"*/{pattern}")):
                 return False
         if self.matcher in ("", "*") or not names:
             return True
@@ -59,7 +60,7 @@ class Hook(NamedTuple):
 
     @property
     def program(self) -> BroughtProgram:
-        """For the agreement about a hook of the work folder."""
+        """The hook as a program for which the user's agreement is needed, since the work folder brought it."""
         file = Path(self.source).relative_to(self.folder)
         about = [f"if {self.condition}"] if self.condition else []
         about += [f"timeout {self.seconds:g}", *([] if self.waits else ["async"])]
@@ -67,20 +68,21 @@ class Hook(NamedTuple):
         return BroughtProgram(f"hook {self.event} {self.matcher} {file}", f"{command} ({', '.join(about)})")
 
     def digest(self) -> str:
-        """Changes with what a hook of the user's own says and where it stands."""
-        told = json.dumps([*self[:5], self.source, str(self.folder), self.condition])
-        return hashlib.sha256(told.encode()).hexdigest()
+        """Returns a digest that changes with the text and the place of a hook of the user's own."""
+        text = json.dumps([*self[:5], self.source, str(self.folder), self.condition])
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class FoundHooks(NamedTuple):
-    """All hooks, and what could not be read or is not run."""
+    """All hooks, and the problems with those that could not be read or are not run."""
 
     hooks: tuple[Hook, ...] = ()
     problems: tuple[Phrase, ...] = ()
 
 
 def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted: bool) -> FoundHooks:
-    """`trusted`: what the folder brings counts too. A command that stands there twice for one event runs once."""
+    """Finds all hooks; with `trusted` those of the folder, too. A command that stands there twice for one event runs
+    once."""
     if not settings.enabled:
         return FoundHooks()
     problems: list[Phrase] = []
@@ -96,11 +98,11 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
 
 def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phrase]) -> Iterator[Hook]:
     try:
-        given = parse_json(read_plain(path, LONGEST_FILE).decode("utf-8-sig"))
+        content = parse_json(read_plain(path, LONGEST_FILE).decode("utf-8-sig"))
     except (OSError, ValueError) as problem:
         problems.append(say("hook.bad_file", file=str(path), reason=str(problem)))
         return
-    settled = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    settled = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
     groups = settled.get("hooks")
     if settled.get("disableAllHooks") is True or groups is None:
         return
@@ -119,27 +121,27 @@ def _hooks_of(
             problems.append(say("hook.other_event", event=str(event)[:60], file=where))
             continue
         for group in _dicts(listed):
-            for one in _dicts(group.get("hooks")):
-                command, kind = one.get("command"), one.get("type", "command")
+            for entry in _dicts(group.get("hooks")):
+                command, kind = entry.get("command"), entry.get("type", "command")
                 if kind != "command" or not isinstance(command, str) or not command.strip():
                     problems.append(say("hook.other_kind", event=event, kind=str(kind)[:60], file=where))
                     continue
-                arguments, seconds, matcher = one.get("args"), one.get("timeout"), group.get("matcher")
-                given = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else settings.seconds
+                arguments, seconds, matcher = entry.get("args"), entry.get("timeout"), group.get("matcher")
+                limit = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else settings.seconds
                 words = tuple(map(str, cast("list[Any]", arguments))) if isinstance(arguments, list) else None
                 yield Hook(
                     event,
                     matcher.strip() if isinstance(matcher, str) else "",
                     command,
                     words,
-                    min(given, LONGEST_SECONDS),
+                    min(limit, LONGEST_SECONDS),
                     source,
                     project,
-                    str(one.get("if") or ""),
-                    one.get("async") is not True,
+                    str(entry.get("if") or ""),
+                    entry.get("async") is not True,
                 )
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
     listed = cast("list[Any]", value) if isinstance(value, list | tuple) else []
-    return [cast("dict[str, Any]", one) for one in listed if isinstance(one, dict)]
+    return [cast("dict[str, Any]", entry) for entry in listed if isinstance(entry, dict)]

@@ -1,4 +1,5 @@
-"""Running one hook: told on stdin, heard on stdout and stderr, ended with all it started when it takes too long."""
+"""Runs one hook: it is told on stdin, heard on stdout and stderr, and ended with all it started when it takes too
+long."""
 
 import json
 import time
@@ -19,11 +20,12 @@ from duckflow.store.paths import make_private
 from duckflow.whole_text import read_json
 
 AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
-"""Some hooks look for words in it as others write them: without spaces."""
+"""JSON without spaces, as other assistants write it: some hooks search it for words."""
 
 
 class HookTranscript:
-    """Written on as far as it goes before a hook is told of it; only this session's messages since it began."""
+    """A transcript for hooks. It is brought up to date before a hook is told of it, and holds only messages since this
+    session began."""
 
     def __init__(self, path: Path, session_id: str, folder: str) -> None:
         self.path = path
@@ -31,7 +33,7 @@ class HookTranscript:
         self._written: int | None = None
 
     def write(self, messages: Sequence[Message]) -> str:
-        """Where it is; nothing where it cannot be written."""
+        """Writes the new messages and returns the path; nothing if it cannot be written."""
         try:
             if self._written is None:
                 self.path.unlink(missing_ok=True)
@@ -47,7 +49,7 @@ class HookTranscript:
 
 
 def said_by(message: Message) -> str:
-    """What the model has said to the user in it, or why it acted."""
+    """Returns what the model has said to the user in the message, or why it acted."""
     return message.text or (message.decision.rationale if message.decision else "")
 
 
@@ -80,36 +82,37 @@ DECISIONS: dict[str, Decision] = {
 
 
 class HookReply(NamedTuple):
-    """What a hook wants. `problem`: it did not do as hooks do."""
+    """The reply of a hook. `problem` says how it failed."""
 
     decision: Decision = ""
     reason: str = ""
     context: str = ""
     message: str = ""
-    """For the user."""
+    """A message for the user."""
     updated: dict[str, Any] | None = None
     output: str | None = None
-    """What the model is to see in place of a result."""
+    """The text that the model sees in place of a result."""
     stops: bool = False
     problem: Phrase | None = None
 
 
-def hook_environment(given: Mapping[str, str], also: tuple[str, ...], folder: Path) -> dict[str, str]:
-    """The user's own, without what looks like a secret."""
-    seen = {name: value for name, value in given.items() if name in also or not looks_secret(name, value)}
+def hook_environment(environment: Mapping[str, str], named: tuple[str, ...], folder: Path) -> dict[str, str]:
+    """Returns the user's own environment, without what looks like a secret. Variables that are `named` stay."""
+    seen = {name: value for name, value in environment.items() if name in named or not looks_secret(name, value)}
     return seen | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
 def own_launch(hook: Hook, environment: Mapping[str, str]) -> Launch:
-    """A hook of the user's own, with the user's rights. What it leaves in the background, such as a sound that is
-    played, goes on."""
+    """Launches a hook of the user's own, with the user's rights. Processes that it leaves in the background, such as a
+    sound that is played, go on."""
     line = (find_shell(hook.folder), "-c", hook.command)
     argv = line if hook.arguments is None else (hook.command, *hook.arguments)
     return Launch(argv, hook.folder, without_folder(environment, hook.folder, hook.shown), leaves_rest=True)
 
 
 async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awaitable[Launch]]) -> HookReply:
-    """Never raises but when it is cancelled: then everything it started is ended as well."""
+    """Runs a hook and returns its reply. It never raises, except when it is cancelled: then everything it started is
+    ended as well."""
     name = shorten(hook.shown, SHOWN)
     try:
         about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -125,12 +128,13 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
         reply = HookReply(problem=say("hook.not_started", command=name, reason=reason))
     else:
         reply = read_reply(hook.event, name, printed)
-    # A guard that cannot do its work must not count as not there: breaking it would disarm it.
+    # A guard that fails must not count as absent: otherwise breaking it would disarm it.
     return reply._replace(decision="ask") if reply.problem and hook.event == "PreToolUse" else reply
 
 
 def read_reply(event: str, name: str, printed: Printed) -> HookReply:
-    """2 refuses, with what stands on stderr as the reason; 0 counts with what stdout says; all else is a failure."""
+    """Reads the reply by the exit code: 2 refuses, with stderr as the reason; 0 counts with what stdout says;
+    everything else is a failure."""
     out, err = (stream.decode("utf-8", "replace").strip() for stream in (printed.out, printed.err))
     if printed.code == REFUSED:
         return HookReply("deny", (err or name)[:LONGEST_TEXT])
@@ -139,41 +143,42 @@ def read_reply(event: str, name: str, printed: Printed) -> HookReply:
         return HookReply(problem=say("hook.failed", command=name, code=printed.code, reason=reason))
     if not out.startswith("{"):
         return HookReply(context=out[:LONGEST_TEXT] if event in SPEAKING else "")
-    given = read_json(out)
-    if given is None:
+    fields = read_json(out)
+    if fields is None:
         return HookReply(problem=say("hook.garbage", command=name, text=shorten(out, SHOWN)))
-    return _from_json(event, name, given)
+    return _from_json(event, name, fields)
 
 
-def _from_json(event: str, name: str, given: dict[str, Any]) -> HookReply:
-    inner = as_table(given.get("hookSpecificOutput"))
+def _from_json(event: str, name: str, fields: dict[str, Any]) -> HookReply:
+    inner = as_table(fields.get("hookSpecificOutput"))
     answer = as_table(inner.get("decision"))
     wanted = inner.get("permissionDecision") or answer.get("behavior")
     reason = inner.get("permissionDecisionReason") or answer.get("message")
     if event not in DECIDING or wanted is None:
-        wanted, reason = given.get("decision"), given.get("reason")
+        wanted, reason = fields.get("decision"), fields.get("reason")
     decision = DECISIONS.get(str(wanted), "")
     if event not in DECIDING and decision != "deny":
         decision = ""
     updated: Any = inner.get("updatedInput", answer.get("updatedInput"))
-    stops = given.get("continue") is False or answer.get("interrupt") is True
+    stops = fields.get("continue") is False or answer.get("interrupt") is True
     return HookReply(
         decision,
-        _text(reason) or (_text(given.get("stopReason")) if stops else "") or (name if decision or stops else ""),
-        _text(inner.get("additionalContext")) or _text(given.get("additionalContext")),
-        _text(given.get("systemMessage")),
+        _text(reason) or (_text(fields.get("stopReason")) if stops else "") or (name if decision or stops else ""),
+        _text(inner.get("additionalContext")) or _text(fields.get("additionalContext")),
+        _text(fields.get("systemMessage")),
         as_table(updated) if isinstance(updated, dict) else None,
         _output(inner.get("updatedToolOutput", inner.get("updatedMCPToolOutput"))),
         stops,
     )
 
 
-def _output(given: Any) -> str | None:
-    """A text, the parts of a result in the shape in which hooks are told of it, or any other JSON as it is."""
-    if given is None or isinstance(given, str):
-        return given
-    texts = [as_text(value) for key, value in as_table(given).items() if key in ("stdout", "stderr", "content")]
-    return "\n".join(filter(None, texts)) if texts else as_text(given) or json.dumps(given, ensure_ascii=False)
+def _output(output: Any) -> str | None:
+    """Returns the replaced output: a text, the parts of a result in the shape in which hooks are told of it, or any
+    other JSON as it is."""
+    if output is None or isinstance(output, str):
+        return output
+    texts = [as_text(value) for key, value in as_table(output).items() if key in ("stdout", "stderr", "content")]
+    return "\n".join(filter(None, texts)) if texts else as_text(output) or json.dumps(output, ensure_ascii=False)
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,5 @@
-"""Where extensions are looked for, and files found there: in the work folder and under the user's home."""
+"""The places where extensions are looked for, in the work folder and under the user's home, and the files found
+there."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -22,14 +23,14 @@ DEPTH = 4
 
 
 class ExtensionFolder(NamedTuple):
-    """A folder that may hold some. `own`: under the user's home, and not brought by the work folder."""
+    """A folder that may hold extensions. `own` means under the user's home, not brought by the work folder."""
 
     folder: Path
     own: bool
 
 
 class ExtensionPlaces:
-    """Where to look, and where copies of skills go that commands could not see."""
+    """The folders to look in, and the folder for copies of skills that commands could not see otherwise."""
 
     def __init__(self, folder: Path, home: Path, copies: Path, known_trusted: Callable[[], bool]) -> None:
         self.folder = folder
@@ -39,7 +40,7 @@ class ExtensionPlaces:
 
     @cached_property
     def trusted_before(self) -> bool:
-        """Whether the user has trusted the folder in an earlier session."""
+        """Says whether the user has trusted the folder in an earlier session."""
         return self._known_trusted()
 
     def hold_any(self) -> bool:
@@ -48,15 +49,16 @@ class ExtensionPlaces:
 
 
 def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -> list[ExtensionFolder]:
-    """Those that are there, the user's own first. Where both are the same folder it counts as the project's."""
-    found = [ExtensionFolder(home / name, True) for name in names] if home and home != project else []
-    found += [ExtensionFolder(project / name, False) for name in names] if project else []
-    return [place for place in found if place.folder.is_dir()]
+    """Returns the folders that exist, the user's own first. If home and project are the same folder, it counts as the
+    project's."""
+    folders = [ExtensionFolder(home / name, True) for name in names] if home and home != project else []
+    folders += [ExtensionFolder(project / name, False) for name in names] if project else []
+    return [place for place in folders if place.folder.is_dir()]
 
 
 def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
-    """Files near its top, sorted, but for secret ones, by their own name or behind a link: nobody is asked before these
-    are read. What the project brings must lie beneath its folder `top`, links followed."""
+    """Yields files near the top of a folder, sorted. Files with a secret name, or links to them, are left out: nobody
+    is asked before these are read. What the project brings must lie beneath its folder `top`, with links followed."""
     looked_at = 0
     real_top = Path(os.path.realpath(top))
     waiting = [(place.folder, 0)]
@@ -85,18 +87,18 @@ Groups = tuple[dict[str, Any], ...]
 
 
 class HookSettings(Section):
-    """Programs of yours that are told of events. The groups look as they do elsewhere: a `matcher`, and `hooks` with
-    `type = "command"`, `command` and `timeout`. What stands here runs without being asked about."""
+    """Programs of the user's that are told of events. The groups look as they do elsewhere: a `matcher`, and `hooks`
+    with `type = "command"`, `command` and `timeout`. Hooks in these settings run without being asked about."""
 
     enabled: bool = True
     others: bool = True
-    """Also those that you, or a folder that you trust, have for other assistants; each is asked about once."""
+    """Uses hooks that the user, or a trusted folder, has for other assistants, too. Each is asked about once."""
     may_allow: bool = False
-    """A hook that says `allow` takes away the question of the Gate, unless that is always asked."""
+    """Lets a hook that says `allow` replace the question of a Gate, unless that is always asked."""
     seconds: float = Field(default=60.0, gt=0)
-    """For a hook that names no `timeout`."""
+    """Seconds for a hook that names no `timeout`."""
     environment: tuple[str, ...] = ()
-    """Variables that hooks see though their names or values look like secrets."""
+    """Variables that hooks see even if their names or values look like secrets."""
     PreToolUse: Groups = ()
     PostToolUse: Groups = ()
     UserPromptSubmit: Groups = ()

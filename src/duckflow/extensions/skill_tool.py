@@ -25,7 +25,7 @@ class SkillArgs(Args):
 
 
 class ReadSkill(Tool[SkillArgs]):
-    """Gives what lies in a skill's folder, and nothing beside it. Whatever a skill wants done passes the Gate."""
+    """Returns files of a skill's folder, and nothing beside it. Whatever a skill wants done passes the Gate."""
 
     operation = READ_SKILL
     effect = "read"
@@ -41,8 +41,8 @@ class ReadSkill(Tool[SkillArgs]):
         copies: Path,
         grant: Callable[[str, str], Awaitable[None]],
     ) -> None:
-        """Commands do not see what lies in `hidden`: a skill from there is copied to `copies` when it is read. `grant`
-        asks the user for what a skill of this name wants to be allowed."""
+        """Commands do not see the folders in `hidden`: a skill from there is copied to `copies` when it is read.
+        `grant` asks the user for the tools that a skill wants to be allowed."""
         self._skills = skills
         self._hidden = hidden
         self._copies = copies
@@ -63,14 +63,14 @@ class ReadSkill(Tool[SkillArgs]):
         return Done(text, say("skill.read", name=skill.name, what=wanted or skill.path.name))
 
     def text_of(self, skill: Skill) -> str:
-        """Its instructions, with where its files lie and what they are called."""
+        """Returns the skill's instructions, with the folder and the names of its files."""
         folder, files = self._visible(skill), skill.files()
         body = skill.body(folder)
         body = body if len(body) <= LONGEST else f"{body[:LONGEST]}\n[… the rest is left out …]"
         lines = [f"Skill {skill.name}. Its folder: {folder}"]
         if files:
-            told = f"Files in it (read with {READ_SKILL}; scripts are run with their whole path)"
-            lines.append(f"{told}: {', '.join(files)}")
+            heading = f"Files in it (read with {READ_SKILL}; scripts are run with their whole path)"
+            lines.append(f"{heading}: {', '.join(files)}")
         return "\n".join([*lines, "", body])
 
     def _find(self, name: str) -> Skill:
@@ -97,7 +97,7 @@ class ReadSkill(Tool[SkillArgs]):
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[… the rest is left out …]"
 
     def _visible(self, skill: Skill) -> Path:
-        """Where commands find the skill's files."""
+        """Returns the folder where commands find the skill's files."""
         if not any(map(skill.folder.is_relative_to, self._hidden)) or not skill.files():
             return skill.folder
         copy = self._copies / skill.name
@@ -109,5 +109,5 @@ class ReadSkill(Tool[SkillArgs]):
 
 
 def _secrets_in(top: Path, folder: str, names: list[str]) -> list[str]:
-    """The names of secret files: commands do not see them before the user is asked."""
+    """Returns the names of secret files: commands do not see them before the user is asked."""
     return [name for name in names if secret_name(os.path.relpath(f"{folder}/{name}", top))]

@@ -17,16 +17,16 @@ MOST_FILES = 60
 
 
 class Skill(NamedTuple):
-    """One skill: its head. The body is read anew when it is wanted."""
+    """The head of one skill. Its body is read anew when it is wanted."""
 
     name: str
     description: str
     path: Path
     own: bool
     offered: bool = True
-    """Whether the model is told of it; else only the user calls for it."""
+    """True if the model is told of it; else only the user can call for it."""
     typed: bool = True
-    """Whether the user may call for it by `/NAME`."""
+    """True if the user may call for it by `/NAME`."""
     warnings: tuple[Phrase, ...] = ()
     allowed: str = ""
     """The tools that it wants to use without a question, as its head lists them."""
@@ -36,53 +36,54 @@ class Skill(NamedTuple):
         return self.path.parent
 
     def body(self, folder: Path) -> str:
-        """Its instructions, with the place of its files filled in where they ask for it."""
+        """Returns its instructions, with the place of its files filled in where they ask for it."""
         text = read_markdown(self.path).body
         return text.replace("${CLAUDE_SKILL_DIR}", str(folder)).replace("{baseDir}", str(folder))
 
     def files(self) -> list[str]:
-        """What else lies in its folder, the nearest first."""
-        found: list[str] = []
+        """Returns the other files in its folder, the nearest first."""
+        files: list[str] = []
         for path in files_in(ExtensionFolder(self.folder, self.own), self.folder):
-            if path != self.path and len(found) < MOST_FILES:
-                found.append(path.relative_to(self.folder).as_posix())
-        return found
+            if path != self.path and len(files) < MOST_FILES:
+                files.append(path.relative_to(self.folder).as_posix())
+        return files
 
 
 def find_skills(home: Path | None, project: Path | None) -> list[Skill]:
-    """By name; of two with one name the user's own counts, then the one found first. `project`: once it is trusted."""
-    found: dict[str, Skill] = {}
+    """Returns the skills by name. Of two with one name the user's own counts, then the one found first. `project` is
+    given once it is trusted."""
+    skills: dict[str, Skill] = {}
     for place in places_in(home, project, SKILL_PLACES):
         for path in files_in(place, project or place.folder):
-            if path.name.lower() != SKILL_FILE or len(found) >= MOST_SKILLS:
+            if path.name.lower() != SKILL_FILE or len(skills) >= MOST_SKILLS:
                 continue
             skill = _read(path, place)
-            if skill.name not in found:
-                found[skill.name] = skill
-            elif found[skill.name].path.resolve() != path.resolve():
-                first = found[skill.name]
+            if skill.name not in skills:
+                skills[skill.name] = skill
+            elif skills[skill.name].path.resolve() != path.resolve():
+                first = skills[skill.name]
                 warning = say("skill.twice", path=str(path))
-                found[skill.name] = first._replace(warnings=(*first.warnings, warning))
-    return sorted(found.values(), key=lambda skill: skill.name)
+                skills[skill.name] = first._replace(warnings=(*first.warnings, warning))
+    return sorted(skills.values(), key=lambda skill: skill.name)
 
 
 def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]:
-    """Names with as much of their descriptions as fits into so many characters; with no room for all names the last
+    """Returns names with as much of their descriptions as fits into so many characters. If not all names fit, the last
     ones are left out."""
     offered = [skill for skill in skills if skill.offered]
     if not offered:
         return []
     names = sum(len(skill.name) + 6 for skill in offered)
     each = max(0, (budget - names) // len(offered))
-    told: list[tuple[str, str]] = []
+    entries: list[tuple[str, str]] = []
     for skill in offered:
         about = " ".join(skill.description.split())
-        told.append((skill.name, shorten(about, each) if each >= 24 else ""))
-        budget -= len(skill.name) + 6 + len(told[-1][1])
-        if budget < 0 and len(told) > 1:
-            told.pop()
+        entries.append((skill.name, shorten(about, each) if each >= 24 else ""))
+        budget -= len(skill.name) + 6 + len(entries[-1][1])
+        if budget < 0 and len(entries) > 1:
+            entries.pop()
             break
-    return told
+    return entries
 
 
 def _read(path: Path, place: ExtensionFolder) -> Skill:
@@ -92,14 +93,14 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
     except OSError as problem:
         head = FrontMatter({}, "")
         warnings.append(say("skill.unreadable", reason=problem.strerror or str(problem)))
-    given, folder = head.values.get("name", ""), path.parent.name
-    name = _plain_name(given or folder)
+    stated, folder = head.values.get("name", ""), path.parent.name
+    name = _plain_name(stated or folder)
     if head.strange:
         warnings.append(say("skill.strange", line=shorten(head.strange[0], 80)))
-    if not given:
+    if not stated:
         warnings.append(say("skill.no_name", name=name))
-    elif name != given:
-        warnings.append(say("skill.odd_name", given=shorten(given, 80), name=name))
+    elif name != stated:
+        warnings.append(say("skill.odd_name", given=shorten(stated, 80), name=name))
     about = head.values.get("description", "")
     if not about:
         warnings.append(say("skill.no_description"))
@@ -120,5 +121,5 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
 
 
 def _plain_name(name: str) -> str:
-    """What can be typed after a slash."""
+    """Returns a name that can be typed after a slash."""
     return re.sub(r"[^\w.:-]+", "-", name.strip().lower()).strip("-")[:64] or "skill"
