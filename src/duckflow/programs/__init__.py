@@ -1,1 +1,1 @@
-"""Programs that Duckflow starts: where they lie, how they are launched, run and ended."""
+"""Programs that Duckflow starts: how they are found, launched, run and ended."""

@@ -1,4 +1,4 @@
-"""How one program is started: what, where, with which variables, and what it may take of the machine."""
+"""The launch of one program: its command, folder, environment, and limits."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from duckflow.programs.find import find_program
 
-# As a module and not as a script, so that Python keeps it compiled.
+# It runs as a module and not as a script, so that Python keeps it compiled.
 START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main(int(sys.argv[2]), int(sys.argv[3]))"
 HERE = str(Path(__file__).parent)
 UNRESTRICTED = (0, 0, 0)
@@ -35,16 +35,16 @@ def nothing() -> tuple[str, ...]:
 
 
 class Limits(NamedTuple):
-    """For all processes of a command together, but `file_mib`: for each file that it writes."""
+    """Limits for all processes of a command together; `file_mib` is for each file that it writes."""
 
     processes: int
     memory_mib: int
-    """0: nine tenths of the machine's."""
+    """The memory; 0 means nine tenths of the machine's."""
     file_mib: int
     free_mib: int
-    """So much must stay free on the disks of its folder and of its temporary files."""
+    """The space that must stay free on the disks of its folder and of its temporary files."""
     temporary_mib: int
-    """For the temporary files that it leaves."""
+    """The space for the temporary files that it leaves."""
 
     def memory_bytes(self) -> int:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
@@ -53,32 +53,33 @@ class Limits(NamedTuple):
 
 @dataclass
 class Launch:
-    """`argv` runs in `folder` with exactly this environment. A sandbox makes another launch of it, which starts the
-    same program where it can do no harm."""
+    """A program to start: `argv` runs in `folder` with exactly this environment. A sandbox makes another launch of it,
+    which starts the same program where it can do no harm."""
 
     argv: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
     limits: Limits | None = None
     temporary: Path | None = None
-    """Where its temporary files lie, seen from outside."""
+    """The folder of its temporary files, seen from outside."""
     leaves_rest: bool = False
-    """What the program has started and left behind goes on after its end."""
+    """True if processes that the program has started and left behind go on after its end."""
     fds: tuple[int, ...] = ()
     """Open files that the program inherits."""
     meddled: Callable[[], tuple[str, ...]] = nothing
-    """Called at the end: files that make git run programs, and that the command changed all the same."""
+    """A function called at the end: it returns files that make git run programs and that the command has changed."""
     info: int | None = None
-    """Where bubblewrap tells its first process."""
+    """The file in which bubblewrap names its first process."""
     lifeline: int | None = None
-    """Closing it ends everything that the launcher looks after."""
+    """The end of a pipe; closing it ends everything that the launcher looks after."""
 
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
-        """Whether all processes of the command end with it, those that left its group too."""
+        """True if all processes of the command end with it, even those that left its group."""
 
     async def spawn(self, stdin: Stream, stdout: Stream, stderr: Stream) -> asyncio.subprocess.Process:
-        """In a session of its own: Ctrl+C at the terminal is for Duckflow. When this fails, the launch is closed."""
+        """Starts the program in a session of its own, so that Ctrl+C at the terminal reaches only Duckflow. If this
+        fails, the launch is closed."""
         try:
             argv, environment = self.argv, self.environment
             if self.limits:
@@ -101,8 +102,8 @@ class Launch:
         return child
 
     def _in_scope(self, limits: Limits) -> tuple[Sequence[str], Mapping[str, str]]:
-        """The call and its environment: in a control group of its own where the user's systemd makes one, so that the
-        kernel counts all its processes and their memory from the first."""
+        """Returns the call and its environment: in a control group of its own if the user's systemd makes one, so that
+        the kernel counts all its processes and their memory from the first."""
         runtime = os.environ.get(RUNTIME, f"/run/user/{os.getuid()}")
         if sys.platform != "linux" or not Path(runtime, "systemd/private").exists():
             return self.argv, self.environment
@@ -116,7 +117,7 @@ class Launch:
         return (program, *SCOPE, *properties, "--", *without, *self.argv), {**self.environment, RUNTIME: runtime}
 
     def started(self) -> None:
-        """The child has its own copies now."""
+        """Closes the files that the child has its own copies of by now."""
         close_all(self.fds)
         self.fds = ()
 
@@ -128,7 +129,8 @@ class Launch:
 
 @lru_cache(4)
 def _makes_scopes(program: str, runtime: str) -> bool:
-    """Tried once: a session without a manager of its own has the program all the same."""
+    """Says whether systemd makes scopes. It is tried once, since the program may exist in a session without a
+    manager."""
     command = (program, *SCOPE, "--property=TasksMax=100", "--", "true")
     environment, nowhere = {"PATH": os.defpath, RUNTIME: runtime}, subprocess.DEVNULL
     try:
@@ -147,8 +149,9 @@ def on_lifeline(
     rules: Sequence[tuple[int, str]] = (),
     program: bytes = b"",
 ) -> Launch:
-    """The same by the launcher, which ends everything when its lifeline is let go; first with a word and `patience`
-    seconds, if there are any. The rest is how Landlock and seccomp restrict it."""
+    """Returns the same launch by the launcher, which ends everything when its lifeline is closed. With `patience` it
+    first asks the processes to end, and waits so many seconds. The other arguments say how Landlock and seccomp
+    restrict it."""
     orders = _orders_file()
     data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
     while data:

@@ -1,10 +1,10 @@
-"""Starts one program, shut in by Landlock and seccomp where that is ordered, and sees to it that none of its processes
+"""Starts one program, confined by Landlock and seccomp if that is ordered, and ensures that none of its processes
 outlives it.
 
-A program of its own, given two open files (the orders, a lifeline), so that nothing is done between fork and exec in
-Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves
-behind, and ends it all when the command ends or the other end of the lifeline is closed, as it is when Duckflow dies.
-It starts with every command, so it imports only what loads in no time: not typing, not signal, not pathlib."""
+It is a program of its own, given two open files (the orders, a lifeline), so that nothing is done between fork and exec
+in Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves behind. It ends
+it all when the command ends or the other end of the lifeline is closed, as it is when Duckflow dies. It starts with
+every command, so it imports only what loads in no time: not typing, not signal, not pathlib."""
 
 import ctypes
 import marshal
@@ -15,8 +15,8 @@ import sys
 import time
 
 Orders = tuple[list[str], float, tuple[int, int, int], list[tuple[int, str]], bytes]
-"""The command, how long it has to end by itself when it is told to, the rights that Landlock handles (none: nothing is
-restricted), its rules, and the filter."""
+"""The command, the seconds it has to end by itself when it is told to, the rights that Landlock handles (without any
+nothing is restricted), its rules, and the filter."""
 
 LINUX = sys.platform == "linux"
 
@@ -52,13 +52,13 @@ def main(orders_file: int, lifeline: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """What a process that descends from this one leaves behind becomes a child of this one, where the system can."""
+    """Makes this process the parent of processes that its descendants leave behind, where the system can."""
     if LINUX:
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def let_go_of_streams() -> None:
-    """The streams are the program's: its end must show at their other ends."""
+    """Closes this process's streams: they belong to the program, whose end must show at their other ends."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
@@ -73,13 +73,13 @@ def read(file: int) -> Orders:
 
 
 def watch(child: int, lifeline: int) -> int:
-    """The command's exit code, once it or the lifeline has ended."""
+    """Returns the command's exit code, once it or the lifeline has ended."""
     poll = select.poll()
     if LINUX:
         poll.register(os.pidfd_open(child), select.POLLIN)
     poll.register(lifeline, select.POLLIN)
     while True:
-        # Where the end of a process cannot be waited for together with the lifeline, it is looked for often.
+        # If a process's end cannot be waited for together with the lifeline, it is checked often.
         poll.poll(REAP_EVERY_MS if LINUX else LOOK_EVERY_MS)
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -93,9 +93,10 @@ def watch(child: int, lifeline: int) -> int:
 
 
 def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[int, str]], program: bytes) -> None:
-    """Becomes the command."""
+    """Turns this process into the command."""
     try:
-        # A group of its own: a command that signals its whole group must not hit the process that looks after it.
+        # The command gets its own group: if it signals its whole group, it must not hit the process that looks after
+        # it.
         os.setsid()
         for number in IGNORED_BY_PYTHON:
             libc.signal(number, None)
@@ -113,7 +114,7 @@ def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[i
 
 
 def drop_capabilities() -> None:
-    """Root keeps its name but not its powers."""
+    """Removes all capabilities: root keeps its name but not its powers."""
     for capability in range(LAST_CAPABILITY + 1):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -126,7 +127,7 @@ def restrict_files(handled: tuple[int, int, int], rules: list[tuple[int, str]]) 
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0))
     for access, path in rules:
         try:
-            # Not through a link: a rule belongs to the place it names, not to wherever a link leads by now.
+            # Links are not followed: a rule belongs to the place it names, not to where a link leads by now.
             place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue
@@ -157,7 +158,8 @@ def ask_to_end(child: int, patience: float) -> None:
 
 
 def end_all(child: int) -> None:
-    """Until no child is left: what a killed process leaves behind becomes a child of this one, where it can adopt."""
+    """Kills processes until no child is left. Orphans of a killed process become children of this one, where it can
+    adopt."""
     if not LINUX:
         send_all(child, SIGKILL)
     while children_left():
@@ -166,7 +168,7 @@ def end_all(child: int) -> None:
 
 
 def send_all(child: int, number: int) -> None:
-    """Where the system does not tell who descends from whom, at least the group of the child hears it."""
+    """Signals all descendants. If the system does not tell who descends from whom, it signals the child's group."""
     for pid in descendants(os.getpid()) if LINUX else (-child,):
         try:
             os.kill(pid, number)
@@ -175,7 +177,7 @@ def send_all(child: int, number: int) -> None:
 
 
 def children_left() -> bool:
-    """Whether there are any, after those that have ended are put away."""
+    """Says whether there are children left, after ended ones have been reaped."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
@@ -185,18 +187,18 @@ def children_left() -> bool:
 
 
 def descendants(top: int) -> set[int]:
-    """All processes that the process has started, and those that they have started."""
+    """Returns all processes that the process has started, directly or indirectly."""
     with os.scandir("/proc") as entries:
         names = [entry.name for entry in entries]
     parents = {int(name): int(status(int(name))[1]) for name in names if name.isdigit()}
-    found = {top}
-    while more := {pid for pid, above in parents.items() if above in found} - found:
-        found |= more
-    return found - {top}
+    family = {top}
+    while children := {pid for pid, above in parents.items() if above in family} - family:
+        family |= children
+    return family - {top}
 
 
 def state(pid: int) -> str:
-    """`R` for running and so on, as in /proc; `X` when there is no such process."""
+    """Returns the state of a process as in /proc, such as `R` for running; `X` if there is no such process."""
     return status(pid)[0]
 
 
@@ -206,7 +208,7 @@ def status(pid: int) -> tuple[str, str]:
     except OSError:
         return ("X", "0")
     try:
-        # The name of the program stands in brackets and may hold anything, brackets too.
+        # The name of the program stands in brackets and may contain anything, even brackets.
         letter, above = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
     except (OSError, ValueError):
         return ("X", "0")

@@ -1,4 +1,4 @@
-"""How much a command may take of the machine: processes, memory, disk. Looked at while it runs."""
+"""Limits on how much a command may take of the machine (processes, memory, disk), checked while it runs."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ class Overrun(NamedTuple):
 
 
 class LimitWatch:
-    """Looks at a command until it has `ended`, and calls `end` when it takes too much; `overrun` says of what."""
+    """Watches a command until it has `ended`, and calls `end` when it takes too much. `overrun` says of what."""
 
     def __init__(
         self, limits: Limits, launch: Launch, pid: int, ended: Callable[[], bool], end: Callable[[], Awaitable[bool]]
@@ -38,17 +38,17 @@ class LimitWatch:
         self._end = end
         self._temporary = launch.temporary
         self._disks = {path: _free(path) for path in (launch.folder, launch.temporary) if path}
-        """How much was free when it began. A disk that was full before is not the command's doing."""
+        """The space that was free at the beginning. A disk that was full before is not the command's doing."""
         if sys.platform == "linux":
             self._task = asyncio.create_task(self._watch(), name="limits")
 
     def _restrict(self) -> None:
-        """By the kernel as well, where it does: for all processes of an ordinary user together, and for each file."""
+        """Sets the kernel's own limits as well: for all processes of an ordinary user together, and for each file."""
         import resource
 
         most = len(_own_processes()) + self._limits.processes
         limits = ((resource.RLIMIT_NPROC, most), (resource.RLIMIT_FSIZE, self._limits.file_mib * MIB))
-        # It runs already, and so may what sets up its sandbox; whatever they start has their limits.
+        # The command runs already, and so may the programs that set up its sandbox; their children inherit the limits.
         for pid in (self._pid, *descendants(self._pid)):
             for what, limit in limits:
                 with contextlib.suppress(OSError, ValueError):
@@ -60,7 +60,7 @@ class LimitWatch:
         for seconds in chain((0, FIRST_LOOK_SECONDS), repeat(LOOK_SECONDS)):
             await asyncio.sleep(seconds)
             if seconds < LOOK_SECONDS:
-                # At the beginning it may just have been starting what sets up its sandbox.
+                # At the beginning it may still have been starting the programs that set up its sandbox.
                 await asyncio.to_thread(self._restrict)
             if self._ended():
                 return
@@ -76,7 +76,7 @@ class LimitWatch:
             return Overrun("too_many_processes", most)
         memory = self._limits.memory_bytes()
         in_files = _unnamed_files(family)
-        # Memory that several share counts once; to find that out takes long, so it is only done where it matters.
+        # Shared memory should count once. Finding that out takes long, so it is only done where it matters.
         if sum(map(_resident, family)) + in_files > memory and sum(map(_fair_share, family)) + in_files > memory:
             return Overrun("too_much_memory", memory // MIB)
         for path, before in self._disks.items():
@@ -104,7 +104,7 @@ def _fair_share(pid: int) -> int:
 
 
 def _unnamed_files(family: Iterable[int]) -> int:
-    """The memory in files without a name (`memfd_create`), which belongs to no process until it is mapped."""
+    """Returns the memory in files without a name (`memfd_create`), which belongs to no process until it is mapped."""
     sizes: dict[int, int] = {}
     for pid in family:
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def _unnamed_files(family: Iterable[int]) -> int:
 
 
 def _size_of(folder: Path, thoroughly: bool) -> int:
-    """Of the first files only, unless the disk says that there is a reason to look at all of them."""
+    """Returns the size of the first files only, unless the disk gives a reason to look at all of them."""
     blocks, looked_at, waiting = 0, 0, [os.fspath(folder)]
     while waiting and (thoroughly or looked_at < FIRST_FILES):
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -131,13 +131,13 @@ def _size_of(folder: Path, thoroughly: bool) -> int:
 
 
 def _own_processes() -> list[str]:
-    """Threads count like processes."""
-    found: list[str] = []
+    """Returns the user's processes. Threads count like processes."""
+    tasks: list[str] = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if Path("/proc", name).stat().st_uid == os.getuid():
-                found += os.listdir(f"/proc/{name}/task")
-    return found
+                tasks += os.listdir(f"/proc/{name}/task")
+    return tasks
 
 
 def _free(folder: Path) -> int:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 READ_AT_ONCE = 64 * 1024
 PATIENCE_SECONDS = 5.0
 REST_SECONDS = 0.5
-"""How long what is left to go on may hold up the end of the output."""
+"""Seconds that processes which may go on can delay the end of the output."""
 LOOK_AGAIN_SECONDS = 0.02
 LOOKS = 100
 CALM_LOOKS = 2
@@ -26,8 +26,8 @@ Take = Callable[[bytes], None]
 
 
 class Process:
-    """Started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left, unless the
-    launch says so."""
+    """A process, started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left,
+    unless the launch allows it."""
 
     def __init__(self, launch: Launch, child: asyncio.subprocess.Process, pipes: "Sequence[Pipe]") -> None:
         self._launch = launch
@@ -40,16 +40,16 @@ class Process:
         if launch.limits:
             self._watch = LimitWatch(launch.limits, launch, child.pid, self._has_ended, self.end)
         self.stood_seconds = 0.0
-        """How long it was made to stand still, all in all."""
+        """Seconds in which it was made to stand still, all together."""
         self.gone = False
-        """Whether it is certain that nothing of it is left."""
+        """True if it is certain that nothing of it is left."""
         self.meddled: tuple[str, ...] = ()
-        """Files that make git run programs, and that changed while the command ran; known at the end."""
+        """Files that make git run programs and that changed while the command ran. They are known at the end."""
 
     @classmethod
     async def start(cls, launch: Launch, take: Take, take_errors: Take | None = None, given: bytes = b"") -> "Process":
-        """Everything printed goes to `take`, on both streams, in order, unless errors are taken apart. `given` is what
-        it reads. The launch is closed when this fails."""
+        """Starts the process. Everything it prints, on both streams, goes to `take` in order, unless `take_errors`
+        takes the errors. It reads `given`. The launch is closed if this fails."""
         spawning = asyncio.ensure_future(cls._spawn(launch, take, take_errors, given))
         try:
             # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
@@ -61,7 +61,7 @@ class Process:
 
     @classmethod
     async def _spawn(cls, launch: Launch, take: Take, take_errors: Take | None, given: bytes) -> "Process":
-        # Pipes of our own: asyncio would wait for whatever still holds its pipes after the program has ended.
+        # The pipes are our own: asyncio would wait for whatever still holds its pipes after the program has ended.
         pipes = [Pipe(take)] + ([Pipe(take_errors)] if take_errors else [])
         try:
             with _source_of(given) as stdin:
@@ -80,7 +80,7 @@ class Process:
 
     @property
     def code(self) -> int | None:
-        """The exit code; none while it runs."""
+        """The exit code; None while it runs."""
         code = self._child.returncode
         return 128 - code if code is not None and code < 0 else code
 
@@ -90,13 +90,13 @@ class Process:
         return self._watch.overrun if self._watch else None
 
     async def wait(self) -> int:
-        """The exit code, once all its output is taken and its last process is gone."""
+        """Returns the exit code, once all its output is taken and its last process is gone."""
         await self._child.wait()
         await self._settle()
         return self.code or 0
 
     async def stop(self) -> bool:
-        """Make all its processes stand still until `go_on`; whether they do."""
+        """Makes all its processes stand still until `go_on`. Says whether they do."""
         self._stopped, calm = time.monotonic(), 0
         for _ in range(LOOKS):
             if not self._stopped or self._child.returncode is not None:
@@ -116,7 +116,7 @@ class Process:
             self._tree.go_on()
 
     async def end(self) -> bool:
-        """Kill whatever is left of it; whether it is certain that nothing is."""
+        """Kills everything that is left of it. Says whether it is certain that nothing remains."""
         self._stopped = 0.0
         if self._child.returncode is None:
             self._tree.end()
@@ -133,7 +133,7 @@ class Process:
         if self.gone:
             return True
         if not self._launch.takes_along and not self._launch.leaves_rest:
-            # Nobody ends what the command left behind, so at least its group is ended here.
+            # Nobody else ends the processes that the command left behind, so at least its group is ended here.
             self._tree.end()
         first = self._tree.first_process()
         gone = first is None or await _gone(first)
@@ -154,7 +154,7 @@ class Process:
 
 
 class Pipe:
-    """What a command prints. Read when there is something to read, one piece at a time, so that others get a turn."""
+    """A pipe for a command's output. It is read one piece at a time, so that others get a turn."""
 
     def __init__(self, take: Take) -> None:
         self._take = take
@@ -165,12 +165,12 @@ class Pipe:
         self._loop.add_reader(self._start, self._read)
 
     def started(self) -> None:
-        """The command has its own copy of the end: when that is closed, there is no more to come."""
+        """Closes our copy of the end. The command has its own: when that is closed, nothing more will come."""
         os.close(self.end)
         self.end = -1
 
     async def drained(self, seconds: float) -> bool:
-        """Whether everything was read; not so when a process that cannot be ended still holds the pipe."""
+        """Says whether everything was read. It was not if a process that cannot be ended still holds the pipe."""
         try:
             await asyncio.wait_for(self._ended.wait(), seconds)
         except TimeoutError:
@@ -198,7 +198,7 @@ class Pipe:
 
 
 async def _gone(pid: int) -> bool:
-    """Whether the process ends soon; the kernel ends a sandbox's first process after all its others."""
+    """Says whether the process ends soon. The kernel ends a sandbox's first process after all its others."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:
@@ -217,12 +217,12 @@ async def _gone(pid: int) -> bool:
 
 
 @contextlib.contextmanager
-def _source_of(given: bytes) -> Generator[Stream]:
-    """A file instead of a pipe: nobody has to write on while the program reads."""
-    if not given:
+def _source_of(data: bytes) -> Generator[Stream]:
+    """Puts the input into a file instead of a pipe, so that nobody has to keep writing while the program reads."""
+    if not data:
         yield asyncio.subprocess.DEVNULL
         return
     with tempfile.TemporaryFile() as file:
-        file.write(given)
+        file.write(data)
         file.seek(0)
         yield file

@@ -1,4 +1,4 @@
-"""Running one program to its end."""
+"""Runs one program to its end."""
 
 import asyncio
 from functools import partial
@@ -10,7 +10,7 @@ from duckflow.programs.process import Process, Take
 
 
 class OverrunError(Exception):
-    """The program was ended, since it took too much of the machine."""
+    """Raised for a program that was ended because it took too much of the machine."""
 
     def __init__(self, overrun: Overrun) -> None:
         super().__init__(overrun.kind)
@@ -18,11 +18,11 @@ class OverrunError(Exception):
 
 
 class FloodError(Exception):
-    """The program was ended, since it printed more than anybody reads."""
+    """Raised for a program that was ended because it printed more than anybody reads."""
 
 
 class Printed(NamedTuple):
-    """How a program ended, and what it printed."""
+    """The exit code of a program, and what it printed."""
 
     code: int
     out: bytes
@@ -30,7 +30,7 @@ class Printed(NamedTuple):
 
 
 def ignore(piece: bytes) -> None:
-    """For output that nobody wants."""
+    """Drops output that nobody wants."""
 
 
 async def run(
@@ -41,8 +41,9 @@ async def run(
     seconds: float | None = None,
     enough: asyncio.Event | None = None,
 ) -> int:
-    """Its exit code. A program that takes longer (a TimeoutError), takes too much (an OverrunError) or is cancelled is
-    ended with everything it started. So is one that has printed `enough`, whose exit code does not matter."""
+    """Runs a program and returns its exit code. A program that takes longer (TimeoutError), takes too much
+    (OverrunError) or is cancelled is ended with everything it started. So is one that has printed `enough`: its exit
+    code does not matter."""
     process = await Process.start(launch, take, take_errors, given)
     ended = asyncio.create_task(process.wait())
     flooded = asyncio.create_task(enough.wait()) if enough else None
@@ -60,11 +61,11 @@ async def run(
 
 
 async def collect(launch: Launch, given: bytes = b"", seconds: float | None = None, most: int | None = None) -> Printed:
-    """What it printed. More than `most` bytes on one stream are a FloodError."""
+    """Runs a program and returns what it printed. Raises FloodError for more than `most` bytes on one stream."""
     out, err, flooded = bytearray(), bytearray(), asyncio.Event()
 
     def keep(into: bytearray, piece: bytes) -> None:
-        """What comes after too much is dropped."""
+        """Keeps a piece. Pieces after too many bytes are dropped."""
         if most is None or len(into) <= most:
             into += piece
         else:

@@ -1,4 +1,4 @@
-"""A command's process and all the processes it started: made to stand still, to go on, ended."""
+"""A command's process and all the processes it started: they are stopped, continued and ended together."""
 
 import contextlib
 import os
@@ -13,12 +13,13 @@ CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 STOPPED = frozenset("TtZX")
 MOVING = frozenset("RS")
 TRIES = 1000
-"""On a busy machine a process that is told to stand still may not run for a while, not even to do that."""
+"""Looks at a process that was told to stand still. On a busy machine it may not run for a while, not even to do
+that."""
 PAUSE_SECONDS = 0.0005
 
 
 class ProcessTree:
-    """Seen from outside, so that a sandbox with processes of its own counts; `pid` is the process that was spawned."""
+    """The processes seen from outside, so that those inside a sandbox count. `pid` is the process that was spawned."""
 
     def __init__(self, launch: Launch, pid: int) -> None:
         self._launch = launch
@@ -29,16 +30,16 @@ class ProcessTree:
         self._left_alone: set[int] = set()
 
     def first_process(self) -> int | None:
-        """The process that all others in the sandbox die with; none when there is no such process."""
+        """Returns the process with which all others in the sandbox die; None if there is no such process."""
         if self._launch.info is not None and self._first is None:
             with contextlib.suppress(OSError):
-                found = CHILD.search(os.read(self._launch.info, 4096))
-                self._first = int(found[1]) if found else None
+                match = CHILD.search(os.read(self._launch.info, 4096))
+                self._first = int(match[1]) if match else None
         return self._first
 
     def stop(self) -> bool:
-        """One look: stop whoever still moves. Whether there was somebody, and nobody moved; if not, look again: a
-        process may have been just about to start another."""
+        """Stops every process that still moves, in one look. Says whether there were processes and none of them moved.
+        If not, the caller looks again: a process may have been just about to start another."""
         if not self._launch.takes_along:
             return self._signal_group(signal.SIGSTOP)
         members = self._members()
@@ -46,11 +47,11 @@ class ProcessTree:
         for pid in members:
             how = state(pid)
             if how == "T" and pid not in self._stopped:
-                # It stood still by its own will, and is not to be woken by ours.
+                # The process stopped by its own will, so it must not be continued by us.
                 self._left_alone.add(pid)
             if pid in self._left_alone:
                 continue
-            # One that waits for a disk, or whose first thread has ended, does not look as if it moved.
+            # A process that waits for a disk, or whose first thread has ended, does not look as if it moved.
             _send(pid, signal.SIGSTOP)
             moving |= how in MOVING
             self._stopped.add(pid)
@@ -66,7 +67,7 @@ class ProcessTree:
         self._left_alone.clear()
 
     def end(self) -> None:
-        """Once is enough."""
+        """Ends all processes. A second call does nothing."""
         if self._ended:
             return
         self._ended = True
@@ -79,8 +80,8 @@ class ProcessTree:
             self._signal_group(signal.SIGKILL)
 
     def _end_sandbox(self) -> None:
-        """While it stands still it cannot start a process that would be overlooked: bubblewrap's child, at its
-        beginning, does not yet die with its parent."""
+        """Ends a sandbox. It is stopped first, so that it cannot start a process that would be overlooked: at its
+        beginning bubblewrap's child does not yet die with its parent."""
         _send(self._pid, signal.SIGSTOP)
         for _ in range(TRIES):
             if state(self._pid) in STOPPED:
@@ -89,11 +90,11 @@ class ProcessTree:
         family = descendants(self._pid)
         for each in family:
             _send(each, signal.SIGKILL)
-        # Let go, it puts its child away and ends; killed, it would leave that to whoever is the first process here.
+        # If it may go on, it reaps its child and ends. If killed, it would leave that to the machine's first process.
         _send(self._pid, signal.SIGCONT if family else signal.SIGKILL)
 
     def _members(self) -> list[int]:
-        """The launcher does not stand still: it sees to it that nothing is left when Duckflow dies."""
+        """Returns the processes to stop, without the launcher: it must be able to clean up when Duckflow dies."""
         return [*([self._pid] if self._launch.lifeline is None else []), *sorted(descendants(self._pid))]
 
     def _signal_group(self, number: int) -> bool:
