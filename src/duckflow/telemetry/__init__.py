@@ -1,1 +1,1 @@
-"""Traces of turns for whoever runs a collector; nothing of it is loaded elsewhere."""
+"""Traces of turns for users who run a collector. It is loaded only then."""

@@ -3,7 +3,7 @@ for each call of the model and `execute_tool` for each action; Gates, Duck Calls
 Messages, arguments and outputs are left out unless they are asked for.
 
 The official SDK makes the spans and sends them from a thread of its own. It reads the standard's environment variables
-itself. What a collector does not take is lost, and nobody waits for it."""
+itself. Spans that a collector does not take are lost, and nobody waits for them."""
 
 import json
 import os
@@ -44,8 +44,8 @@ ROLES = {"user": "user", "model": "assistant"}
 
 
 def trace_conversation(conversation: Conversation) -> Callable[[], None]:
-    """Send spans of it to the collector that the environment names. The function that is given back sends the rest, but
-    waits for that only a moment."""
+    """Sends spans of a conversation to the collector that the environment names. Returns a function that sends the
+    remaining ones, but waits for that only a moment."""
     name = os.environ.get("OTEL_SERVICE_NAME") or "duckflow"
     resource = Resource.create({"service.name": name, "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -74,9 +74,9 @@ class TurnTracer:
         """The spans of jobs and agents, by their ids."""
         self._actions: dict[str, Span] = {}
         self._questions: dict[str, tuple[Span, str]] = {}
-        """Where each open question belongs, and whether it is a Gate or a Duck Call."""
+        """The span of each open question, and whether it is a Gate or a Duck Call."""
         self._asked: tuple[float, str] | None = None
-        """When the turn has asked a model that has not answered yet, and which."""
+        """The time and the model of a request in this turn that has no answer yet."""
 
     def hear(self, number: int, event: Event) -> None:
         for item in self._view.hear(number, event):
@@ -121,7 +121,7 @@ class TurnTracer:
             self._end(action, at, "" if item.state == "done" else "tool_error", result)
 
     def _note(self, item: Item, at: float) -> None:
-        """Adds to a turn or a job what happens inside it."""
+        """Adds things that happen inside a turn or a job to its span."""
         match item:
             case QuestionItem(closed=False, question=question) if question and question.on_record:
                 self._ask(question, at)
@@ -163,7 +163,7 @@ class TurnTracer:
         self._end(self._begin_chat(item.model, item.at, owner), at, "", about)
 
     def _fail_chat(self, at: float, why: str) -> None:
-        """A request without an answer is a call, too."""
+        """Makes a span for a request without an answer, which is a call, too."""
         if self._asked and why:
             asked_at, model = self._asked
             self._end(self._begin_chat(model, asked_at, self._turn), at, why)
