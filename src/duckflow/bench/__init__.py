@@ -1,1 +1,1 @@
-"""Duckflow as others measure it: trajectories, adapters for benchmarks."""
+"""Duckflow measured by others: trajectories, replays, and adapters for benchmarks."""

@@ -1,4 +1,4 @@
-"""A recorded session done again: which commands end otherwise, and how another way on compares."""
+"""A recorded session done again: the commands that end differently, and a comparison of ways to go on."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,20 +25,21 @@ SHOWN_LINE = 80
 
 
 def is_done_again(deed: RecordedDeed) -> bool:
-    """Nothing that was refused is done, nothing on the network, and of an agent only what it did itself."""
+    """Says whether a deed is done again: nothing that was refused, nothing on the network, and of an agent only what it
+    did itself."""
     if deed.result.for_user.key in (REFUSED, WISHED, LEFT_OUT) or deed.action.operation == RUN_AGENT:
         return False
     return deed.result.effect in DONE_AGAIN
 
 
 def moved(action: Action, folder: Path, copy: Path) -> Action:
-    """The action in a copy of the folder."""
+    """Returns the action, moved into a copy of the folder."""
     pattern = re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
     return action.model_copy(update={"args": mapped(action.args, lambda text: pattern.sub(lambda _: str(copy), text))})
 
 
 def differences(before: ActionResult, after: ActionResult, folder: Path, copy: Path) -> Iterator[Phrase]:
-    """How the same action has ended otherwise."""
+    """Says how the same action has ended differently."""
     if after.for_user.key == LEFT_OUT:
         yield say("replay.needs_yes")
         return
@@ -63,7 +64,7 @@ def _told(code: int | None) -> str:
 
 
 class WayOn(NamedTuple):
-    """How a session went on from a step: what came of it, and what it took."""
+    """The course of a session from a step on: its result, and what it cost."""
 
     outcome: str
     checks: str
@@ -74,7 +75,7 @@ class WayOn(NamedTuple):
 
 
 def way_on(state: AgentState, events: Iterable[Event]) -> WayOn:
-    """`state`: at the end of these events, which follow the step and belong to one turn."""
+    """Sums up the events after a step, which belong to one turn. `state` is the state at their end."""
     outcome, usage, steps, files = "interrupted", Usage(), 0, set[str]()
     for event in events:
         match event:
@@ -93,7 +94,7 @@ def way_on(state: AgentState, events: Iterable[Event]) -> WayOn:
 
 
 def side_by_side(ways: dict[str, WayOn], words: Words) -> list[list[str]]:
-    """Rows of cells, a column for each way on."""
+    """Returns rows of cells, with a column for each way on."""
     columns = ways.values()
     return [
         ["", *ways],
@@ -119,7 +120,7 @@ class Fork(NamedTuple):
 
 
 def find_step(events: Iterable[tuple[int, Event]], wanted: int) -> Fork | None:
-    """The place before a step of the session, counted from 1."""
+    """Returns the place before a step of the session, counted from 1."""
     turn, steps, before, last = 0, 0, 0, 0
     for number, event in events:
         match event:

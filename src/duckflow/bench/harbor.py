@@ -35,7 +35,7 @@ HOME = "/installed-agent/duckflow"
 KEYS = "/installed-agent/duckflow.env"
 TRAJECTORY = "trajectory.json"
 ENDINGS = "3|4|6|7|8"
-"""Exit codes of a run that ended by itself without being done: there is something to verify all the same."""
+"""Exit codes of a run that ended by itself without being done: its result can be verified all the same."""
 INSTALL = """
 set -e
 if ! command -v uv > /dev/null && python3 -c 'import venv, ensurepip, tomllib' 2> /dev/null; then
@@ -81,7 +81,7 @@ class HarborAgent(BaseInstalledAgent):
         yes_really: bool = False,
         **kwargs: Any,
     ) -> None:
-        """`yes_really`: for environments that do not look like a container to Duckflow."""
+        """`yes_really` is for environments that do not look like a container to Duckflow."""
         super().__init__(logs_dir, *args, **kwargs)
         self._limits = {"--max-budget-usd": max_budget_usd, "--max-loops": max_loops}
         self._yes_really = bool(yes_really)
@@ -124,7 +124,7 @@ class HarborAgent(BaseInstalledAgent):
     @with_prompt_template
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
         env = {"DUCKFLOW_HOME": str(self.environment_logs_dir / "duckflow")}
-        # A shell's own variables can be read by every command, those of Duckflow cannot: the keys come by a file.
+        # Every command can read a shell's own variables, but not Duckflow's: so the keys come in a file.
         keys = "".join(f"{name}={shlex.quote(value)}\n" for name, value in self.model_connection.env.items())
         await self._upload_config_text(environment, content=keys, remote_path=KEYS, filename="duckflow.env")
         command = RUN.format(keys=KEYS, home=HOME, endings=ENDINGS, flags=shlex.join(self._flags(instruction)))
@@ -140,7 +140,7 @@ class HarborAgent(BaseInstalledAgent):
 
     @override
     def populate_context_post_run(self, context: AgentContext) -> None:
-        """What it used is in the trajectory, with all agents and jobs."""
+        """Fills in the usage from the trajectory, which includes all agents and jobs."""
         try:
             known = Trajectory.model_validate(json.loads((self.logs_dir / TRAJECTORY).read_text(encoding="utf-8")))
         except (OSError, ValueError) as problem:
@@ -156,4 +156,4 @@ class HarborAgent(BaseInstalledAgent):
 
 
 Duckflow = HarborAgent
-"""The name under which Harbor is told to import it."""
+"""The name under which Harbor imports the agent."""

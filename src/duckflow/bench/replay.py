@@ -1,4 +1,4 @@
-"""A recorded session played again from its record alone: what was decided and done, and what became of the files."""
+"""Plays a recorded session again from its record alone: what was decided and done, and what became of the files."""
 
 import posixpath
 import re
@@ -18,11 +18,11 @@ from duckflow.store.journal import JournalReader
 
 WRITE, EDIT = "file_ops.write_file", "file_ops.edit_file"
 Facts = Mapping[str, Fact | None]
-"""Files by their paths; nothing: they are not there."""
+"""Files by their paths; None for one that does not exist."""
 
 
 class Replayed(NamedTuple):
-    """The end of a replay; without problems the files are the same, byte by byte."""
+    """The end of a replay. Without problems the files are the same, byte by byte."""
 
     session: str
     turns: int
@@ -32,7 +32,7 @@ class Replayed(NamedTuple):
 
 
 class RecordedDeed(NamedTuple):
-    """An action of the record, and what came of it. `step`: the number of the model's step in the session."""
+    """An action of the record, and its result. `step` is the number of the model's step in the session."""
 
     step: int
     turn: int
@@ -42,7 +42,7 @@ class RecordedDeed(NamedTuple):
 
 
 class RecordedPast(NamedTuple):
-    """The record of a session, as far as it tells of deeds and of undoing them, in their order."""
+    """The deeds of a session and their undoing, in the order of its record."""
 
     session: str
     turns: int
@@ -77,7 +77,8 @@ def read_past(events: Iterable[tuple[int, Event]]) -> RecordedPast:
 
 
 def play(journal: Path, undo: Path, into: Path) -> Replayed:
-    """Plays a session into an empty folder. A damaged journal raises; what does not fit together is a problem."""
+    """Plays a session into an empty folder. A damaged journal raises an error; contradictions in the record are
+    problems."""
     problems: list[Phrase] = []
     with closing(JournalReader.open(journal)) as record:
         record.check()
@@ -87,10 +88,10 @@ def play(journal: Path, undo: Path, into: Path) -> Replayed:
     files = 0
     if undo.exists():
         with closing(Database(undo)) as database:
-            kept = KeptFiles(database, past.session)
-            ends = kept.at_the_end()
-            kept.put(ends, into)
-            problems += [*kept.contradictions(past), *kept.differences(ends, into)]
+            recorded = KeptFiles(database, past.session)
+            ends = recorded.at_the_end()
+            recorded.put(ends, into)
+            problems += [*recorded.contradictions(past), *recorded.differences(ends, into)]
             files = len(ends)
     return Replayed(past.session, past.turns, len(past.deeds), files, tuple(problems))
 
@@ -114,14 +115,17 @@ class KeptFiles:
         return {change.path: change.after for change, _ in self._changes if not change.undone}
 
     def before(self, turn: int) -> dict[str, Fact | None]:
-        """The files as the turn found them, those that only later turns have changed included."""
-        earlier = {one.path: one.after for one, author in self._changes if author.turn < turn and not one.undone}
-        later = {one.path: one.before for one, author in reversed(self._changes) if author.turn >= turn}
+        """Returns the files as the turn found them, including those that only later turns have changed."""
+        earlier = {
+            change.path: change.after for change, author in self._changes if author.turn < turn and not change.undone
+        }
+        later = {change.path: change.before for change, author in reversed(self._changes) if author.turn >= turn}
         return earlier | later
 
     def put(self, facts: Facts, into: Path) -> None:
-        """Removes what stands in these places, then makes folders, then files, then links. No link of the record stands
-        there while anything is written, and nothing is written through one that was there before."""
+        """Writes files into a folder: it removes what stands in these places, then makes folders, then files, then
+        links. So no link of the record is there while anything is written, and nothing is written through an older
+        one."""
         root = into.resolve()
         inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
         for path in sorted(inside, reverse=True):
@@ -142,7 +146,7 @@ class KeptFiles:
             place.chmod(fact.mode & 0o777 | 0o400)
 
     def differences(self, facts: Facts, into: Path) -> Iterator[Phrase]:
-        """The files of a folder that are not as they should be."""
+        """Yields the files of a folder that are not as they should be."""
         for path, fact in facts.items():
             if fact and fact.kind == "file" and not fact.blob:
                 yield say("replay.not_kept", path=shown(path))
@@ -150,8 +154,8 @@ class KeptFiles:
                 yield say("replay.differs", path=shown(path))
 
     def contradictions(self, past: RecordedPast) -> Iterator[Phrase]:
-        """What the record says was written, beside what is kept as written. Only the file that a call names holds its
-        text: hooks may have changed others along with it."""
+        """Compares the texts that the record says were written with those that were kept. Only the file that a call
+        names must hold its text: hooks may have changed others along with it."""
         actions = {
             (deed.job or str(deed.turn), path): deed.action
             for deed in past.deeds
@@ -159,7 +163,9 @@ class KeptFiles:
             if posixpath.normpath(f"/{deed.action.args.get('path', '')}").endswith(f"/{path}")
         }
         standing = [(change, author) for change, author in self._changes if not change.undone]
-        for (author, path), change in {(who.job or str(who.turn), one.path): one for one, who in standing}.items():
+        for (author, path), change in {
+            (who.job or str(who.turn), change_of_file.path): change_of_file for change_of_file, who in standing
+        }.items():
             action = actions.get((author, path))
             if action and not self._holds(change, action):
                 yield say("replay.other_text", path=shown(path), action=action.action_id)
@@ -177,7 +183,7 @@ def _kind(fact: Fact | None) -> str:
 
 
 def _remove(place: Path, root: Path, fact: Fact | None) -> None:
-    """A folder that stays one is left as it is."""
+    """Removes whatever stands in a place. A folder that stays one is left as it is."""
     if not place.parent.resolve().is_relative_to(root):
         return
     if place.is_symlink() or place.is_file():
@@ -205,7 +211,7 @@ def _is_inside(path: str) -> bool:
 
 
 def _written(operation: str, args: dict[str, Any]) -> list[str]:
-    """The texts that a call puts into a file. A model may have put anything into its arguments."""
+    """Returns the texts that a call puts into a file. A model may have put anything into its arguments."""
     if operation == WRITE:
         return [str(args.get("content", ""))]
     edits: Any = args.get("edits")
@@ -217,5 +223,5 @@ def _written(operation: str, args: dict[str, Any]) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Without what encodings, newlines and indentation change on the way to the file."""
+    """Removes what encodings, newlines and indentation may change on the way to the file."""
     return re.sub(r"\s+|�|^```\w*|```$", "", text)

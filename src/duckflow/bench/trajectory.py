@@ -58,7 +58,7 @@ class Track:
         return self.steps[-1]
 
     def metrics(self) -> dict[str, Any]:
-        """What was used since the last step of the model, and how many requests that were."""
+        """Returns what was used since the last step of the model, and in how many requests."""
         used, self.usage = self.usage, Usage()
         if not used.calls:
             return {}
@@ -67,7 +67,7 @@ class Track:
 
 
 class Trajectories:
-    """Hears a session's events in their order."""
+    """Makes trajectories from a session's events, heard in their order."""
 
     def __init__(self) -> None:
         self._tracks: dict[str, Track] = {"": Track()}
@@ -130,8 +130,8 @@ class Trajectories:
                 main.note("rejected", {"reason": redacted(event.reason), "attempt": event.attempt})
             case QuestionAsked():
                 self._ask(event)
-            case QuestionClosed() if told := self._questions.pop(event.question_id, None):
-                told["answer"] = event.answer.choice if event.answer else ""
+            case QuestionClosed() if entry := self._questions.pop(event.question_id, None):
+                entry["answer"] = event.answer.choice if event.answer else ""
             case TurnEnded():
                 main.about.setdefault("turns", []).append({"turn": event.turn, "outcome": event.outcome})
             case MessageAdded():
@@ -157,9 +157,9 @@ class Trajectories:
 
     def _ask(self, event: QuestionAsked) -> None:
         question = event.question
-        told: dict[str, Any] = {"kind": question.kind, "about": question.title.key}
-        self._questions[question.question_id] = told
-        self._track(question.job).note("questions", told)
+        entry: dict[str, Any] = {"kind": question.kind, "about": question.title.key}
+        self._questions[question.question_id] = entry
+        self._track(question.job).note("questions", entry)
 
     def _say(self, message: Message) -> None:
         track = self._track(message.job)
@@ -167,13 +167,13 @@ class Trajectories:
             case "assistant":
                 self._reply(track, message)
             case "tool":
-                step = next((one for one in reversed(track.steps) if one["source"] == "agent"), None)
+                step = next((earlier for earlier in reversed(track.steps) if earlier["source"] == "agent"), None)
                 if step is None or message.answers not in _calls(step):
-                    # A result that no step of the model asked for: material that was brought by itself.
+                    # No step of the model asked for this result: it is material that was brought by itself.
                     track.add("system", message.text, message.at)
                     return
                 results = step.setdefault("observation", {"results": []})["results"]
-                known = next((one for one in results if one.get("source_call_id") == message.answers), None)
+                known = next((result for result in results if result.get("source_call_id") == message.answers), None)
                 if known is None:
                     results.append({"source_call_id": message.answers, "content": redacted(message.text)})
                 else:
@@ -184,8 +184,12 @@ class Trajectories:
     def _reply(self, track: Track, message: Message) -> None:
         actions = message.decision.actions if message.decision else []
         calls = [
-            {"tool_call_id": one.action_id, "function_name": one.operation, "arguments": mapped(one.args, redacted)}
-            for one in actions
+            {
+                "tool_call_id": action.action_id,
+                "function_name": action.operation,
+                "arguments": mapped(action.args, redacted),
+            }
+            for action in actions
         ]
         other: dict[str, Any] = track.metrics()
         other |= {"tool_calls": calls} if calls else {}
@@ -201,11 +205,11 @@ class Trajectories:
         main, track = self._tracks[""], self._track(name)
         track.about |= about
         reference = [{"trajectory_id": name}]
-        step = next((one for one in reversed(main.steps) if one["source"] == "agent"), None)
-        caller = next((one for one in reversed(main.running) if step and one in _calls(step)), "")
+        step = next((earlier for earlier in reversed(main.steps) if earlier["source"] == "agent"), None)
+        caller = next((action_id for action_id in reversed(main.running) if step and action_id in _calls(step)), "")
         if step is None or not caller:
-            told = main.add("system", f"{name} begins.", at)
-            told["observation"] = {"results": [{"subagent_trajectory_ref": reference}]}
+            notice = main.add("system", f"{name} begins.", at)
+            notice["observation"] = {"results": [{"subagent_trajectory_ref": reference}]}
             return
         results = step.setdefault("observation", {"results": []})["results"]
         results.append({"source_call_id": caller, "content": "", "subagent_trajectory_ref": reference})
@@ -215,13 +219,13 @@ def _end(track: Track, event: ActionFinished) -> None:
     name = event.result.action_id
     if name in track.running:
         track.running.remove(name)
-    step = next((one for one in reversed(track.steps) if name in _calls(one)), None)
+    step = next((earlier for earlier in reversed(track.steps) if name in _calls(earlier)), None)
     if step is None:
         return
-    [call] = [one for one in step["tool_calls"] if one["tool_call_id"] == name]
+    [call] = [made for made in step["tool_calls"] if made["tool_call_id"] == name]
     call["extra"] = {"ok": event.result.ok, "seconds": event.result.seconds}
     results = step.setdefault("observation", {"results": []})["results"]
-    if event.result.for_model and not any(one.get("source_call_id") == name for one in results):
+    if event.result.for_model and not any(result.get("source_call_id") == name for result in results):
         results.append({"source_call_id": name, "content": redacted(event.result.for_model)})
 
 
@@ -234,7 +238,7 @@ def _keys(phrases: Iterable[Phrase]) -> list[str]:
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Arguments with every text in them changed, at any depth."""
+    """Returns arguments with every text in them changed, at any depth."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
