@@ -1,4 +1,4 @@
-"""What goes into a prompt fits, in real tokens, and holds the first and the latest word of the user."""
+"""The history in a prompt fits the budget in real tokens, and has the user's first and latest message."""
 
 import pytest
 from hypothesis import given, settings
@@ -41,12 +41,12 @@ def size(messages: list[Message]) -> int:
 
 
 def said(messages: list[Message]) -> list[str]:
-    """Without what Duckflow says of those left out."""
+    """Returns the texts without the notes on messages that are left out."""
     return [message.text for message in messages if not message.message_id.startswith(PAST)]
 
 
 def shown_after(messages: list[Message], budget: int) -> list[Message]:
-    """As in a conversation: a prompt is built after every message."""
+    """Builds a prompt after every message, as in a conversation, and returns the last one."""
     bubble = Bubble(MemorySettings())
     shown: list[Message] = []
     for number in range(len(messages)):
@@ -58,7 +58,7 @@ def shown_after(messages: list[Message], budget: int) -> list[Message]:
 
 @settings(max_examples=60)
 @given(MESSAGES, st.integers(min_value=1000, max_value=6000))
-def test_the_budget_holds_and_first_and_latest_are_there(messages: list[Message], budget: int) -> None:
+def test_the_budget_holds_with_the_first_and_latest_message(messages: list[Message], budget: int) -> None:
     shown = shown_after(messages, budget)
     assert size(shown) <= budget * 1.05
     ids = [message.message_id for message in shown]
@@ -68,7 +68,7 @@ def test_the_budget_holds_and_first_and_latest_are_there(messages: list[Message]
     assert not messages or messages[-1].message_id in ids
 
 
-def test_the_latest_result_is_there_though_something_was_said_between_it_and_its_call() -> None:
+def test_the_latest_result_stays_even_if_a_message_stands_between_it_and_its_call() -> None:
     messages = [
         Message(role="user", text="read it"),
         Message(role="assistant", text="the file " * 330),
@@ -108,7 +108,7 @@ def test_a_result_never_stands_without_its_call() -> None:
             assert place - 1 in places
 
 
-def test_what_left_is_told_of_by_files_names_errors_and_first_lines() -> None:
+def test_a_digest_names_files_identifiers_errors_and_first_lines() -> None:
     messages = [Message(role="user", text="Fix the parser")]
     messages += [
         Message(role="assistant", text="I look at src/parser/tokens.py and read_number"),
@@ -121,7 +121,7 @@ def test_what_left_is_told_of_by_files_names_errors_and_first_lines() -> None:
     assert "ValueError: bad digit" in told and "shell.run → 1" in told
 
 
-def test_what_was_set_aside_is_gone_from_the_prompt() -> None:
+def test_messages_set_aside_are_not_in_the_prompt() -> None:
     bubble = Bubble(MemorySettings())
     messages = [Message(role="user", text=text) for text in ("first", "attempt one", "attempt two", "now")]
     bubble.follow(messages)
@@ -140,7 +140,7 @@ def test_a_pruning_is_restored_as_it_was() -> None:
     assert said(again.view(3000)) == said(bubble.view(3000))
 
 
-def test_a_focus_keeps_what_has_to_do_with_it() -> None:
+def test_messages_about_the_focus_are_kept() -> None:
     messages = [
         Message(
             role="user", text=f"note {number} about {'database' if number == 20 else 'colour'} " + "and so on " * 30
@@ -164,8 +164,8 @@ def test_the_budget_is_a_share_of_the_window(window: int, budget: int) -> None:
     assert MemorySettings(budget_tokens=9_000_000).budget(window) < window
 
 
-def test_what_is_told_is_no_noise() -> None:
-    """Neither the names of a Decision's fields, nor what reads like an error in a file that was looked at."""
+def test_a_digest_has_no_noise() -> None:
+    """The names of a Decision's fields are left out, and so is text in a file that only looks like an error."""
     args = {"path": "src/parse_all.py", "start_line": 1}
     call = Action(operation="file_ops.read_file", args=args, reasoning="r")
     decision = Decision.made_up("look", [call], TaskProfile.CODE_ANALYSIS, Phase.PLANNING)
@@ -196,7 +196,7 @@ def reading(number: int, path: str, lines: range, size: int = 60) -> list[Messag
     return [call, Message(role="tool", operation="file_ops.read_file", text=f"{head}\n{body}")]
 
 
-def test_older_versions_of_a_file_go_first() -> None:
+def test_older_versions_of_a_file_are_cut_first() -> None:
     messages = [Message(role="user", text="go"), *reading(0, "a.py", range(1, 61)), *reading(1, "b.py", range(1, 61))]
     messages += [*reading(2, "c.py", range(1, 61)), *reading(3, "a.py", range(1, 101))]
     messages += [Message(role="assistant", text="edit"), Message(role="tool", text="Changed c.py (+1 -1 lines).")]
@@ -224,7 +224,7 @@ def test_a_decision_with_many_results_loses_single_ones_and_is_not_dropped() -> 
     assert len(texts) == len(messages) and any(text == one.text for text, one in zip(texts[2:11], many, strict=True))
 
 
-def test_one_giant_result_is_cut_itself_and_does_not_empty_the_context() -> None:
+def test_one_giant_result_is_cut_and_does_not_empty_the_context() -> None:
     messages = [Message(role="user", text="go")]
     for number in range(12):
         messages += reading(number, f"f{number}.py", range(1, 11), size=10)
@@ -255,7 +255,7 @@ def conversation(calls: list[tuple[str, list[str], bool]]) -> list[Message]:
 
 @settings(max_examples=30)
 @given(CALLS, st.integers(min_value=2000, max_value=20_000))
-def test_pruning_keeps_calls_with_results_pins_budget_and_what_stands_before(
+def test_pruning_keeps_calls_with_results_pins_and_the_budget(
     calls: list[tuple[str, list[str], bool]], budget: int
 ) -> None:
     messages = conversation(calls)
@@ -288,7 +288,7 @@ def test_pruning_keeps_calls_with_results_pins_budget_and_what_stands_before(
 @pytest.mark.parametrize(
     "text", ["exit code 0: all 14 tests of the game have passed", "終了コード 0: ゲームのテスト 14 件がすべて成功"]
 )
-def test_a_result_that_is_no_error_is_worth_more_than_the_same_words_said(text: str) -> None:
+def test_a_successful_result_is_worth_more_than_a_message_with_the_same_words(text: str) -> None:
     result = Scores().score(Message(role="tool", text=text), 20)[0]
     said = Scores().score(Message(role="assistant", text=text), 20)[0]
     failed = Scores().score(Message(role="tool", text=f"ERROR: {text}"), 20)[0]

@@ -21,7 +21,7 @@ def test_a_lesson_is_written_once_with_its_kind() -> None:
     assert with_lesson(text, "run make check").endswith("- [decision] use SQLite\n- [recipe] run make check\n")
 
 
-def test_what_a_person_wrote_counts_and_stays(tmp_path: Path) -> None:
+def test_lessons_that_a_person_wrote_count_and_stay(tmp_path: Path) -> None:
     written = "# mine\n\n* 深夜に配備しない\nplain text\n- [preference] answer briefly"
     text = with_lesson(written, "failure：TZ matters")
     assert [one.text for one in parse(text)] == ["深夜に配備しない", "answer briefly", "TZ matters"]
@@ -40,14 +40,14 @@ def test_an_edit_by_hand_counts_at_once(tmp_path: Path) -> None:
     assert lessons.lessons() == []
 
 
-def test_the_most_relevant_few_are_chosen(tmp_path: Path) -> None:
+def test_the_most_relevant_lessons_are_chosen(tmp_path: Path) -> None:
     lines = [f"- thing{number} needs tool{number}\n" for number in range(20)]
     lessons = castle(tmp_path, "".join([*lines, "- [preference] short answers\n"]))
     chosen = [one.text for one in lessons.relevant("How do I build thing3?", 2)]
     assert chosen == ["thing3 needs tool3", "short answers"]
 
 
-def test_facts_tell_of_the_last_five_conversations_and_what_was_made(tmp_path: Path) -> None:
+def test_facts_name_the_last_five_conversations_and_the_files_made(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     for number in range(8):
         facts = ProjectFacts(path)
@@ -61,7 +61,7 @@ def test_facts_tell_of_the_last_five_conversations_and_what_was_made(tmp_path: P
     assert ProjectFacts(tmp_path / "none.json").text("s", ROOM) == ""
 
 
-def test_facts_that_are_damaged_are_begun_anew(tmp_path: Path) -> None:
+def test_damaged_facts_begin_empty(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     path.write_text("{broken", encoding="utf-8")
     assert ProjectFacts(path).text("s", ROOM) == ""

@@ -45,7 +45,7 @@ def test_a_word_in_another_form_finds_the_message(gravel: Gravel, question: str,
     assert gravel.search(question, 1)[0].text == SAID[place]
 
 
-def test_what_is_in_context_is_left_out(gravel: Gravel) -> None:
+def test_messages_in_the_context_are_left_out(gravel: Gravel) -> None:
     found = gravel.search("木曜の配備", 1)[0]
     assert found.message_id not in [one.message_id for one in gravel.search("木曜の配備", 5, {found.message_id})]
 
@@ -65,7 +65,7 @@ def test_two_sessions_write_at_the_same_time(tmp_path: Path, gravel: Gravel) -> 
     assert other.search("left79", 1)[0].session == "one"
 
 
-def test_what_was_forgotten_is_not_found(gravel: Gravel) -> None:
+def test_forgotten_messages_are_not_found(gravel: Gravel) -> None:
     (found,) = gravel.holding("木曜")
     gravel.forget([found.number])
     assert not [one for one in gravel.search("木曜の配備", 5) if "木曜" in one.text]

@@ -1,4 +1,4 @@
-"""What of the archive is brought up unasked."""
+"""Automatic recall brings up only relevant messages of the archive."""
 
 from duckflow.memory.archive_hit import ArchiveHit
 from duckflow.memory.recalled import select_relevant
@@ -13,7 +13,7 @@ def hit(session: str, text: str, operation: str = "") -> ArchiveHit:
     return ArchiveHit(0, text, session, role, operation, 0.0, text, share=0.9)
 
 
-def test_of_another_session_neither_the_same_request_nor_a_file_it_read_comes_back() -> None:
+def test_another_sessions_same_request_and_file_reads_are_not_recalled() -> None:
     found = [hit("before", ASKED), hit("before", READ, "file_ops.read_file"), hit("before", SAID)]
     assert [one.text for one in select_relevant(found, ASKED, "now")] == [SAID]
     assert len(select_relevant(found, ASKED, "before")) == 3, "of this one it does: it may have been pruned"

@@ -25,7 +25,7 @@ LANGUAGES = Path(duckflow.__file__).parent / "i18n"
     ],
     ids=["code", "English", "Japanese", "Japanese with code"],
 )
-def test_the_estimate_is_near(text: str) -> None:
+def test_the_estimate_is_near_the_real_count(text: str) -> None:
     assert estimate(text) == pytest.approx(real_tokens(text), rel=0.12)
 
 
@@ -34,7 +34,7 @@ def test_any_text_has_a_count(text: str) -> None:
     assert count(text) >= 0
 
 
-def test_what_the_provider_reports_corrects_the_count_of_its_model() -> None:
+def test_reported_tokens_correct_the_count_of_that_model() -> None:
     tokens = Tokens()
     tokens.use("dear")
     for _ in range(30):

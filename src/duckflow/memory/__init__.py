@@ -1,1 +1,1 @@
-"""What of the conversation goes into a prompt."""
+"""Memory: the parts of past conversations that go into a prompt."""

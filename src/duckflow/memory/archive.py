@@ -1,4 +1,4 @@
-"""The archive's file: every message, and the index by which it is found."""
+"""The archive's database: every message, and the index for searching it."""
 
 import contextlib
 import logging
@@ -36,16 +36,16 @@ SPARE = 20
 
 
 class Archive:
-    """Found broken, it is put aside; where none can be written, it lives in memory."""
+    """The archive. A damaged file is put aside; where none can be written, the archive lives in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db = _opened(path)
         self._lengths = array("L")
-        """By number; a number that was forgotten keeps its place."""
+        """The lengths of the messages by number; a forgotten number keeps its place."""
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Messages with their words, all or none. Those that are there already stay as they are."""
+        """Adds messages with their words, all or none. Messages that are already there stay as they are."""
         with self._transaction():
             for row in rows:
                 put = self._db.execute(
@@ -57,7 +57,7 @@ class Archive:
                     self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (put.lastrowid, indexed(row[-1])))
 
     def known(self, session: str) -> dict[str, bool]:
-        """The ids of a session's messages, and whether each was forgotten."""
+        """Returns the ids of a session's messages, and whether each was forgotten."""
         wanted = "SELECT message_id, text = '' AND length > 0 FROM messages WHERE session = ?"
         with self._forgiving("known"):
             return {message_id: bool(forgotten) for message_id, forgotten in self._db.execute(wanted, (session,))}
@@ -72,7 +72,7 @@ class Archive:
         return []
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Take the text of messages out for good. Their places stay, so that no session brings them back."""
+        """Removes the text of messages for good. Their places stay, so that no session brings them back."""
         with self._forgiving("forget"), self._transaction():
             for number in numbers:
                 row = self._db.execute("SELECT text FROM messages WHERE number = ?", (number,)).fetchone()
@@ -83,7 +83,7 @@ class Archive:
                     self._db.execute("UPDATE messages SET text = '' WHERE number = ?", (number,))
 
     def holding(self, words: str) -> list[ArchiveHit]:
-        """Every message that says exactly this."""
+        """Returns every message that contains exactly these words."""
         with self._forgiving("holding"):
             wanted = folded(words)
             rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE text != ''")
@@ -99,7 +99,7 @@ class Archive:
         self._db.close()
 
     def _words(self, question: str, reach: Reach) -> Iterator[QueryWord]:
-        """The rarest words of the question that occur at all, with where they do."""
+        """Returns the rarest words of the question that occur at all, with the messages they occur in."""
         db, room = self._db, reach.places
         db.execute("DELETE FROM question")
         db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
@@ -114,8 +114,8 @@ class Archive:
             yield QueryWord(len(places[term]), weights[term], self._postings(places[term]))
 
     def _places(self, term: str, most: int) -> list[int]:
-        """The latest messages with a term. More than the limit are not counted: the term is a common one."""
-        # A single character of Japanese stands at the beginning of pairs.
+        """Returns the latest messages with a term, up to a limit: a term in more messages is a common one anyway."""
+        # The index holds pairs of Japanese characters, so a single one is searched as the beginning of a pair.
         wanted = f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
         rows = self._db.execute(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (wanted, most)

@@ -1,23 +1,24 @@
-"""What goes into the archive, what a search finds there, and how far it looks."""
+"""The rows of the archive, the hits of a search there, and how far a search looks."""
 
 from typing import NamedTuple
 
 Row = tuple[int, str, str, str, str, float, str]
-"""Length in bytes, message id, session, role, operation, time, text."""
+"""Fields of a row: length in bytes, message id, session, role, operation, time, text."""
 
 
 class Reach(NamedTuple):
-    """How many places a search looks at, the rarest words first; of a common word at its latest ones."""
+    """The number of places that a search looks at, the rarest words first; for a common word, only its latest
+    places."""
 
     places: int
     of_a_word: int
     neighbours: bool = True
-    """Messages near one that has a word are found, too: an answer stands near what was asked."""
+    """Messages near one that has a word are found, too, since an answer stands near its question."""
 
 
 WIDE = Reach(3000, 800)
 NEAR = Reach(800, 200)
-"""For what is looked up unasked, in every turn: it costs the same in a long session as in a short one."""
+"""The reach of the automatic search in every turn: it costs the same in a long session as in a short one."""
 ITSELF = WIDE._replace(neighbours=False)
 
 
@@ -32,4 +33,4 @@ class ArchiveHit(NamedTuple):
     at: float
     text: str
     share: float = 0.0
-    """How much of what was asked for it holds, 0 to about 1."""
+    """The share of the question that it answers, from 0 to about 1."""

@@ -13,18 +13,18 @@ from duckflow.state.message import Message
 
 Range = tuple[int, int]
 UNSCORED = 1000
-"""Tokens below which there is nothing to choose from."""
+"""Tokens below which nothing is scored, since everything fits."""
 TAIL = 50
 TOLD_ANEW = 500
-"""Messages that are looked at when what is said of the past has to be found out again."""
+"""The number of latest messages that are looked at when the notes on left-out messages are made again."""
 
 
 class Pruned(NamedTuple):
-    """What a pruning did."""
+    """The result of a pruning."""
 
     kept: tuple[int, ...]
     cut: dict[int, int]
-    """The tokens to which those kept were cut, by number."""
+    """The number of tokens that each shortened message was cut to, by its number."""
     dropped: tuple[int, ...]
     upto: int
     tokens_before: int
@@ -32,7 +32,7 @@ class Pruned(NamedTuple):
 
 
 class Pins:
-    """Numbers of the messages that stay word for word: the first instruction, and the current one with what was
+    """Numbers of the messages that stay word for word: the user's first instruction, and the current one with what they
     added to it meanwhile."""
 
     def __init__(self) -> None:
@@ -50,10 +50,10 @@ class Pins:
 
 
 class Bubble:
-    """Follows the conversation: each message is counted and scored once; history itself is never changed.
+    """The messages that are shown in the prompt. Each is counted and scored once; history itself is never changed.
 
-    What it shows only grows at its end, until a pruning. All figures are estimated tokens; whoever asks divides the
-    budget by the model's factor."""
+    It only grows at its end, until a pruning. All figures are estimated tokens; the caller divides the budget by the
+    model's factor."""
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
@@ -77,30 +77,33 @@ class Bubble:
         return self._entries
 
     def add(self, message: Message) -> None:
-        """The next message of the conversation."""
+        """Adds the next message of the conversation."""
         number = self._taken
         self._taken += 1
         self._pins.take(number, message)
         self._put(number, message)
 
     def follow(self, messages: Sequence[Message], aside: Sequence[Range] = (), forgotten: Sequence[int] = ()) -> None:
-        """Take what is new, and drop what was set aside or forgotten since."""
+        """Adds new messages, and drops those that were set aside or forgotten since."""
         for number in range(self._taken, len(messages)):
             self.add(messages[number])
         if len(aside) > self._aside:
             ranges = aside[self._aside :]
             self._aside = len(aside)
             self._only(
-                one for one in self._entries if one.number == self._pins.first or not _within(one.number, ranges)
+                entry
+                for entry in self._entries
+                if entry.number == self._pins.first or not _within(entry.number, ranges)
             )
         if len(forgotten) > self._forgotten:
-            gone = set(forgotten)
+            forgotten_numbers = set(forgotten)
             self._forgotten = len(forgotten)
-            self._only(one for one in self._entries if one.number not in gone)
-            self._tell_anew(messages, aside, gone)
+            self._only(entry for entry in self._entries if entry.number not in forgotten_numbers)
+            self._tell_anew(messages, aside, forgotten_numbers)
 
     def restore(self, messages: Sequence[Message], context: Context, aside: Sequence[Range] = ()) -> None:
-        """As it was after a pruning: those kept of the first messages; what came later is taken by `follow`."""
+        """Restores the state after a pruning: the kept ones of the first messages. Later messages are added by
+        `follow`."""
         upto = min(context.upto, len(messages))
         chosen = set(context.kept)
         self._entries, self._tokens, self._taken = [], 0.0, upto
@@ -118,24 +121,24 @@ class Bubble:
         return self.tokens > budget * self._settings.full_at
 
     def fit(self, budget: float) -> Pruned | None:
-        """Prune when the budget is nearly full."""
+        """Prunes when the budget is nearly full."""
         self._budget = budget
         return self.prune(budget, self._settings.prune_to) if self.is_full(budget) else None
 
     def prune(self, budget: float, share: float, focus: str = "") -> Pruned | None:
-        """Cut and drop what is worth least until this share of the budget is left. Nothing, when that would not
+        """Cuts and drops what is worth least until this share of the budget is left. Returns nothing if that would not
         shrink it."""
         from duckflow.memory.pruning import Pruning, squeeze
 
         self._score()
         before = self.tokens
         target = budget * share - self._past.tokens
-        kept = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
-        if sum(entry.tokens for entry in kept) > budget * (self._settings.full_at - self._settings.past_share):
-            kept = squeeze(kept, self._pins, target)
-        chosen = {entry.number for entry in kept}
+        staying = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
+        if sum(entry.tokens for entry in staying) > budget * (self._settings.full_at - self._settings.past_share):
+            staying = squeeze(staying, self._pins, target)
+        chosen = {entry.number for entry in staying}
         dropped = [entry for entry in self._entries if entry.number not in chosen]
-        self._only(kept)
+        self._only(staying)
         if dropped:
             self._past.leave(dropped[0].number, (entry.original for entry in dropped))
         if self.tokens >= before:
@@ -150,7 +153,7 @@ class Bubble:
         )
 
     def view(self, budget: float) -> list[Message]:
-        """The messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
+        """Returns the messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
         self._past.describe(budget * self._settings.past_share)
         if self.is_full(budget):
             from duckflow.memory.pruning import squeeze
@@ -160,11 +163,12 @@ class Bubble:
         return self._with_notes()
 
     def summarise(self, summaries: Sequence[str]) -> None:
-        """What the model says of the messages that are left out."""
+        """Takes the model's summaries of the messages that are left out."""
         self._past.summarise(summaries, self._end())
 
     def _with_notes(self) -> list[Message]:
-        """A note stands where what it tells of stood, but never between a call and its results."""
+        """Returns the messages with the notes. A note stands in the place of the messages it describes, but never
+        between a call and its results."""
         entries = self._entries
         shown = [entry.message for entry in entries]
         for note in reversed(self._past.notes):
@@ -175,7 +179,7 @@ class Bubble:
         return shown
 
     def _end(self) -> int:
-        """Where something can be added: before a call whose results may still be coming."""
+        """Returns the place where something can be added: before a call whose results may still come."""
         last = group_entries(self._entries[-TAIL:])[-1].entries[0] if self._entries else None
         return last.number if last and last.message.role == "assistant" else self._taken
 
@@ -188,21 +192,21 @@ class Bubble:
             self._score()
 
     def _score(self) -> None:
-        """Each message once; not before there may be something to choose from."""
+        """Scores each message once, and not before there may be something to choose from."""
         self._scores = self._scores or Scores()
         for entry in self._unscored:
             entry.base, entry.new_words = self._scores.score(entry.original, entry.size)
         self._unscored = []
 
-    def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], gone: Collection[int]) -> None:
-        """What is said of the messages that are left out, from the latest of them."""
+    def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], forgotten: Collection[int]) -> None:
+        """Makes the note on the left-out messages again, from the latest of them."""
         from duckflow.memory.digest import Digest
 
         shown = {entry.number for entry in self._entries}
         left_out = [
             number
             for number in range(max(0, self._taken - TOLD_ANEW), self._taken)
-            if not (number in shown or number in gone or _within(number, aside))
+            if not (number in shown or number in forgotten or _within(number, aside))
         ]
         digest = Digest()
         digest.take(messages[number] for number in left_out)
@@ -210,8 +214,8 @@ class Bubble:
         place = next((number for number in range(self._taken) if number not in shown), 0)
         self._past.tell_anew(place, digest, self._budget * self._settings.past_share)
 
-    def _only(self, kept: Iterable[HistoryEntry]) -> None:
-        self._entries = list(kept)
+    def _only(self, entries: Iterable[HistoryEntry]) -> None:
+        self._entries = list(entries)
         self._tokens = sum(entry.tokens for entry in self._entries)
 
 

@@ -27,7 +27,8 @@ class Lesson(NamedTuple):
 
 
 class Castle:
-    """The lessons of one work folder. The file is read anew each time it has changed; a link in its place is not."""
+    """The lessons of one work folder. The file is read again whenever it has changed; a link in its place is
+    ignored."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -36,13 +37,13 @@ class Castle:
 
     def lessons(self) -> list[Lesson]:
         if not os.path.lexists(self._workspace.root / FILE):
-            # Most folders have none; what makes paths safe is not loaded for that.
+            # Most folders have no lessons; for those, the code that makes paths safe is not loaded.
             self._lessons, self._stamp = [], None
             return self._lessons
         try:
-            found = self._workspace.stat(FILE, follow=False)
-            stamp = (found.modified, found.size)
-            if found.kind != "file" or found.path != FILE:
+            status = self._workspace.stat(FILE, follow=False)
+            stamp = (status.modified, status.size)
+            if status.kind != "file" or status.path != FILE:
                 self._lessons, self._stamp = [], None
             elif stamp != self._stamp:
                 self._lessons, self._stamp = parse(self._read().decode("utf-8", "replace")), stamp
@@ -51,22 +52,23 @@ class Castle:
         return self._lessons
 
     def holding(self, words: str) -> list[Lesson]:
-        return [one for one in self.lessons() if holds(one.line(), words)]
+        return [lesson for lesson in self.lessons() if holds(lesson.line(), words)]
 
     def forget(self, words: str) -> int:
-        """Delete the lessons with these words in them. How many there were.
+        """Deletes the lessons that contain these words, and returns their number.
 
         Raises OSError or ToolError when the file cannot be written, or was changed meanwhile."""
         if not self.holding(words):
             return 0
         data = self._read()
         lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
-        kept = [line for line in lines if not (re.match(_LINE, line) and holds(line, words))]
-        self._workspace.write_atomic(FILE, "".join(kept).encode("utf-8", "surrogateescape"), digest(data))
-        return len(lines) - len(kept)
+        remaining = [line for line in lines if not (re.match(_LINE, line) and holds(line, words))]
+        self._workspace.write_atomic(FILE, "".join(remaining).encode("utf-8", "surrogateescape"), digest(data))
+        return len(lines) - len(remaining)
 
     def relevant(self, question: str, limit: int) -> list[Lesson]:
-        """The preferences, and the lessons that share most with the question; newer ones first among equals."""
+        """Returns the preferences, and the lessons that have most in common with the question; among equals the newer
+        ones."""
         lessons = self.lessons()
         if len(lessons) <= limit:
             return list(lessons)
@@ -87,30 +89,30 @@ class Castle:
             return file.read(READ_LIMIT)
 
 
-def with_lesson(before: str, said: str) -> str:
-    """The file's text with one lesson more; the same text when it is there already.
+def with_lesson(before: str, text: str) -> str:
+    """Returns the file's text with one more lesson; the same text when it is there already.
 
-    A kind may stand before it, as in "failure: …"."""
-    lesson = lesson_of(said)
-    if any(folded(one.text) == folded(lesson.text) for one in parse(before)):
+    The lesson may begin with its kind, as in "failure: …"."""
+    lesson = lesson_of(text)
+    if any(folded(known.text) == folded(lesson.text) for known in parse(before)):
         return before
     gap = "" if not before or before.endswith("\n") else "\n"
     return f"{before}{gap}{lesson.line()}\n"
 
 
 def lesson_of(text: str) -> Lesson:
-    """What is said, in one line, and of which kind it is."""
-    kind, colon, said = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
-    if colon and said.strip() and kind.strip().lower() in get_args(Kind):
-        return Lesson(kind.strip().lower(), said.strip())
+    """Returns the lesson in one line, with its kind."""
+    kind, colon, body = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
+    if colon and body.strip() and kind.strip().lower() in get_args(Kind):
+        return Lesson(kind.strip().lower(), body.strip())
     return Lesson("recipe", shorten(text, LESSON_LENGTH))
 
 
 def parse(text: str) -> list[Lesson]:
-    """Every list item is a lesson, however a person has written it."""
+    """Reads every list item as a lesson, however a person has written it."""
     lessons: list[Lesson] = []
     for line in text.splitlines():
         if match := re.match(_LINE, line):
-            kind, said = match[1], match[2]
-            lessons.append(Lesson(kind, said) if kind in get_args(Kind) else Lesson("recipe", line.strip(" -*\t")))
+            kind, body = match[1], match[2]
+            lessons.append(Lesson(kind, body) if kind in get_args(Kind) else Lesson("recipe", line.strip(" -*\t")))
     return lessons

@@ -1,4 +1,4 @@
-"""What is told of messages that left the context, computed from them."""
+"""Notes on messages that left the context, computed from those messages."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from duckflow.state.noun import shorten
 
 LOOKED_AT = 8000
 KEPT = 400
-"""Facts of a kind that are remembered; the prompt takes as many as fit."""
+"""The number of facts of a kind that are remembered; the prompt takes as many as fit."""
 LINE = 90
 
 _ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
@@ -21,7 +21,7 @@ _EXIT = r"exit code:? (-?\d+)|<returncode>(-?\d+)"
 
 
 class Digest:
-    """Facts of what was left out, the latest last. Old ones give way."""
+    """Facts from messages that were left out, the latest last. Old ones are dropped first."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -37,7 +37,7 @@ class Digest:
                     del known[min(list(known)[: KEPT // 2], key=known.__getitem__)]
 
     def text(self, tokens: float) -> str:
-        """The digest, the most telling first, within a number of tokens."""
+        """Returns the digest within a number of tokens, the most important facts first."""
         lines: list[str] = []
         room = tokens
         for kind, share in (("errors", 0.15), ("ran", 0.15), ("files", 0.25), ("names", 0.8), ("said", 0.1)):
@@ -49,7 +49,8 @@ class Digest:
 
 
 def _fit(known: dict[str, int], room: float) -> list[str]:
-    """Often named first, then the latest; in the order in which they came."""
+    """Chooses facts that fit: first those named often, then the latest. Returns them in the order in which they
+    came."""
     order = {fact: place for place, fact in enumerate(known)}
     chosen: list[str] = []
     room -= 4
@@ -63,7 +64,7 @@ def _fit(known: dict[str, int], room: float) -> list[str]:
 
 def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     line = gist(message) if message.role in ("user", "assistant") else ""
-    # Of a Decision only what was given to the operations.
+    # In a Decision, only the arguments of its operations count.
     actions = message.decision.actions if message.decision else []
     values = [str(value) for action in actions for value in action.args.values()]
     text = ("\n".join(values) if message.decision else message.text)[:LOOKED_AT]
@@ -74,7 +75,7 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
         code = ran[1] or ran[2] if ran else ""
         if code:
             yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)
-        # What reads like an error in a file that was looked at is none.
+        # Text that looks like an error in a file that was read is not one.
         if (text.startswith("ERROR") or code not in ("", "0")) and (error := _error_line(text)):
             yield "errors", shorten(error, LINE)
     if line:
@@ -87,14 +88,14 @@ def _error_line(text: str) -> str:
 
 
 def gist(message: Message) -> str:
-    """A message in one line. A Decision is told by what was done and said."""
+    """Returns a message in one line. A Decision is described by what was done and said."""
     if message.decision:
         return "; ".join(map(_done, message.decision.actions)) or message.decision.rationale
     return next((line for line in message.text.splitlines() if line.strip()), "")
 
 
 def _done(action: Action) -> str:
-    """What an action said, else what it did to what."""
+    """Returns the words of an action, else its operation and first argument."""
     return str(action.args.get("text") or f"{action.operation} {next(iter(action.args.values()), '')}")
 
 
@@ -102,7 +103,7 @@ MOST_TOKENS = 800
 
 
 class PastNote:
-    """A message that stands for others. `place`: the number of the message before which it stands."""
+    """A message that stands for others. `place` is the number of the message before which it stands."""
 
     def __init__(self, place: int, text: str) -> None:
         self.place = place
@@ -111,7 +112,7 @@ class PastNote:
 
 
 class Past:
-    """Put into words only when a prompt is built."""
+    """The messages that have left the context. The note on them is written only when a prompt is built."""
 
     def __init__(self) -> None:
         self.notes: list[PastNote] = []
@@ -125,26 +126,26 @@ class Past:
         return sum(note.tokens for note in self.notes)
 
     def leave(self, place: int, messages: Iterable[Message]) -> None:
-        """These leave the context; the first of them stood at this place."""
+        """Takes messages that leave the context; the first of them stood at this place."""
         anything = self._leaving or self._digest.messages
         self._place = min(place, self._place) if anything else place
         self._leaving += messages
 
     def describe(self, room: float) -> None:
-        """Put into words what has left since, within so many tokens."""
+        """Writes the note on the messages that have left since, within so many tokens."""
         if self._leaving:
             self._digest.take(self._leaving)
             self._leaving = []
             self._tell(room)
 
     def tell_anew(self, place: int, digest: Digest, room: float) -> None:
-        """This is all that is left out."""
+        """Writes the note again; the digest covers all messages that are left out."""
         self._place, self._digest, self._leaving = place, digest, []
         self._tell(room)
 
     def summarise(self, summaries: Sequence[str], place: int) -> None:
-        """What the model says of them. The latest is told at this place, if it is new; with the next pruning, where
-        the others are."""
+        """Takes the model's summaries. A new one is shown at this place, and from the next pruning on beside the
+        others."""
         if summaries and summaries[-1] not in self._summaries and self.notes:
             self.notes.append(PastNote(place, summaries[-1]))
         self._summaries = tuple(summaries)
@@ -155,8 +156,8 @@ class Past:
 
 
 def _told(digest: Digest, summaries: Sequence[str], room: float) -> str:
-    told = [f"[{digest.messages} earlier messages are left out here]"]
+    parts = [f"[{digest.messages} earlier messages are left out here]"]
     if summaries:
-        told.append(clip("\n".join(summaries), room / 2))
-    told.append(digest.text(room - sum(map(estimate, told)) - len(told)))
-    return "\n".join(filter(None, told))
+        parts.append(clip("\n".join(summaries), room / 2))
+    parts.append(digest.text(room - sum(map(estimate, parts)) - len(parts)))
+    return "\n".join(filter(None, parts))

@@ -1,4 +1,4 @@
-"""Messages in the context: what each is worth, and the units that stay or go together."""
+"""Messages in the context: the value of each, and the groups that stay or go together."""
 
 import math
 import re
@@ -16,7 +16,7 @@ LOOKED_AT = 4000
 SHORT = 12
 KNOWN_LIMIT = 50_000
 SUCCESS = 0.1
-"""What a result is worth more that is no error."""
+"""The extra value of a result that is not an error."""
 FAILED = "error:"
 
 _WORD = r"[a-z0-9_]{3,}|[\u3400-\u9fff]{2}|[\u30a1-\u30fe]{2,}"
@@ -24,19 +24,19 @@ _READ = r".+ \(lines \d+-\d+ of .*"
 
 
 class Scores:
-    """Looks at each message once, in their order: which words are new depends on what was said before."""
+    """Scores each message once, in their order: which words are new depends on what was said before."""
 
     def __init__(self) -> None:
         self._known: dict[str, None] = {}
         self._read: set[str] = set()
 
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
-        """What role and content are worth, and how many words are new; they are known from now on."""
+        """Returns the value of role and content, and the number of new words, which are known from now on."""
         text = message.whole[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
         new = sum(word not in self._known for word in words)
         if message.role == "tool" and (head := re.match(_READ, message.text)):
-            # What is read once more had been cut, and is needed.
+            # A part of a file that is read again had been cut, so it is needed.
             new = len(words) if head[0] in self._read else new
             self._read.add(head[0])
         self._known |= words
@@ -49,7 +49,7 @@ class Scores:
 
 
 def rate_content(text: str, tokens: float) -> float:
-    """0 to 1: instructions, decisions and errors up; questions and very short ones down."""
+    """Rates a text from 0 to 1: instructions, decisions and errors higher; questions and very short texts lower."""
     value = 0.5
     if search("memory.instructs", text):
         value += 0.25
@@ -64,16 +64,17 @@ def rate_content(text: str, tokens: float) -> float:
 
 RECENCY = 0.3
 RECENT = 60
-"""Messages after which recency has fallen to a third."""
+"""The number of messages after which recency has fallen to a third."""
 
 
 def compute_worth(base: float, new_words: float, tokens: float, age: int) -> float:
-    """Per token, so that two short facts win against one long tale; by the root, so that length is no fault."""
+    """Returns the value per token, so that two short facts win against one long story. The root keeps long messages
+    from being punished too much."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
 
 
 class Focus:
-    """Weighs what stays by how much it has to do with the words; without any, all the same."""
+    """Weighs messages by how much they have in common with some words; without words, all weigh the same."""
 
     def __init__(self, text: str) -> None:
         self._words = terms(text) if text.strip() else set[str]()
@@ -85,12 +86,12 @@ class Focus:
 
 
 LINE = 40
-"""Tokens below which head and tail say nothing: what is cut further is only named."""
+"""The number of tokens below which head and tail say nothing: a message that is cut further is only named."""
 NAMED = 100
 
 
 class HistoryEntry:
-    """A message in the context, looked at once."""
+    """A message in the context, measured once."""
 
     def __init__(self, number: int, message: Message) -> None:
         self.number = number
@@ -99,18 +100,19 @@ class HistoryEntry:
         pictures = sum(picture.tokens for picture in message.pictures)
         self.tokens = estimate(_as_sent(message)) + MESSAGE_OVERHEAD + pictures
         self.size = self.tokens
-        """What the whole message takes."""
+        """The tokens of the whole message."""
         self.base = 0.0
         self.new_words = 0
         self.cut: int | None = None
-        """The tokens it was cut to."""
+        """The number of tokens it was cut to."""
 
     @property
     def result(self) -> bool:
         return self.original.role == "tool"
 
     def cut_to(self, tokens: float) -> float:
-        """Its head and tail, or its first line, and how much that saves. It never gets longer; pictures go first."""
+        """Cuts it to its head and tail, or its first line, and returns how much that saves. It never gets longer;
+        pictures go first."""
         if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
         text = self.original.whole
@@ -125,12 +127,12 @@ class HistoryEntry:
         return saved
 
     def worth(self, latest: int) -> float:
-        """Of one that was cut only the share that is left."""
+        """Returns its value; for a shortened message, in proportion to what is left of it."""
         return compute_worth(self.base, self.new_words * self.tokens / self.size, self.tokens, latest - self.number)
 
 
 def _as_sent(message: Message) -> str:
-    """What it takes room for in a request: a Decision that came as JSON goes back as JSON."""
+    """Returns the text that takes room in a request: a Decision that came as JSON is sent back as JSON."""
     if message.decision is None or message.wire is not None:
         return message.whole
     from duckflow.forms.json_form import as_written
@@ -144,7 +146,7 @@ def _named(text: str) -> str:
 
 
 class Unit:
-    """Messages that stay together: a call with its results, or one thing said."""
+    """Messages that stay together: a call with its results, or a single message."""
 
     def __init__(self, entry: HistoryEntry) -> None:
         self.entries = [entry]
@@ -154,7 +156,7 @@ class Unit:
         return sum(entry.tokens for entry in self.entries)
 
     def several(self) -> list[HistoryEntry]:
-        """The results, where there are more than one."""
+        """Returns the results, where there is more than one."""
         results = [entry for entry in self.entries if entry.result]
         return results if len(results) > 1 else []
 
@@ -162,13 +164,13 @@ class Unit:
         return [entry.original.whole for entry in self.entries]
 
     def worth(self, latest: int) -> float:
-        """The mean of its messages, each by its length."""
-        return sum(one.worth(latest) * one.tokens for one in self.entries) / self.tokens
+        """Returns the mean value of its messages, weighted by length."""
+        return sum(entry.worth(latest) * entry.tokens for entry in self.entries) / self.tokens
 
 
 def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
-    """A result goes with the call before it, whatever Duckflow itself has said in between. Those with the latest
-    messages come last."""
+    """Groups each result with the call before it, even if Duckflow itself has said something in between. Units with the
+    latest messages come last."""
     units: list[Unit] = []
     for entry in entries:
         place = len(units) - 1
@@ -183,7 +185,7 @@ def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
 
 
 def lower_to(sizes: Sequence[float], excess: float) -> float:
-    """The size to which all larger ones must come down to save so much; nothing when that is not enough."""
+    """Returns the size to which all larger ones must shrink to save that much; 0 when that is not enough."""
     together = 0.0
     ordered = sorted(sizes, reverse=True)
     for count, size in enumerate(ordered, 1):

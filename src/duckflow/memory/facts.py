@@ -17,24 +17,25 @@ OPERATIONS = 4
 PLANS = 200
 OWN = ".duckflow/"
 LEAST_TITLE = 45
-"""Bytes below which a title says nothing; then fewer of them are told."""
+"""The number of bytes below which a title says nothing. Rather than cutting further, fewer titles are shown."""
 
 
 class Known:
-    """What is kept: conversations by session, the latest last; how many there were; files; operations."""
+    """The stored facts: conversations by session, the latest last; their number; files; operations; ends of tasks and
+    plans."""
 
     def __init__(self, held: Any = None) -> None:
-        given = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
-        self.conversations: dict[str, str] = dict(given.get("conversations") or {})
-        self.count = int(given.get("count") or 0)
-        self.files = list(map(str, given.get("files") or ()))
-        self.operations = {str(name): int(times) for name, times in dict(given.get("operations") or {}).items()}
-        self.tasks = {str(status): int(times) for status, times in dict(given.get("tasks") or {}).items()}
-        self.plans = {str(plan): str(status) for plan, status in dict(given.get("plans") or {}).items()}
+        stored = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+        self.conversations: dict[str, str] = dict(stored.get("conversations") or {})
+        self.count = int(stored.get("count") or 0)
+        self.files = list(map(str, stored.get("files") or ()))
+        self.operations = {str(name): int(times) for name, times in dict(stored.get("operations") or {}).items()}
+        self.tasks = {str(status): int(times) for status, times in dict(stored.get("tasks") or {}).items()}
+        self.plans = {str(plan): str(status) for plan, status in dict(stored.get("plans") or {}).items()}
 
 
 class ProjectFacts:
-    """Kept in one small file; what other sessions wrote meanwhile is read before it is written."""
+    """The facts in one small file. Before it is written, the changes of other sessions are read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -44,7 +45,7 @@ class ProjectFacts:
         self._plans: dict[str, str] = {}
 
     def saw(self, operation: str, changed: tuple[str, ...]) -> None:
-        """An action that succeeded."""
+        """Notes an action that succeeded."""
         self._operations[operation] = self._operations.get(operation, 0) + 1
         self._files += [path for path in changed if not path.startswith(OWN)]
 
@@ -52,11 +53,11 @@ class ProjectFacts:
         self._tasks[status] = self._tasks.get(status, 0) + 1
 
     def plan_ended(self, plan_id: str, status: str) -> None:
-        """How it ended last: one that failed may be completed later."""
+        """Notes how a plan ended last: a plan that failed may be completed later."""
         self._plans[plan_id] = status
 
     def successes(self) -> dict[str, int]:
-        """Plans and tasks of this project so far, and how many of them were completed."""
+        """Returns the number of plans and tasks of this project so far, and how many of them were completed."""
         known = self.read()
         plans, tasks = known.plans | self._plans, {**known.tasks}
         for status, times in self._tasks.items():
@@ -70,7 +71,7 @@ class ProjectFacts:
         }
 
     def save(self, session: str, title: str) -> None:
-        """At the end of a turn."""
+        """Stores the facts at the end of a turn."""
         known = self.read()
         known.count += session not in known.conversations
         known.conversations.pop(session, None)
@@ -78,7 +79,7 @@ class ProjectFacts:
         for old in list(known.conversations)[:-CONVERSATIONS]:
             del known.conversations[old]
         for path in self._files:
-            known.files = [one for one in known.files if one != path][-FILES + 1 :] + [path]
+            known.files = [other for other in known.files if other != path][-FILES + 1 :] + [path]
         for operation, times in self._operations.items():
             known.operations[operation] = known.operations.get(operation, 0) + times
         for status, times in self._tasks.items():
@@ -88,9 +89,11 @@ class ProjectFacts:
         self._write(known)
 
     def forget(self, words: str) -> None:
-        """Conversations and files whose names say the words."""
+        """Forgets conversations and files whose names contain the words."""
         known = self.read()
-        known.conversations = {one: "" if holds(title, words) else title for one, title in known.conversations.items()}
+        known.conversations = {
+            session: "" if holds(title, words) else title for session, title in known.conversations.items()
+        }
         known.files = [path for path in known.files if not holds(path, words)]
         self._files = [path for path in self._files if not holds(path, words)]
         self._write(known)
@@ -102,11 +105,11 @@ class ProjectFacts:
             return Known()
 
     def text(self, session: str, room: int) -> str:
-        """For the prompt: nothing while nothing is known, and never more than so many bytes.
+        """Returns the facts for the prompt: nothing while nothing is known, and never more than so many bytes.
 
-        The conversation at hand is not told of itself."""
+        The present conversation is left out."""
         known = self.read()
-        earlier = [title for one, title in known.conversations.items() if one != session and title]
+        earlier = [title for other, title in known.conversations.items() if other != session and title]
         if not earlier:
             return ""
         often = sorted(known.operations, key=known.operations.__getitem__, reverse=True)[:OPERATIONS]
@@ -114,14 +117,14 @@ class ProjectFacts:
         lines = [
             f"conversations: {known.count}; the last: {' | '.join(_latest(earlier, each, room * 0.6))}",
             f"files made or changed: {', '.join(_latest(known.files, room, room * 0.25))}" if known.files else "",
-            f"done: {', '.join(f'{one} {known.operations[one]}' for one in often)}" if often else "",
+            f"done: {', '.join(f'{operation} {known.operations[operation]}' for operation in often)}" if often else "",
         ]
-        told: list[str] = []
+        chosen: list[str] = []
         for line in filter(None, lines):
             room -= len(line.encode()) + 1
             if room >= 0:
-                told.append(line)
-        return "\n".join(told)
+                chosen.append(line)
+        return "\n".join(chosen)
 
     def _write(self, known: Known) -> None:
         try:
@@ -131,7 +134,7 @@ class ProjectFacts:
 
 
 def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
-    """As many of the latest as there is room for, in the order in which they came."""
+    """Returns as many of the latest items as there is room for, in the order in which they came."""
     chosen: list[str] = []
     for item in reversed(items):
         short = _cut(item, each)
@@ -143,6 +146,6 @@ def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
 
 
 def _cut(text: str, size: float) -> str:
-    """At most so many bytes, whole characters."""
+    """Cuts a text to at most so many bytes, in whole characters."""
     data = text.encode()
     return text if len(data) <= size else data[: max(0, int(size) - 3)].decode("utf-8", "ignore").rstrip() + ELLIPSIS

@@ -1,4 +1,4 @@
-"""The archive of what left the context: taken in, and found again."""
+"""Gravel: the archive of messages that left the context. It takes them in and finds them again."""
 
 import fcntl
 import json
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Inbox:
-    """What was put in stays until it has been taken over whole; OSError when the file cannot be used."""
+    """A file where messages wait until the archive has taken them all. Raises OSError when the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,7 +41,8 @@ class Inbox:
 
     @contextmanager
     def emptied(self) -> Generator[list[Row]]:
-        """What is in it; gone when this is left without an error. Nobody puts anything in meanwhile."""
+        """Yields the waiting rows, and removes them when the block ends without an error. Nobody can add any
+        meanwhile."""
         with self._locked() as file:
             data = os.pread(file, os.fstat(file).st_size, 0)
             yield list(_rows(data))
@@ -66,7 +67,7 @@ class Inbox:
 
 
 def _rows(data: bytes) -> Iterator[Row]:
-    """A line that was not written to its end is left out."""
+    """Reads the rows; a line that was not written to its end is left out."""
     for line in data.split(b"\n"):
         with suppress(ValueError):
             size, message_id, session, role, operation, at, text = json.loads(line)
@@ -74,11 +75,12 @@ def _rows(data: bytes) -> Iterator[Row]:
 
 
 INDEX_EVERY = 32
-"""Messages are on disk at once; they are indexed together, and at the latest before the next search."""
+"""The number of messages that are indexed together. Each is on disk at once, and indexed at the latest before a
+search."""
 
 
 class Gravel:
-    """It is an aid: when its files cannot be used, the conversation goes on without it."""
+    """The archive. It is only an aid: when its files cannot be used, the conversation goes on without it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -89,7 +91,7 @@ class Gravel:
 
     @property
     def is_new(self) -> bool:
-        """Whether it holds nothing but what was added to it here and now."""
+        """Says whether it holds nothing but what this process has added."""
         return self._only_ours and not self._path.exists()
 
     def add(self, session: str, message: Message) -> None:
@@ -108,9 +110,9 @@ class Gravel:
             self._settle()
 
     def catch_up(self, session: str, messages: Collection[Message]) -> set[str]:
-        """Take in what a session said before it had an archive, or while the archive could not be written.
+        """Adds the messages of a session from before it had an archive, or while the archive could not be written.
 
-        Gives the ids of those that were forgotten meanwhile."""
+        Returns the ids of the messages that were forgotten meanwhile."""
         self._settle()
         known = self._archive.known(session)
         for message in messages:
@@ -121,16 +123,16 @@ class Gravel:
     def search(
         self, question: str, limit: int, leave_out: Collection[str] = (), reach: Reach = WIDE
     ) -> list[ArchiveHit]:
-        """The messages that answer best, best first."""
+        """Returns the messages that answer best, the best first."""
         self._settle()
         return self._archive.search(_sound(question), limit, leave_out, reach)
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Take the text of messages out for good. Their places stay, so that no session brings them back."""
+        """Removes the text of messages for good. Their places stay, so that no session brings them back."""
         self._archive.forget(numbers)
 
     def holding(self, words: str) -> list[ArchiveHit]:
-        """Every message that says exactly this."""
+        """Returns every message that contains exactly these words."""
         self._settle()
         return self._archive.holding(words)
 
@@ -144,7 +146,7 @@ class Gravel:
             self._archive.close()
 
     def _settle(self) -> None:
-        """Index what is waiting."""
+        """Indexes the waiting messages."""
         self._put = 0
         try:
             if self._unwritten:
@@ -164,5 +166,5 @@ class Gravel:
 
 
 def _sound(text: str) -> str:
-    """Without halves of characters, which cannot be stored."""
+    """Replaces halves of characters (lone surrogates), which cannot be stored."""
     return text.encode("utf-8", "replace").decode()

@@ -1,5 +1,5 @@
-"""In which order the context gives way when it is full: older versions of files, long results, single results, and
-only then whole exchanges. A call always keeps its results, each at least in a line."""
+"""Prunes the context when it is full, in this order: older versions of files, long results, single results, and only
+then whole exchanges. A call always keeps its results, each at least in a line."""
 
 import re
 from collections.abc import Container, Iterable, Sequence
@@ -8,7 +8,7 @@ from duckflow.memory.entries import Focus, HistoryEntry, Unit, group_entries, lo
 from duckflow.memory.settings import MemorySettings
 
 LARGEST = 0.35
-"""Of the budget: what one message may take; the rest of it is cut, so that it does not push out all others."""
+"""The share of the budget that one message may take. The rest of it is cut, so that it does not push out all others."""
 TOKENS_A_MESSAGE = 1500
 """In a larger budget more of the latest messages are kept as they are: one for so many tokens."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
@@ -16,7 +16,7 @@ _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 
 
 class Pruning:
-    """Works on entries, in their order; cuts them in place and says which stay."""
+    """Prunes entries in their order: it cuts them in place and returns those that stay."""
 
     def __init__(self, entries: Sequence[HistoryEntry], pins: Container[int], settings: MemorySettings) -> None:
         self._entries = entries
@@ -25,18 +25,18 @@ class Pruning:
         self._latest = entries[-1].number + 1 if entries else 0
 
     def run(self, budget: float, target: float, focus: str) -> list[HistoryEntry]:
-        """Each step only as far as there is still too much."""
+        """Takes each step only as far as there is still too much."""
         units = group_entries(self._entries)
         recent = self._first_recent(units, budget)
-        latest = [one for one in units[-1].entries if one.result] if units else []
+        latest = [entry for entry in units[-1].entries if entry.result] if units else []
         self._cut_largest(latest, budget)
         excess = _sum(self._entries) - target
         for entry in older_versions(self._entries):
             if entry.number < recent and excess > 0:
                 excess -= entry.cut_to(0)
-        old = [one for one in self._entries if one.result and one.number < recent]
+        old = [entry for entry in self._entries if entry.result and entry.number < recent]
         excess -= _lower(old, excess, self._settings.result_tokens)
-        older = [one for one in units if one.entries[0].number < recent and not self._pinned(one)]
+        older = [unit for unit in units if unit.entries[0].number < recent and not self._pinned(unit)]
         if excess > 0:
             excess -= self._cut_remains(older, excess)
             over = _sum(latest) - budget * self._settings.recent_share
@@ -45,7 +45,7 @@ class Pruning:
         return self._whole_units(units, older, target, focus) if excess > 0 else list(self._entries)
 
     def _first_recent(self, units: Sequence[Unit], budget: float) -> int:
-        """Where the latest exchanges begin; the very last one is always among them."""
+        """Returns where the latest exchanges begin; the very last one is always among them."""
         room = budget * self._settings.recent_share
         messages = max(self._settings.recent_messages, budget / TOKENS_A_MESSAGE)
         begin = self._latest
@@ -58,31 +58,31 @@ class Pruning:
         return begin
 
     def _cut_largest(self, latest: Sequence[HistoryEntry], budget: float) -> None:
-        """What is far too long by itself: one message, or the results of the latest exchange together."""
+        """Cuts what is far too long by itself: one message, or the results of the latest exchange together."""
         for entry in self._entries:
             if entry.message.role != "assistant" and entry.number not in self._pins:
                 entry.cut_to(budget * LARGEST)
         _lower(latest, _sum(latest) - budget / 2, 0)
 
     def _cut_remains(self, units: Sequence[Unit], excess: float) -> float:
-        """Where a call has several results, the head and tail of a long one say less than a short one that is whole:
-        they come down to a line first. How much that saves."""
-        remains = [one for unit in units for one in unit.several() if one.cut is not None]
+        """Cuts long results to a line, where a call has several, and returns how much that saves. The head and tail of
+        a long result say less than a short one that is whole."""
+        remains = [entry for unit in units for entry in unit.several() if entry.cut is not None]
         saved = 0.0
-        for entry in sorted(remains, key=lambda one: one.worth(self._latest)):
+        for entry in sorted(remains, key=lambda entry: entry.worth(self._latest)):
             if saved < excess:
                 saved += entry.cut_to(0)
         return saved
 
     def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
-        """Where a call has several results, those worth least come down to a line, as long as no whole exchange is
-        worth less: that will go. How much is saved without the latter."""
+        """Cuts single results to a line where a call has several, the least valuable first, and returns how much that
+        saves. It stops where dropping whole exchanges of less value, which is done later, saves enough."""
         steps: list[tuple[float, HistoryEntry | Unit]] = []
         for unit in units:
-            steps.append((max(one.worth(self._latest) for one in unit.entries), unit))
-            steps += [(one.worth(self._latest), one) for one in unit.several()]
+            steps.append((max(entry.worth(self._latest) for entry in unit.entries), unit))
+            steps += [(entry.worth(self._latest), entry) for entry in unit.several()]
         saved = 0.0
-        for _, step in sorted(steps, key=lambda one: one[0]):
+        for _, step in sorted(steps, key=lambda pair: pair[0]):
             if excess <= 0:
                 break
             less = step.tokens
@@ -93,37 +93,37 @@ class Pruning:
         return saved
 
     def _pinned(self, unit: Unit) -> bool:
-        return any(one.number in self._pins for one in unit.entries)
+        return any(entry.number in self._pins for entry in unit.entries)
 
     def _whole_units(
         self, units: Sequence[Unit], older: Sequence[Unit], target: float, focus: str
     ) -> list[HistoryEntry]:
-        """Of the older ones those worth most, as long as they fit."""
+        """Keeps the most valuable of the older exchanges, as long as they fit."""
         weigh = Focus(focus)
-        worth = {id(one): one.worth(self._latest) * weigh.weight(one.texts()) for one in older}
-        kept = [unit for unit in units if id(unit) not in worth]
-        room = target - sum(unit.tokens for unit in kept)
-        for unit in sorted(older, key=lambda one: worth[id(one)], reverse=True):
+        worth = {id(unit): unit.worth(self._latest) * weigh.weight(unit.texts()) for unit in older}
+        staying = [unit for unit in units if id(unit) not in worth]
+        room = target - sum(unit.tokens for unit in staying)
+        for unit in sorted(older, key=lambda unit: worth[id(unit)], reverse=True):
             if unit.tokens <= room:
                 room -= unit.tokens
-                kept.append(unit)
-        return sorted((entry for unit in kept for entry in unit.entries), key=lambda one: one.number)
+                staying.append(unit)
+        return sorted((entry for unit in staying for entry in unit.entries), key=lambda entry: entry.number)
 
 
 def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> float:
-    """The longest come down, all to the same size, until so much is saved; how much that is."""
+    """Cuts the longest, all to the same size, until so much is saved; returns how much that is."""
     if excess <= 0:
         return 0.0
-    size = max(lower_to([one.tokens for one in entries], excess), least)
-    return sum(one.cut_to(size) for one in entries)
+    size = max(lower_to([entry.tokens for entry in entries], excess), least)
+    return sum(entry.cut_to(size) for entry in entries)
 
 
 def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """What was read of a file that was read there again, or changed, later; the oldest first. A look at a few lines is
-    not replaced by a read of much more: that will be cut before it is."""
+    """Returns reads of a file that was changed, or read in the same place, later; the oldest first. A read of a few
+    lines is not replaced by a read of much more, since that will be cut before it is."""
     changed: set[str] = set()
     read: dict[str, list[range]] = {}
-    found: list[HistoryEntry] = []
+    replaced: list[HistoryEntry] = []
     for entry in reversed(entries):
         head = entry.original.text.partition("\n")[0] if entry.result else ""
         if change := _CHANGED.match(head):
@@ -131,11 +131,11 @@ def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
         elif shown := _READ.match(head):
             path, lines = shown[1], range(int(shown[2]), int(shown[3]) + 1)
             later = read.setdefault(path, [])
-            if path in changed or any(_replaces(one, lines) for one in later):
-                found.append(entry)
+            if path in changed or any(_replaces(later_lines, lines) for later_lines in later):
+                replaced.append(entry)
             else:
                 later.append(lines)
-    return found[::-1]
+    return replaced[::-1]
 
 
 def _replaces(later: range, lines: range) -> bool:
@@ -143,21 +143,23 @@ def _replaces(later: range, lines: range) -> bool:
 
 
 def squeeze(entries: Iterable[HistoryEntry], pins: Container[int], budget: float) -> list[HistoryEntry]:
-    """The way out when even what must stay is too much: pins and the latest exchange, their results first, come down
-    to what there is room for; of the others, the latest that fit."""
+    """Shrinks the context when even what must stay is too much. Pinned messages and the latest exchange are cut to the
+    room there is, their results first; of the others, the latest that fit stay."""
     units = group_entries(entries)
-    must = [units.pop(), *(one for one in units if any(entry.number in pins for entry in one.entries))] if units else []
-    kept = [entry for unit in must for entry in unit.entries]
-    _lower([one for one in kept if one.result], _sum(kept) - budget, 0)
-    _lower(kept, _sum(kept) - budget, 0)
-    room = budget - _sum(kept)
+    must = (
+        [units.pop(), *(unit for unit in units if any(entry.number in pins for entry in unit.entries))] if units else []
+    )
+    staying = [entry for unit in must for entry in unit.entries]
+    _lower([entry for entry in staying if entry.result], _sum(staying) - budget, 0)
+    _lower(staying, _sum(staying) - budget, 0)
+    room = budget - _sum(staying)
     for unit in reversed(units):
         if unit not in must:
             room -= unit.tokens
             if room < 0:
                 break
-            kept += unit.entries
-    return sorted(kept, key=lambda entry: entry.number)
+            staying += unit.entries
+    return sorted(staying, key=lambda entry: entry.number)
 
 
 def _sum(entries: Iterable[HistoryEntry]) -> float:

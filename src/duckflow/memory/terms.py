@@ -1,4 +1,4 @@
-"""Words of a text for searching, in English and Japanese, and how well a text fits them."""
+"""Splits texts into words for searching, in English and Japanese, and ranks messages by the words of a question."""
 
 import math
 import re
@@ -8,18 +8,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 INDEXED = 30_000
-"""Characters of a message that can be found; of a longer one its head and tail."""
+"""The number of characters of a message that are indexed; for a longer one, of its head and tail."""
 
 _JAPANESE = r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+"
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
-# Tried only where a run of letters begins: from every letter of a long one it would take for ever.
+# This matches only where a run of letters begins: from every letter of a long run it would take forever.
 _COMPOUND = (
     r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|(?<![a-z0-9])[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"
 )
 _JOINT = r"[^A-Za-z0-9]+"
 _ONLY_HIRAGANA = r"[\u3041-\u309e]+"
 _WITH_HIRAGANA = r"[\u3041-\u309e]"
-# Words that say nothing of the matter, as stems.
+# Common words that say nothing about the subject, as stems.
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
@@ -35,7 +35,7 @@ HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
 
 
 def telling(term: str) -> float:
-    """How much a term says by itself: hiragana alone is mostly grammar."""
+    """Returns how much a term says by itself: hiragana alone is mostly grammar."""
     if term.isascii():
         return FILLER_WEIGHT if term in _FILLERS else 1.0
     if re.fullmatch(_ONLY_HIRAGANA, term):
@@ -44,33 +44,34 @@ def telling(term: str) -> float:
 
 
 def shares(question: str) -> dict[str, float]:
-    """Pairs of one long word are one word: each counts less than a word that stands alone. By pair, where not 1."""
-    found: dict[str, float] = {}
+    """Returns the weight of each pair of characters from a long word, where it is not 1. Such pairs belong to one word,
+    so each counts less than a word that stands alone."""
+    weights: dict[str, float] = {}
     if question.isascii():
-        return found
+        return weights
     for run in re.findall(_WITHOUT_HIRAGANA, unicodedata.normalize("NFKC", question)):
         for pair in map("".join, pairwise(run)):
-            found[pair] = (len(run) - 1) ** -WORD_POWER
-    return found
+            weights[pair] = (len(run) - 1) ** -WORD_POWER
+    return weights
 
 
 def indexed(text: str) -> str:
-    """A text as it goes into the index: plain words, separated by spaces. The index itself takes the stems."""
+    """Returns a text as it goes into the index: plain words, separated by spaces. The index itself makes the stems."""
     if len(text) > INDEXED:
         text = f"{text[: INDEXED * 2 // 3]}\n{text[-INDEXED // 3 :]}"
     if not text.isascii():
         text = re.sub(_JAPANESE, _pairs, unicodedata.normalize("NFKC", text))
-    identifiers = " ".join(sorted({_joined(found) for found in re.findall(_COMPOUND, text)}))
+    identifiers = " ".join(sorted({_joined(identifier) for identifier in re.findall(_COMPOUND, text)}))
     return f"{re.sub(_HUMP, ' ', text)} {identifiers}"
 
 
 def terms(text: str) -> set[str]:
-    """The plain words of a text, without stems."""
+    """Returns the plain words of a text, without making stems."""
     return set(re.findall(r"\w{2,}", indexed(text).lower()))
 
 
 def _joined(identifier: str) -> str:
-    """`getUserId`, `get_user_id` and `get-user-id` are one. The x keeps them apart from ordinary words."""
+    """Returns one form for `getUserId`, `get_user_id` and `get-user-id`. The x keeps it apart from ordinary words."""
     return f"x{re.sub(_JOINT, '', identifier).lower()}"
 
 
@@ -81,23 +82,23 @@ def _pairs(match: re.Match[str]) -> str:
 
 LONG_MESSAGE = 300
 LENGTH_SHARE = 0.3
-"""How much a long message pays for its length: it holds more words by chance."""
+"""The share of a hit's weight that depends on length: a long message contains more words by chance."""
 AFTER = (0.8, 0.55, 0.3)
-"""What the messages right after a hit get of its weight: the answer stands near the word that was asked with."""
+"""The shares of a hit's weight that the next messages get: an answer stands near the words of its question."""
 BEFORE = (0.64, 0.44, 0.24)
 SPREAD_LENGTH = 400
-"""A hit in a message of this length passes on half: what is long speaks for itself."""
+"""The length at which a hit passes on half of its weight: a long message speaks for itself."""
 
 
 class Posting(NamedTuple):
-    """A message that holds a word, and how long the message is."""
+    """A message that contains a word, and the length of that message."""
 
     number: int
     length: int
 
 
 class QueryWord(NamedTuple):
-    """A word of the question with the messages that hold it."""
+    """A word of the question with the messages that contain it."""
 
     found_in: int
     telling: float
@@ -105,9 +106,9 @@ class QueryWord(NamedTuple):
 
 
 def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dict[int, float]:
-    """Message numbers with their share of what the question asks for, 0 to about 1.
+    """Returns message numbers with their share of what the question asks for, from 0 to about 1.
 
-    Of each word a message counts only its best: its own, or a neighbour's."""
+    For each word, a message counts only the best weight: its own, or a neighbour's."""
     ranked: dict[int, float] = {}
     possible = 0.0
     for word in words:

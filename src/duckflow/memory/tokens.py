@@ -1,15 +1,15 @@
-"""How many tokens a text is, and what is left of one that is too long."""
+"""Estimates how many tokens a text has, and shortens texts that have too many."""
 
 import math
 import re
 from functools import cache
 
 MESSAGE_OVERHEAD = 4
-"""What a message costs besides its text."""
+"""Tokens that a message costs besides its text."""
 
 
 def _class_of(code: int) -> str:
-    """a lower, A upper, 0 digit, s space, n newline, u underscore, . punctuation."""
+    """Returns a class: a lower, A upper, 0 digit, s space, n newline, u underscore, . punctuation."""
     match chr(code):
         case "\r" | "\n":
             return "n"
@@ -24,10 +24,10 @@ def _class_of(code: int) -> str:
 
 
 _CLASSES = "".join(map(_class_of, range(256))).encode()
-# For where a word begins, it does not matter which kind of gap stands before it.
+# All gaps count the same where the beginnings of words are counted.
 _GAPS = bytes.maketrans(b".nu", b"sss")
-# What each shape adds, fitted to a real tokenizer (benchmarks/tokens.py): where a word begins, how long it goes on,
-# runs of digits, of spaces, of signs.
+# Tokens that each shape adds, fitted to a real tokenizer (benchmarks/tokens.py): where a word begins, how long it goes
+# on, runs of digits, of spaces, of signs.
 _STARTS: tuple[tuple[bytes, float], ...] = ((b"sa", 0.992), (b"sA", 0.802), (b"s0", 2.2))
 _SHAPES: tuple[tuple[bytes, float], ...] = (
     (b"aA", 0.802), (b"Aa", 0.338), (b"aaaaaa", 0.178), (b"aaaaaaaaa", 0.292), (b"AAA", 0.289),
@@ -36,7 +36,7 @@ _SHAPES: tuple[tuple[bytes, float], ...] = (
     (b".", 0.519), (b"..", -0.424), (b"....", -1.0), (b"s.", 0.789), (b".n", -0.118), (b"u", 0.276),
 )  # fmt: skip
 _BEYOND_ASCII = r"[^\x00-\x7f]+"
-# Characters of a script, and what each adds, and each run of them.
+# Characters of a script, the tokens that each of them adds, and those that each run of them adds.
 _SCRIPTS: tuple[tuple[str, float, float], ...] = (
     (r"[\u3041-\u309f]+", 0.617, -0.037),
     (r"[\u30a0-\u30ff\uff66-\uff9f]+", 0.664, 0.476),
@@ -46,15 +46,16 @@ _SCRIPTS: tuple[tuple[str, float, float], ...] = (
 _OTHER_BYTE, _OTHER_RUN = 0.263, -0.926
 
 
-# Compiled when a text needs it: a conversation in plain ASCII does not wait for it.
+# Patterns are compiled when a text needs them: a conversation in plain ASCII does not wait for them.
 _pattern = cache(re.compile)
 
 
 def estimate(text: str) -> float:
-    """Tokens of a text, before any correction. All counting is done by C code: a message costs microseconds."""
+    """Estimates the tokens of a text, before any correction. All counting is done by C code: a message costs
+    microseconds."""
     if text.isascii():
         return max(_of_ascii(text), 0.0)
-    # A run of other scripts stands between words like a line end, which is paid for below.
+    # A run of other scripts separates words like a line end, whose cost is corrected below.
     return max(_of_ascii(_pattern(_BEYOND_ASCII).sub("\n", text)) + _of_scripts(text), 0.0)
 
 
@@ -69,22 +70,22 @@ def _of_ascii(text: str) -> float:
 
 def _of_scripts(text: str) -> float:
     runs = _pattern(_BEYOND_ASCII).findall(text)
-    left, total = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
+    remaining, total = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
     for pattern, for_character, for_run in _SCRIPTS:
-        found = _pattern(pattern).findall(text)
-        together = "".join(found)
-        left -= len(together.encode())
-        total += len(together) * for_character + len(found) * for_run
-    return total + left * _OTHER_BYTE
+        runs_of_script = _pattern(pattern).findall(text)
+        together = "".join(runs_of_script)
+        remaining -= len(together.encode())
+        total += len(together) * for_character + len(runs_of_script) * for_run
+    return total + remaining * _OTHER_BYTE
 
 
 def count(text: str) -> int:
-    """Tokens of a text for any model."""
+    """Returns the estimated tokens of a text for any model."""
     return math.ceil(estimate(text))
 
 
 class Tokens:
-    """By what the estimate of each model is multiplied: what its provider reports for an estimated token."""
+    """The factor for each model's estimates: the tokens that its provider reports for one estimated token."""
 
     MEMORY = 0.2
     """Weight of the newest report."""
@@ -99,11 +100,11 @@ class Tokens:
         return self._factors.get(self._model, 1.0)
 
     def use(self, model: str) -> None:
-        """The factor is this model's from now on."""
+        """Chooses the model whose factor counts from now on."""
         self._model = model
 
     def learn(self, estimated: float, reported: int) -> None:
-        """A request of so many estimated tokens was so many in truth."""
+        """Learns from a request: its estimated tokens, and the number that the provider reported."""
         if estimated <= 0 or reported <= 0:
             return
         ratio = min(max(reported / estimated, self.LOWEST), self.HIGHEST)
@@ -115,7 +116,8 @@ STEPS = 8
 
 
 def clip(text: str, tokens: float, size: float | None = None) -> str:
-    """At most so many estimated tokens; what is left out is said. Whoever knows the text's size already gives it."""
+    """Shortens a text to at most so many estimated tokens, and says how much is left out. `size` saves estimating it
+    again."""
     size = estimate(text) if size is None else size
     if size <= tokens:
         return text
