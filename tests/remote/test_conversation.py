@@ -1,4 +1,4 @@
-"""The port over a socket: the same story, several front ends, and a connection that is cut."""
+"""A conversation over a socket: several front ends see the same, and a cut connection comes back."""
 
 import asyncio
 import stat
@@ -28,7 +28,7 @@ MANY = 2000
 
 
 class Served:
-    """A conversation on a socket, and those who have joined it."""
+    """A conversation on a socket, and the front ends that have joined it."""
 
     def __init__(self, top: Path, *replies: Line) -> None:
         self.session: Session = opened(top)
@@ -60,7 +60,7 @@ class Served:
 
 
 class Cable:
-    """Lies between a front end and the conversation, and can be cut anywhere."""
+    """A proxy between a front end and the conversation, which can be cut at any byte."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self._path = path
@@ -90,7 +90,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def test_a_story_is_told_over_the_socket_and_two_front_ends_see_the_same(tmp_path: Path) -> None:
+async def test_two_front_ends_on_the_socket_see_the_same(tmp_path: Path) -> None:
     work = [when("content of game.py", "x = 1\n"), when("has ended", report())]
     replies = [WRITE, PROPOSE, SNAKE, run_step(1), write_tasks("game.py"), *work]
     async with Served(tmp_path, *replies) as served:
@@ -106,7 +106,7 @@ async def test_a_story_is_told_over_the_socket_and_two_front_ends_see_the_same(t
         assert unclear.meaning == "unclear" and unclear.told
         await two.until(lambda: bool(two.all(talking.LineTaken)))
 
-        # Both answer at once: one of them is first, the other is told.
+        # Both answer at once: the first one counts, and the other is told so.
         answers = await asyncio.gather(
             port.take("yes", gate.question_id), two.port.answer(gate.question_id, choice="no")
         )
@@ -114,7 +114,7 @@ async def test_a_story_is_told_over_the_socket_and_two_front_ends_see_the_same(t
         assert [phrase.key for phrase in answers[1].told] == ["question.closed"]
         assert (await two.turn_over(1)).outcome == "done"
         assert (tmp_path / "work/a.txt").read_text() == "one\n"
-        # An answer to a question that is gone is not said to the model, nor taken for another question.
+        # An answer to a closed question neither goes to the model nor answers another question.
         assert (await two.port.take("yes", gate.question_id)).meaning == "closed"
 
         assert await port.say("make a snake game") == "pending_user"
@@ -135,7 +135,7 @@ async def test_a_story_is_told_over_the_socket_and_two_front_ends_see_the_same(t
         assert one.port.state.jobs.keys() == served.session.state.jobs.keys()
 
 
-async def test_leaving_means_this_front_end_only(tmp_path: Path) -> None:
+async def test_leaving_ends_only_this_front_end(tmp_path: Path) -> None:
     async with Served(tmp_path, HELLO, HELLO) as served:
         one, two = await served.join(), await served.join()
         with pytest.raises(DuckflowError, match=r"attach\.not_here"):
@@ -151,7 +151,7 @@ async def test_leaving_means_this_front_end_only(tmp_path: Path) -> None:
         assert [event.what.key for event in two.all(happened.Noticed)][-1] == "attach.left"
 
 
-async def test_what_cannot_be_done_is_an_error_of_ours(tmp_path: Path) -> None:
+async def test_refused_calls_raise_a_duckflow_error(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
         front_end = await served.join()
         with pytest.raises(DuckflowError):
@@ -187,7 +187,7 @@ async def test_a_cut_connection_comes_back_and_nothing_is_lost_or_doubled(tmp_pa
         laid.close()
 
 
-async def test_who_reads_too_slowly_is_cut_off_and_the_conversation_goes_on(tmp_path: Path) -> None:
+async def test_a_front_end_that_reads_too_slowly_is_cut_off(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
         with connect_to(served.path) as slow:
             slow.send(line_of({"id": 1, "method": "hear"}))
@@ -207,7 +207,7 @@ async def test_a_process_that_does_not_answer_is_not_taken_for_dead(tmp_path: Pa
             await RemoteConversation(tmp_path / "s.sock", patience=0.05).attach()
 
 
-async def test_a_state_that_cannot_be_read_is_a_cut_connection(tmp_path: Path) -> None:
+async def test_an_unreadable_state_counts_as_a_cut_connection(tmp_path: Path) -> None:
     async def welcome_badly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
         writer.write(line_of({"method": "welcome", "params": {"number": "none"}}) + line_of({"id": 1, "result": None}))

@@ -1,1 +1,1 @@
-"""A conversation over a socket, for front ends in other processes."""
+"""Conversations over a socket, for front ends in other processes."""

@@ -23,15 +23,15 @@ from duckflow.state.phrase import Phrase, say
 ANSWER_SECONDS = 10.0
 FIND_SECONDS = 2.0
 TRY_SECONDS, TRIES, TRIES_WHILE_MOVING = 0.2, 5, 300
-"""How often one that was cut off tries to come back; more often while the conversation moves to another process."""
+"""The pause between attempts to reconnect, and their number; more while the conversation moves to another process."""
 LEAVES, STAYS = ("quit", "exit"), ("resume", "fork", "new", "clear")
-"""Commands that mean this front end and not the conversation; and those that only its own terminal has."""
+"""Commands that leave only this front end and not the conversation; and commands that only its own terminal has."""
 
 Call = Callable[..., asyncio.Future[Any]]
 
 
 class ToldPart(NamedTuple):
-    """A part of the next request, over there."""
+    """A part of the next request of the remote conversation."""
 
     name: str
     tokens: int
@@ -39,7 +39,7 @@ class ToldPart(NamedTuple):
 
 
 class RemoteWork:
-    """The plan and its jobs, over there."""
+    """The plan and jobs of the remote conversation."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -61,7 +61,7 @@ class RemoteWork:
 
 
 class RemoteReview:
-    """What was changed, and what the user says of it, over there."""
+    """The changes of the remote conversation, and the user's review of them."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -82,8 +82,8 @@ class RemoteReview:
         self._call("review_mark", hunk_id=hunk_id, reviewed=reviewed)
 
     async def take_back(self, turn: int, path: str, hunk_id: str = "", job: str = "") -> Phrase:
-        told = await self._call("review_take_back", turn=turn, path=path, hunk_id=hunk_id, job=job)
-        return Phrase.model_validate(told)
+        phrase = await self._call("review_take_back", turn=turn, path=path, hunk_id=hunk_id, job=job)
+        return Phrase.model_validate(phrase)
 
     async def put_back(self, hunk_id: str) -> Phrase:
         return Phrase.model_validate(await self._call("review_put_back", hunk_id=hunk_id))
@@ -93,7 +93,7 @@ class RemoteReview:
 
 
 class RemoteChoices:
-    """What may be chosen, over there."""
+    """The settings of the remote conversation that the user may change."""
 
     def __init__(self, call: Call, mirror: Mirror) -> None:
         self._call = call
@@ -121,7 +121,7 @@ class RemoteChoices:
 
 
 class WayOut:
-    """This front end goes, and the conversation goes on without it."""
+    """The ways to leave: this front end goes, and the conversation goes on without it."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
@@ -142,7 +142,8 @@ class WayOut:
 
 
 class RemoteConversation(Mirror):
-    """One that was cut off comes back by itself and hears what it has missed. Leaving stops nothing over there."""
+    """A conversation in another process. It reconnects after a cut and hears what it has missed. Leaving stops nothing
+    there."""
 
     def __init__(self, path: Path, patience: float = ANSWER_SECONDS) -> None:
         super().__init__()
@@ -152,14 +153,14 @@ class RemoteConversation(Mirror):
         self._link = Link(self._told, self.welcome, self._cut)
         self._attached = self._moves = False
         self.ended = False
-        """Whether the conversation itself is over, not only this front end."""
+        """The conversation itself is over, not only this front end."""
         self.work = RemoteWork(self._call)
         self.review = RemoteReview(self._call)
         self.choices = RemoteChoices(self._call, self)
         self.sessions = WayOut(self)
 
     async def attach(self, after: int | None = None) -> None:
-        """OSError when nobody is there, a TimeoutError when somebody is but does not answer."""
+        """Connects. Raises OSError when nobody is there, and TimeoutError when somebody is but does not answer."""
         link = Link(self._told, self.welcome, self._cut)
         await link.open(self._path)
         self.catching_up = True
@@ -186,8 +187,8 @@ class RemoteConversation(Mirror):
         if name in LEAVES:
             self._loop.call_soon(self.sessions.leave)
         if name in (*LEAVES, *STAYS):
-            told = (say("attach.not_here", command=name),) if name in STAYS else ()
-            return asyncio.ensure_future(_known(Taken("command", told)))
+            messages = (say("attach.not_here", command=name),) if name in STAYS else ()
+            return asyncio.ensure_future(_known(Taken("command", messages)))
         return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id, language=language)))
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
@@ -201,7 +202,7 @@ class RemoteConversation(Mirror):
 
     def interrupt(self) -> str:
         self._call("interrupt")
-        return "\n".join(one.text for one in self.waiting)
+        return "\n".join(message.text for message in self.waiting)
 
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
         return self.listen(listener, after, lambda number: self._call("record", after=number))
@@ -267,7 +268,7 @@ class RemoteConversation(Mirror):
 
 
 def _command(line: str) -> str:
-    """Its name; nothing for what is no command."""
+    """Returns the name of the command; empty for a line that is not a command."""
     first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
     return first.removeprefix("/") if first.startswith("/") else ""
 
@@ -277,5 +278,5 @@ async def _known(taken: Taken) -> Taken:
 
 
 async def _read(called: asyncio.Future[Any]) -> Taken:
-    meaning, told, question_id = await called
-    return Taken(meaning, tuple(map(Phrase.model_validate, told)), question_id)
+    meaning, messages, question_id = await called
+    return Taken(meaning, tuple(map(Phrase.model_validate, messages)), question_id)

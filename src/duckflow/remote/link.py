@@ -1,4 +1,4 @@
-"""A front end's end of the socket: calls that are answered, and what is told in between."""
+"""A front end's end of the socket: it makes calls and gets answers, and events in between."""
 
 import asyncio
 import time
@@ -13,11 +13,11 @@ from duckflow.remote.protocol import EVENT, LONGEST_LINE, WELCOME, Welcome, conn
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError, line_of
 
 SLICE_SECONDS = 0.01
-"""So long at most the keys wait while much is told."""
+"""The longest time that the keyboard waits while many events arrive."""
 
 
 class Link:
-    """One connection. Nothing that is told waits for the answer to a call, or is told out of order."""
+    """One connection. Events never wait for the answer to a call, and arrive in order."""
 
     def __init__(
         self, tell: Callable[[int, Event], None], welcome: Callable[[Welcome], None], cut: Callable[[], None]
@@ -30,7 +30,7 @@ class Link:
         self._reading: asyncio.Task[None] | None = None
 
     async def open(self, path: Path) -> None:
-        """OSError when nobody listens there."""
+        """Connects. Raises OSError when nobody listens there."""
         reader, self._writer = await asyncio.open_unix_connection(sock=connect_to(path), limit=LONGEST_LINE)
         self._reading = asyncio.create_task(self._read(reader))
 
@@ -39,14 +39,14 @@ class Link:
         return self._writer is not None and not self._writer.is_closing()
 
     def call(self, name: str, /, **args: Any) -> asyncio.Future[Any]:
-        """Send a call at once. A DuckflowError in its answer says why it was refused."""
+        """Sends a call at once. A DuckflowError in its answer says why it was refused."""
         answer = asyncio.ensure_future(_answer_to(self._peer.call(name, args)))
-        # The caller need not wait, so an error that nobody reads is no fault.
+        # The caller need not wait, so an error that nobody reads must not cause a warning.
         answer.add_done_callback(lambda done: done.cancelled() or done.exception())
         return answer
 
     async def close(self) -> None:
-        """For good; what was called is sent first."""
+        """Closes the connection for good; calls that were made are sent first."""
         self._cut = lambda: None
         if self._writer:
             self._writer.close()
@@ -69,7 +69,7 @@ class Link:
                     await asyncio.sleep(0)
                     since = time.monotonic()
         except (OSError, ValueError):
-            # A line that was cut off or has no end is as good as a cut connection.
+            # A line that was cut off or has no end counts as a cut connection.
             pass
         finally:
             self._end()
@@ -81,7 +81,7 @@ class Link:
             elif method == WELCOME:
                 self._welcome(Welcome.model_validate(params))
         except ValueError:
-            # A front end that skipped an event would show another state than the conversation has.
+            # A front end that skipped an event would show a different state than the conversation has.
             self._close_writer()
             raise
 
@@ -96,7 +96,7 @@ class Link:
 
 
 async def _refuse(method: str, params: dict[str, Any]) -> None:
-    """Answer for a front end: a conversation calls none of its methods."""
+    """Refuses every call: the conversation calls no methods of a front end."""
     raise RpcError(METHOD_NOT_FOUND, method)
 
 

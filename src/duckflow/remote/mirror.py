@@ -1,4 +1,4 @@
-"""What a front end reads of a conversation that runs in another process: mirrored here by the events."""
+"""A copy of a conversation that runs in another process, for a front end to read. Events keep it up to date."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -17,11 +17,11 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Question
 
 Record = Callable[[int], asyncio.Future[list[dict[str, Any]]]]
-"""A page of what was kept after that number."""
+"""A function that returns a page of the stored events after a number."""
 
 
 class Mirror:
-    """No key waits for the other process. Every listener hears every event once, in order."""
+    """The copy. Reading it never waits for the other process. Every listener hears every event once, in order."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, Hear] = {}
@@ -30,7 +30,8 @@ class Mirror:
         self._tasks: set[asyncio.Task[None]] = set()
         self.number = 0
         self.catching_up = False
-        """What comes now is on record, and may be over already: nobody is to be asked again."""
+        """The events that arrive now are from the record, and may be over already: their questions are not asked
+        again."""
         self.mode = ""
         self.state = AgentState()
         self.commands: Iterable[CommandInfo] = ()
@@ -38,7 +39,8 @@ class Mirror:
         self.terminal = False
 
     def welcome(self, how: Welcome) -> None:
-        """How things stand. One that comes back has kept up with the record, but not with what is only told."""
+        """Takes over the present state. A front end that reconnects has all stored events, but has missed the live
+        ones."""
         if not self.number:
             self.state = how.state
         self.number, self.mode, self.commands = how.number, how.mode, how.commands
@@ -53,7 +55,7 @@ class Mirror:
         self.tell(0, how.now)
 
     def tell(self, number: int, event: Event) -> None:
-        """Of what is on record nothing comes twice."""
+        """Takes an event and passes it on. A stored event never comes twice."""
         if number:
             if number <= self.number:
                 return
@@ -88,7 +90,7 @@ class Mirror:
         return stop
 
     def do(self, work: Any) -> None:
-        """Until it is done, or the mirror is closed."""
+        """Runs a task until it is done, or the mirror is closed."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -123,12 +125,12 @@ class Mirror:
     async def _catch_up(
         self, key: object, listener: Hear, after: int, late: list[tuple[int, Event]], record: Record
     ) -> None:
-        """What is on record up to now, then what has come meanwhile."""
+        """Passes on the stored events up to now, then those that have come meanwhile."""
         until = self.number
         while after < until and (page := await record(after)):
-            for told in page:
-                after = told["number"]
-                if after <= until and (event := read_event(told)):
+            for stored in page:
+                after = stored["number"]
+                if after <= until and (event := read_event(stored)):
                     listener(after, event)
         while late:
             listener(*late.pop(0))

@@ -1,9 +1,8 @@
-"""What goes over the socket of a conversation: JSON-RPC, a message a line.
+"""The protocol on the socket of a conversation: JSON-RPC, one message for each line.
 
 A front end calls methods such as `take`, with their arguments by name. After it called `hear`, it gets a notification
 `event` for every event, `{"number": N, "kind": …, "event": {…}}`. One notification `welcome` carries the state; it
-comes after the events of the past and before those that happen from then on.
-"""
+comes after the past events and before those that happen from then on."""
 
 import contextlib
 import os
@@ -25,7 +24,7 @@ HEAR, LEAVE = "hear", "leave"
 EVENT, WELCOME = "event", "welcome"
 LONGEST_LINE = 64 * 1024 * 1024
 LONGEST_NAME = 100
-"""Bytes that the address of a socket may have anywhere."""
+"""The number of bytes that the address of a socket may have on every system."""
 
 
 class OfferedCommand(Value):
@@ -37,7 +36,7 @@ class OfferedCommand(Value):
 
 
 class Welcome(Value):
-    """How things stand after the event of this number. Of the messages only the last ones come with the state."""
+    """The state of the conversation after the event of this number. It comes with the last messages only."""
 
     number: int
     state: AgentState
@@ -47,7 +46,7 @@ class Welcome(Value):
     commands: tuple[OfferedCommand, ...]
     process: int
     terminal: bool
-    """Whether it runs behind a terminal of its own."""
+    """The conversation has a terminal of its own."""
 
 
 def _kinds(cls: type[Event]) -> Iterator[type[Event]]:
@@ -59,50 +58,50 @@ def _kinds(cls: type[Event]) -> Iterator[type[Event]]:
 
 @cache
 def _kind(name: str) -> type[Event] | None:
-    """Those on record, and those that are only told."""
+    """Finds a kind of event by its name, among the stored and the live ones."""
     return types.BY_KIND.get(name) or next((cls for cls in _kinds(Event) if cls.kind == name), None)
 
 
 def event_line(number: int, event: Event) -> bytes:
-    """The notification is written once, however many front ends hear it."""
+    """Writes an event as a notification. This is done once, however many front ends hear it."""
     params = f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}'
     return f'{{"jsonrpc":"2.0","method":"{EVENT}","params":{params}}}\n'.encode()
 
 
-def read_event(told: dict[str, Any]) -> Event | None:
-    """Nothing for a kind that is not known here: the other side may be newer."""
-    kind = _kind(told["kind"])
-    return kind.model_validate(told["event"]) if kind else None
+def read_event(params: dict[str, Any]) -> Event | None:
+    """Returns the event, or nothing for an unknown kind: the other side may be newer."""
+    kind = _kind(params["kind"])
+    return kind.model_validate(params["event"]) if kind else None
 
 
 def listen_at(path: Path) -> socket.socket:
-    """Nobody but the owner can connect."""
-    made = socket.socket(socket.AF_UNIX)
-    made.setblocking(False)
+    """Opens a socket that only its owner can connect to."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.setblocking(False)
     path.unlink(missing_ok=True)
     with _short(path) as name:
-        made.bind(name)
-    # Nobody is listened to yet.
+        listening.bind(name)
+    # Nobody can connect before the socket listens.
     path.chmod(0o600)
-    return made
+    return listening
 
 
 def connect_to(path: Path) -> socket.socket:
-    """OSError when nobody listens there."""
-    made = socket.socket(socket.AF_UNIX)
+    """Connects to a socket. Raises OSError when nobody listens there."""
+    connection = socket.socket(socket.AF_UNIX)
     try:
         with _short(path) as name:
-            made.connect(name)
+            connection.connect(name)
     except OSError:
-        made.close()
+        connection.close()
         raise
-    made.setblocking(False)
-    return made
+    connection.setblocking(False)
+    return connection
 
 
 @contextlib.contextmanager
 def _short(path: Path) -> Generator[str]:
-    """An address that is not too long: through the folder, which may lie deep."""
+    """Yields a short address for the socket: a deep path is reached through its open folder."""
     if len(os.fsencode(path)) <= LONGEST_NAME:
         yield str(path)
         return

@@ -30,14 +30,14 @@ from duckflow.state.agent import AgentState
 PAGE = 200
 MESSAGES = 40
 UNREAD = 16 * 1024 * 1024
-"""Bytes: who reads more slowly is cut off. It can come back and ask for what it missed."""
+"""Bytes that may wait for a front end. A slower one is cut off; it can reconnect and ask for what it missed."""
 LINGER_SECONDS = 10.0
-"""How long one that was cut off is waited for."""
+"""Seconds in which a front end that was cut off may reconnect."""
 Args = dict[str, Any]
 
 
 class FrontEnd:
-    """A front end that is connected. The calls it made go on after it has left."""
+    """A connected front end. Its calls go on after it has left."""
 
     def __init__(self, writer: asyncio.StreamWriter, answer: "Callable[[FrontEnd, str, Args], Awaitable[Any]]") -> None:
         self.writer = writer
@@ -53,7 +53,7 @@ class FrontEnd:
 
 
 class ConversationServer:
-    """One conversation, any number of front ends; what one of them does all others see."""
+    """One conversation with any number of front ends; each of them sees what the others do."""
 
     def __init__(self, conversation: InnerConversation, terminal: bool = False) -> None:
         self._conversation = conversation
@@ -95,13 +95,13 @@ class ConversationServer:
         }
 
     async def serve(self, path: Path, expecting: bool = False) -> None:
-        """From now on, until it is closed. `expecting`: somebody is about to come."""
+        """Serves from now on, until it is closed. `expecting`: a front end is about to connect."""
         if expecting:
             self._cut_at = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(self._talk, sock=listen_at(path), limit=LONGEST_LINE)
 
     def close(self) -> None:
-        """Who is connected has been told everything."""
+        """Closes all connections. The front ends have got every event by then."""
         self._unhear()
         if self._server:
             self._server.close()
@@ -109,14 +109,14 @@ class ConversationServer:
             front_end.writer.close()
 
     async def until_alone(self) -> None:
-        """Until no front end is there, nor may come back in a moment."""
+        """Waits until no front end is connected, and none may reconnect in a moment."""
         while True:
             self._moved.clear()
-            left = self._cut_at + LINGER_SECONDS - asyncio.get_running_loop().time()
-            if not self._front_ends and left <= 0:
+            remaining = self._cut_at + LINGER_SECONDS - asyncio.get_running_loop().time()
+            if not self._front_ends and remaining <= 0:
                 return
             try:
-                async with asyncio.timeout(None if self._front_ends else left):
+                async with asyncio.timeout(None if self._front_ends else remaining):
                     await self._moved.wait()
             except TimeoutError:
                 pass
@@ -152,14 +152,14 @@ class ConversationServer:
             raise RpcError(BAD_PARAMS, f"{type(problem).__name__}: {problem}") from None
 
     def _keep_running(self) -> None:
-        """Hold the running task: the event loop keeps only a weak reference, and the front end may leave."""
+        """Keeps a reference to the running task: the event loop has only a weak one, and the front end may leave."""
         if task := asyncio.current_task():
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
 
     async def _welcome(self, front_end: FrontEnd, after: int | None = None) -> None:
-        """What was kept after that number, then how things stand, then everything as it happens: without a gap, since
-        nothing can happen between the last empty page and the welcome."""
+        """Sends the stored events after that number, then the present state, then everything as it happens. There is no
+        gap, since nothing can happen between the last empty page and the welcome."""
         conversation = self._conversation
         while after is not None and (page := list(islice(conversation.record(after), PAGE))):
             for number, event in page:
@@ -178,8 +178,8 @@ class ConversationServer:
             ),
             mode=conversation.choices.mode,
             commands=tuple(
-                OfferedCommand(name=one.name, help=one.help, words=tuple(map(str, one.words)))
-                for one in conversation.commands
+                OfferedCommand(name=command.name, help=command.help, words=tuple(map(str, command.words)))
+                for command in conversation.commands
             ),
             process=os.getpid(),
             terminal=self._terminal,
@@ -195,7 +195,7 @@ class ConversationServer:
                 front_end.send(line)
 
     def _say(self, text: str, attachments: Sequence[Sequence[str]] = ()) -> Awaitable[str]:
-        return self._conversation.say(text, [Attachment(*one) for one in attachments])
+        return self._conversation.say(text, [Attachment(*attachment) for attachment in attachments])
 
     def _find_files(self, wanted: str, most: int) -> Awaitable[Sequence[str]]:
         return asyncio.to_thread(self._conversation.find_files, wanted, most)
@@ -204,7 +204,7 @@ class ConversationServer:
         return [(part.name, part.tokens, part.budget) for part in await self._conversation.context()]
 
     def _record(self, after: int) -> list[dict[str, Any]]:
-        """A page of what was kept."""
+        """Returns a page of stored events."""
         page = islice(self._conversation.record(after), PAGE)
         return [{"number": number, "kind": event.kind, "event": event} for number, event in page]
 
@@ -214,7 +214,7 @@ def _plain(value: Any) -> Any:
 
 
 def _ignore(method: str, params: Args) -> None:
-    """A front end sends calls only; the conversation listens to no notifications."""
+    """Ignores notifications: a front end only sends calls."""
 
 
 def _without_past(state: AgentState) -> AgentState:
