@@ -1,4 +1,4 @@
-"""Run with the protocol's own SDK: `python sdk_client.py FOLDER MODEL COMMAND…` drives `duckflow mcp serve`."""
+"""A client with the protocol's own SDK: `python sdk_client.py FOLDER MODEL COMMAND…` drives `duckflow mcp serve`."""
 
 import asyncio
 import importlib

@@ -1,4 +1,4 @@
-"""Duckflow as a server of the Model Context Protocol: two tools, a message in a new conversation and one in an old."""
+"""Duckflow as a server of the Model Context Protocol, with two tools: one starts a conversation, one continues it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ RESULT = {
 
 
 class Wish(NamedTuple):
-    """Where a conversation is to be held, and how; or which one is to be gone on with."""
+    """A client's wish: the folder, mode and model of a new conversation, or the session to continue."""
 
     cwd: str = ""
     mode: str = ""
@@ -40,14 +40,14 @@ class Wish(NamedTuple):
 
 
 class OpenConversation(NamedTuple):
-    """A conversation, and what ends everything that was started for it."""
+    """A conversation, and the function that ends everything that was started for it."""
 
     conversation: Conversation
     close: Callable[[], Awaitable[None]]
 
 
 class Opener(Protocol):
-    """Makes conversations; a DuckflowError says why one cannot be had."""
+    """Opens conversations. A DuckflowError says why it cannot."""
 
     def __call__(self, wish: Wish) -> OpenConversation: ...
 
@@ -63,16 +63,16 @@ class McpServer:
         self._elicits = False
 
     async def serve(self, lines: "asyncio.Queue[bytes | None]") -> None:
-        """None is the end of them."""
+        """Answers the lines. None means that there are no more."""
         try:
             while (line := await lines.get()) is not None:
                 self._peer.take_line(line)
-                # What needs no work is answered even where the end came with it.
+                # Calls that need no work are answered even if the end comes right after them.
                 await asyncio.sleep(0)
         finally:
             self._peer.close("the client has gone")
-            for one in self._conversations.values():
-                await one.close()
+            for opened in self._conversations.values():
+                await opened.close()
 
     async def _answer(self, method: str, params: Table) -> Table:
         match method:
@@ -121,15 +121,15 @@ class McpServer:
         ]
 
     async def _call(self, params: Table) -> Table:
-        name, given = params.get("name"), cast("Table", params.get("arguments") or {})
+        name, arguments = params.get("name"), cast("Table", params.get("arguments") or {})
         if name not in (START, REPLY):
             raise RpcError(BAD_PARAMS, f"there is no tool {name!r}; there are {START} and {REPLY}")
-        prompt = str(given.get("prompt", "")).strip()
+        prompt = str(arguments.get("prompt", "")).strip()
         if not prompt:
             raise RpcError(BAD_PARAMS, "prompt is missing")
-        wish = Wish(*(str(given.get(key) or "") for key in ("cwd", "mode", "model")))
+        wish = Wish(*(str(arguments.get(key) or "") for key in ("cwd", "mode", "model")))
         if name == REPLY:
-            wish = Wish(session=str(given.get("sessionId", "")))
+            wish = Wish(session=str(arguments.get("sessionId", "")))
         if wish.mode and wish.mode not in [str(mode) for mode in OFFERED]:
             raise RpcError(BAD_PARAMS, f"mode is one of {', '.join(OFFERED)}")
         try:
@@ -161,7 +161,7 @@ class McpServer:
             nonlocal steps
             steps += 1
             if token is not None:
-                told = {"progressToken": token, "progress": steps, "message": text}
-                self._peer.notify("notifications/progress", told)
+                progress = {"progressToken": token, "progress": steps, "message": text}
+                self._peer.notify("notifications/progress", progress)
 
         return tell

@@ -1,4 +1,5 @@
-"""One message from an MCP client: said to a conversation, its progress told, its questions put, its result made."""
+"""One message from an MCP client: sends it to a conversation, reports progress, asks its questions, makes the
+result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -16,7 +17,7 @@ from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, Text
 from duckflow.view.view import View
 
 LONGEST_SHOWN = 20_000
-"""What is longer than this cannot be looked through in a form: it is refused."""
+"""The length above which a question cannot be read in a form, so it is refused."""
 LONGEST_WORDS = 300
 NOT_IN_FORMS = ("edit",)
 
@@ -29,7 +30,7 @@ class GivenAnswer(NamedTuple):
 
 
 def message_of(question: Question, words: Words) -> str:
-    """All of the question: what would run first and whole, then what is computed, then the model's words."""
+    """Returns the whole question: first what would run, in full, then what is computed, then the model's words."""
     return readable("\n".join(_lines(question, words)), words)
 
 
@@ -59,42 +60,42 @@ def can_be_shown(question: Question, words: Words) -> bool:
 
 
 def form_of(question: Question, words: Words) -> dict[str, Any]:
-    """The fields of the form: the answer, and words to it. What would be very risky takes a typed word."""
-    choices = [one for one in question.choices if one.key not in NOT_IN_FORMS]
+    """Returns the fields of the form: the answer, and words to it. A very risky action needs a typed answer."""
+    choices = [choice for choice in question.choices if choice.key not in NOT_IN_FORMS]
     answer: dict[str, Any] = {"type": "string", "title": words("serve.answer")}
     typed = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
     if typed:
-        answer["description"] = " / ".join(words.phrase(one.label) for one in choices)
+        answer["description"] = " / ".join(words.phrase(choice.label) for choice in choices)
     else:
-        answer["enum"] = [one.key for one in choices]
-        answer["enumNames"] = [words.phrase(one.label) for one in choices]
+        answer["enum"] = [choice.key for choice in choices]
+        answer["enumNames"] = [words.phrase(choice.label) for choice in choices]
     reason = {"type": "string", "title": words("serve.reason")}
     properties = {"answer": answer} if typed else {"answer": answer, "reason": reason}
     return {"type": "object", "properties": properties, "required": ["answer"]}
 
 
 def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
-    """What was filled in; everything that is no clear answer is a no."""
+    """Reads the filled form. Everything that is not a clear answer is a no."""
     content: Any = result.get("content")
     if result.get("action") != "accept" or not isinstance(content, dict):
         return refusal(question)
-    given = {key: str(value) for key, value in cast("dict[str, Any]", content).items()}
-    answer = given.get("answer", "").strip()
-    chosen = next((one for one in question.choices if one.key == answer), None)
+    fields = {key: str(value) for key, value in cast("dict[str, Any]", content).items()}
+    answer = fields.get("answer", "").strip()
+    chosen = next((choice for choice in question.choices if choice.key == answer), None)
     if question.kind == "text" or (question.gate and question.gate.risk == "forbidden"):
         return GivenAnswer(text=answer) if answer else refusal(question)
-    if chosen is None or chosen.key in NOT_IN_FORMS or (chosen.wants_text and not given.get("reason")):
+    if chosen is None or chosen.key in NOT_IN_FORMS or (chosen.wants_text and not fields.get("reason")):
         return refusal(question)
-    return GivenAnswer(chosen.key, given.get("reason", ""))
+    return GivenAnswer(chosen.key, fields.get("reason", ""))
 
 
 def unasked(question: Question) -> GivenAnswer:
-    """The answer where the person behind the client cannot be asked."""
+    """Returns the answer for when the person behind the client cannot be asked."""
     return GivenAnswer(NOBODY) if question.takes_nobody else refusal(question)
 
 
 def refusal(question: Question) -> GivenAnswer:
-    """The answer that does nothing: no at a Gate, stop at a Duck Call, else the last one, which says no."""
+    """Returns the answer that does nothing: no at a Gate, stop at a Duck Call, else the last choice, which says no."""
     if question.kind == "gate":
         return GivenAnswer("no")
     return GivenAnswer("stop" if question.kind == "duck_call" else question.choices[-1].key)
@@ -105,7 +106,8 @@ Elicit = Callable[[Table], Awaitable[Table]]
 
 
 class McpTurn:
-    """`elicit` puts a form to the person behind the client; none: the client cannot do that."""
+    """One turn for an MCP client. `elicit` shows a form to the person behind the client; None if the client cannot do
+    that."""
 
     def __init__(
         self, conversation: Conversation, words: Words, elicit: Elicit | None, progress: Callable[[str], None]
@@ -126,7 +128,7 @@ class McpTurn:
         self._asking: set[asyncio.Task[None]] = set()
 
     async def run(self, prompt: str) -> Table:
-        """The result of the tool call. Cancelled, the turn is interrupted."""
+        """Runs the turn and returns the result of the tool call. If this is cancelled, the turn is interrupted."""
         unhear = self._conversation.hear(self._hear)
         try:
             outcome = await self._conversation.say(prompt)
@@ -138,7 +140,7 @@ class McpTurn:
             unhear()
             for task in self._asking:
                 task.cancel()
-        # A job that was paused by a Duck Call can be resumed with the next message.
+        # A job that a Duck Call paused can be resumed with the next message.
         return self._result("pacemaker" if self._conversation.state.live_jobs() else outcome)
 
     def _result(self, outcome: Outcome) -> Table:
@@ -204,12 +206,12 @@ class McpTurn:
             try:
                 answer = read_form(question, await self._elicit(form))
             except Exception:
-                # Whatever went wrong at the other side: nobody has said yes.
+                # Whatever went wrong on the other side, nobody has said yes.
                 answer = refusal(question)
         elif question.gate:
             key = "serve.too_long" if self._elicit else "serve.nobody"
-            what = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
-            self._refused.append(plain(self._words(key, what=what)))
+            subjects = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
+            self._refused.append(plain(self._words(key, what=subjects)))
         taken = await self._conversation.answer(question.question_id, answer.text, answer.choice)
         if taken.meaning == "unclear":
             await self._conversation.answer(question.question_id, choice=refusal(question).choice)
