@@ -53,23 +53,23 @@ def test_the_value_is_set_and_the_comments_stay(key: str, value: object, was: st
         ),
     ],
 )
-def test_odd_layouts(text: str, key: str, expected: str) -> None:
+def test_a_value_is_set_in_odd_layouts(text: str, key: str, expected: str) -> None:
     assert set_value(text, read_key(key), "ja") == expected
 
 
 @pytest.mark.parametrize("text", ["llm = { tries = 1 }\n", "llm = 5\n"])
-def test_what_cannot_be_changed_safely_is_left_to_the_user(text: str) -> None:
+def test_a_change_without_a_safe_way_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as refusal:
         set_value(text, ("llm", "model"), "x")
     assert refusal.value.values["line"] == 'llm.model = "x"'
 
 
-def test_a_table_is_written_without_what_is_not_set() -> None:
+def test_a_table_is_written_without_unset_values() -> None:
     changed = set_value("", read_key('llm.prices."a:b"'), {"input": 1.0, "cached": None})
     assert tomllib.loads(changed) == {"llm": {"prices": {"a:b": {"input": 1.0}}}}
 
 
-def test_a_value_is_taken_out_again() -> None:
+def test_a_value_can_be_removed() -> None:
     assert remove_value(FILE, ("llm", "tries")) == FILE.replace("tries = 3 # few\n", "")
     with pytest.raises(UsageError):
         remove_value(FILE, ("llm", "model"))
@@ -79,6 +79,6 @@ def test_a_value_is_taken_out_again() -> None:
     st.text(st.characters(exclude_categories=["Cs"])),
     st.booleans() | st.integers(-(2**60), 2**60) | st.lists(st.text("a\"'\\\n#=")),
 )
-def test_whatever_is_written_is_read_back(text: str, other: object) -> None:
+def test_every_written_value_is_read_back(text: str, other: object) -> None:
     assert tomllib.loads(f"a = {write_value(text)}\nb = {write_value(other)}") == {"a": text, "b": other}
     assert tomllib.loads(set_value(FILE, ("llm", "model"), text))["llm"] == {"tries": 3, "model": text}

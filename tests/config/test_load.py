@@ -35,14 +35,14 @@ def test_later_layers_win_value_by_value(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", sorted({*list_setting_names(Settings)} - {*PROJECT_MAY_SET}))
-def test_a_projects_file_sets_nothing_but_the_few_values_that_are_named(tmp_path: Path, name: str) -> None:
+def test_a_projects_file_may_set_only_a_few_values(tmp_path: Path, name: str) -> None:
     write(tmp_path / ".duckflow/config.toml", f"{name} = 1")
     with pytest.raises(UsageError) as refusal:
         load(tmp_path / "none.toml", tmp_path, {})
     assert refusal.value.key == "config.project_forbidden" and name in str(refusal.value.values)
 
 
-def test_what_a_projects_file_may_set_leaves_gate_reading_and_bounds_alone() -> None:
+def test_a_projects_file_cannot_change_gate_reading_or_bounds() -> None:
     assert PROJECT_MAY_SET == ("language", "ui.ascii", "ui.emoji"), "each changes only signs and the language of words"
 
 
@@ -75,7 +75,7 @@ def test_a_table_without_values_in_a_projects_file_adds_nothing(tmp_path: Path, 
         ("[pacemaker.vitals]\nfocus_lost = 'low'", "config.kind.float"),
     ],
 )
-def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, key: str) -> None:
+def test_a_wrong_setting_is_named(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(UsageError) as refusal:
         load(write(tmp_path / "config.toml", text), tmp_path, {})
     assert refusal.value.key == key
@@ -94,14 +94,14 @@ def test_the_transition_table_is_data_and_can_be_overridden() -> None:
 
 @pytest.mark.parametrize("transitions", [{"NOWHERE": {}}, {"PLANNING": {"NOWHERE": "x"}}])
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_a_step_that_there_is_not_is_named(transitions: dict[str, dict[str, str]], language: str) -> None:
+def test_an_unknown_phase_is_named(transitions: dict[str, dict[str, str]], language: str) -> None:
     with pytest.raises(UsageError) as refusal:
         transition_table(Settings(transitions=transitions))
     told = Words(language)(refusal.value.key, **refusal.value.values)
     assert "NOWHERE" in told and "AWAITING_APPROVAL" in told
 
 
-def test_one_profile_of_the_limits_keeps_the_others(tmp_path: Path) -> None:
+def test_setting_one_profile_of_the_limits_keeps_the_others(tmp_path: Path) -> None:
     text = "[pacemaker.limits.base]\nDEBUGGING = 30\n[pacemaker.detectors.again]\ncall = 9\n"
     pacemaker = load(write(tmp_path / "config.toml", text), tmp_path, {}).settings.pacemaker
     assert (pacemaker.limits.base.DEBUGGING, pacemaker.limits.base.RESEARCH) == (30, 16)

@@ -1,4 +1,4 @@
-"""Changing the user's config file: what a person wrote in it stays."""
+"""Changes the user's config file, and keeps what a person wrote in it."""
 
 import os
 import re
@@ -16,7 +16,7 @@ PRIVATE = 0o600
 
 
 def read_text(path: Path) -> str:
-    """Its text, which is known to be TOML; empty when there is none."""
+    """Returns the file's text, after checking that it is TOML; empty when there is no file."""
     read_toml(path)
     if not path.exists():
         return ""
@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """All of it or nothing; a link stays a link, and the file keeps its mode."""
+    """Writes the file wholly or not at all. A link stays a link, and the file keeps its permissions."""
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ Lines = list[str]
 
 
 def set_value(text: str, key: Key, value: Any) -> str:
-    """The text with the value set; UsageError when its layout leaves no safe way to do that."""
+    """Returns the text with the value set. Raises UsageError when the layout leaves no safe way to do that."""
     expected = tomllib.loads(text)
     place: Any = expected
     for name in key[:-1]:
@@ -63,23 +63,23 @@ def set_value(text: str, key: Key, value: Any) -> str:
 
 
 def remove_value(text: str, key: Key) -> str:
-    """The text without the value."""
+    """Returns the text without the value."""
     lines = text.splitlines(keepends=True)
-    found = _find_assignment(lines, key)
-    if found is None:
+    assignment = _find_assignment(lines, key)
+    if assignment is None:
         raise UsageError("config.not_set", name=write_key(key))
-    del lines[found.first : found.after]
+    del lines[assignment.first : assignment.after]
     return "".join(lines)
 
 
 def remove_table(text: str, key: Key) -> str:
-    """The text without a table and everything in it."""
+    """Returns the text without a table and everything in it."""
     lines = text.splitlines(keepends=True)
-    inside = [one for one in find_statements(lines) if one.key[: len(key)] == key]
+    inside = [statement for statement in find_statements(lines) if statement.key[: len(key)] == key]
     if not inside:
         raise UsageError("config.not_set", name=write_key(key))
-    for one in reversed(inside):
-        del lines[one.first : one.after]
+    for statement in reversed(inside):
+        del lines[statement.first : statement.after]
     return "".join(lines)
 
 
@@ -92,23 +92,26 @@ def _try(way: Callable[[Lines, Key, str, str], bool], text: str, key: Key, value
 
 
 def _replace(lines: Lines, key: Key, value: str, newline: str) -> bool:
-    found = _find_assignment(lines, key)
-    if found is None:
+    assignment = _find_assignment(lines, key)
+    if assignment is None:
         return False
-    left = lines[found.first].partition("=")[0].rstrip()
-    comment = find_comment(lines[found.first]) if found.after == found.first + 1 else ""
-    lines[found.first : found.after] = [f"{left} = {value}{comment}{newline}"]
+    left = lines[assignment.first].partition("=")[0].rstrip()
+    comment = find_comment(lines[assignment.first]) if assignment.after == assignment.first + 1 else ""
+    lines[assignment.first : assignment.after] = [f"{left} = {value}{comment}{newline}"]
     return True
 
 
 def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     table = key[:-1]
-    inside = [one for one in find_statements(lines) if one.table == table]
-    if table and not any(one.header for one in inside):
+    inside = [statement for statement in find_statements(lines) if statement.table == table]
+    if table and not any(statement.header for statement in inside):
         return False
     place = inside[-1].after if inside else 0
-    end = next((one.first for one in find_statements(lines) if one.header and one.first >= place), len(lines))
-    # A commented-out line with the same name is where a reader looks for it.
+    end = next(
+        (statement.first for statement in find_statements(lines) if statement.header and statement.first >= place),
+        len(lines),
+    )
+    # A reader looks for the value at a commented-out line with the same name.
     hint = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
     begin = inside[0].first if inside else 0
     place = next((number + 1 for number in range(begin, end) if hint.match(lines[number])), place)
@@ -125,13 +128,15 @@ def _add_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
 
 
 def _add_dotted(lines: Lines, key: Key, value: str, newline: str) -> bool:
-    top = [one for one in find_statements(lines) if not one.header and one.table == ()]
+    top = [statement for statement in find_statements(lines) if not statement.header and statement.table == ()]
     lines.insert(top[-1].after if top else 0, f"{write_key(key)} = {value}{newline}")
     return True
 
 
 def _find_assignment(lines: Lines, key: Key) -> Statement | None:
-    return next((one for one in find_statements(lines) if one.key == key and not one.header), None)
+    return next(
+        (statement for statement in find_statements(lines) if statement.key == key and not statement.header), None
+    )
 
 
 def _reads_as(text: str, expected: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Settings from their layers: defaults, user, project, environment, flags."""
+"""Loads settings from their layers: defaults, user, project, environment, flags."""
 
 import json
 import os
@@ -17,7 +17,7 @@ LARGEST_FILE = 1_000_000
 PROJECT_FILE = Path(".duckflow/config.toml")
 TRANSITIONS = Path(__file__).with_name("transitions.json")
 
-# A project's file comes with the project, perhaps from a stranger. It sets nothing but these values: all others say
+# A project's file comes with the project, perhaps from a stranger. It may set only these values. All others decide
 # where prompts are sent, what runs, what is read or remembered and how much of it, or what people see before a yes.
 PROJECT_MAY_SET = ("language", "ui.ascii", "ui.emoji")
 
@@ -29,14 +29,14 @@ FROM_ENVIRONMENT = {
 
 
 class Loaded(NamedTuple):
-    """The settings, and for each value that is not a default the place it came from."""
+    """The settings, and the origin of each value that is not a default."""
 
     settings: Settings
     origins: dict[str, str]
 
 
 def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
-    """Later layers win, value by value. `flags` maps dotted names to values; None means not given."""
+    """Merges the layers; later ones win, value by value. `flags` maps dotted names to values; None means not given."""
     environment = {name: value for variable, name in FROM_ENVIRONMENT.items() if (value := os.environ.get(variable))}
     layers: list[tuple[str, Layer]] = [
         (str(user_file), read_toml(user_file)),
@@ -53,7 +53,7 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
 
 
 def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
-    """Only sections with a value of their own are checked: to build the checks of all takes 10 ms of every start."""
+    """Checks only sections with a value of their own: building the checks of all takes 10 ms of every start."""
     sections: dict[str, Any] = {}
     name = ""
     try:
@@ -72,11 +72,11 @@ def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
 
 
 def transition_table(settings: Settings) -> TransitionTable:
-    """The packaged table with the moves of the settings on top; one with an empty reason is taken away."""
+    """Returns the packaged table with the moves of the settings on top. A move with an empty reason is removed."""
     table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
     for source, moves in settings.transitions.items():
-        kept = {**table.get(source, {}), **moves}
-        table[source] = {target: why for target, why in kept.items() if why}
+        merged = {**table.get(source, {}), **moves}
+        table[source] = {target: why for target, why in merged.items() if why}
     try:
         return TransitionTable.model_validate({"allowed": table})
     except ValidationError as problem:
@@ -85,7 +85,7 @@ def transition_table(settings: Settings) -> TransitionTable:
 
 
 def nest(flat: Mapping[str, Any]) -> Layer:
-    """`{"llm.model": x}` as `{"llm": {"model": x}}`."""
+    """Turns `{"llm.model": x}` into `{"llm": {"model": x}}`."""
     layer: Layer = {}
     for name, value in flat.items():
         *parents, last = name.split(".")
@@ -113,7 +113,7 @@ def _walk_leaves(layer: Layer, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def read_toml(path: Path) -> Layer:
-    """One layer; empty when there is no such file."""
+    """Reads one layer; empty when there is no such file."""
     if not path.exists():
         return {}
     import tomllib
@@ -132,7 +132,7 @@ def read_toml(path: Path) -> Layer:
 
 
 def read_project_file(path: Path) -> Layer:
-    """The few values that a project's file may set; a table without values sets nothing."""
+    """Returns the few values that a project's file may set. A table without values sets nothing."""
     values = dict(_walk_leaves(read_toml(path)))
     require_project_may(values, path)
     return nest(values)

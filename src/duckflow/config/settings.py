@@ -1,4 +1,4 @@
-"""All settings, composed of each room's own."""
+"""All settings, composed of the settings of each room."""
 
 from typing import Annotated
 
@@ -36,14 +36,14 @@ class PluginSettings(Section):
     """Packages that add tools, commands, policies or wires."""
 
     off: tuple[str, ...] = ()
-    """Plugins or packages that stay off; `*` for all."""
+    """Plugins or packages that stay off; `*` means all."""
 
 
 class Settings(Section):
-    """Every default can be overridden; `load` says where a value came from."""
+    """All settings. Every default can be overridden; `load` tells where a value came from."""
 
     language: Annotated[str, AfterValidator(_spoken)] = ""
-    """One of the folders in i18n; empty: the locale's."""
+    """The language: a folder in i18n. Empty means the language of the locale."""
     llm: LlmSettings = Field(default_factory=LlmSettings.model_construct)
     local: LocalSettings = Field(default_factory=LocalSettings.model_construct)
     pacemaker: PacemakerSettings = Field(default_factory=PacemakerSettings.model_construct)
@@ -64,4 +64,4 @@ class Settings(Section):
     plugins: PluginSettings = Field(default_factory=PluginSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Moves between phases besides the packaged ones, each with its reason; an empty reason takes a move away."""
+    """Moves between phases besides the packaged ones, each with its reason; an empty reason removes a move."""

@@ -1,4 +1,4 @@
-"""TOML as text: values and keys written down, and the statements of a file with the lines they stand on."""
+"""TOML as text: writes keys and values, and finds the statements of a file with their lines."""
 
 import json
 import re
@@ -11,7 +11,7 @@ Key = tuple[str, ...]
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 LEFT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""", re.ASCII)
 ELSEWHERE: Key = ("[[]]",)
-"""The table that entries of an array of tables are in: no setting has that name."""
+"""The table for entries of an array of tables: no setting has that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Statement:
 
     first: int
     after: int
-    """The line behind its last one."""
+    """The number of the line after its last one."""
     key: Key
     table: Key
     header: bool
@@ -31,7 +31,7 @@ def write_key(key: Key) -> str:
 
 
 def read_key(name: str) -> Key:
-    """`a."b.c"` as its parts; nothing when it is no name."""
+    """Splits `a."b.c"` into its parts; nothing if it is not a name."""
     try:
         return _path(tomllib.loads(f"{name} = 0"))
     except tomllib.TOMLDecodeError:
@@ -45,18 +45,18 @@ def write_value(value: Any) -> str:
         case str():
             return _text(value)
         case Mapping():
-            # TOML has no word for nothing.
+            # TOML cannot express None.
             table = {name: part for name, part in cast("Mapping[str, Any]", value).items() if part is not None}
             inside = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in table.items())
             return f"{{ {inside} }}" if inside else "{}"
         case list() | tuple():
-            return f"[{', '.join(write_value(one) for one in cast('Sequence[Any]', value))}]"
+            return f"[{', '.join(write_value(part) for part in cast('Sequence[Any]', value))}]"
         case _:
             return str(value)
 
 
 def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
-    """Every statement of a file that is TOML. Each is read by itself: one ends where it can be read."""
+    """Yields every statement of a TOML file. Lines are added until they can be read: there the statement ends."""
     table: Key = ()
     number = 0
     while number < len(lines):
@@ -64,20 +64,20 @@ def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
         number += 1
         if not lines[first].strip() or lines[first].lstrip().startswith("#"):
             continue
-        while (found := _read("".join(lines[first:number]))) is None and number < len(lines):
+        while (content := _read("".join(lines[first:number]))) is None and number < len(lines):
             number += 1
         if lines[first].lstrip().startswith("["):
-            table = ELSEWHERE if lines[first].lstrip().startswith("[[") else _path(found or {})
+            table = ELSEWHERE if lines[first].lstrip().startswith("[[") else _path(content or {})
             yield Statement(first, number, table, table, header=True)
-        elif left := LEFT.match(lines[first]):
-            yield Statement(first, number, (*table, *read_key(left[1])), table, header=False)
+        elif assignment := LEFT.match(lines[first]):
+            yield Statement(first, number, (*table, *read_key(assignment[1])), table, header=False)
 
 
 def find_comment(line: str) -> str:
-    """The comment behind an assignment on one line, with the blanks before it."""
-    for found in re.finditer(r"\s*#", line):
-        if _read(line[: found.start()] + "\n"):
-            return line[found.start() :].rstrip("\r\n")
+    """Returns the comment after an assignment on one line, with the blanks before it."""
+    for sign in re.finditer(r"\s*#", line):
+        if _read(line[: sign.start()] + "\n"):
+            return line[sign.start() :].rstrip("\r\n")
     return ""
 
 
@@ -89,7 +89,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _path(table: Mapping[str, Any]) -> Key:
-    """The names on the way down to the first thing that is no table, or an empty one."""
+    """Returns the names on the way down to the first thing that is not a table, or an empty table."""
     names: list[str] = []
     inside: Any = table
     while isinstance(inside, Mapping) and inside:

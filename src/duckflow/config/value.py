@@ -1,4 +1,4 @@
-"""One setting: its name, reading its value from text, and what is wrong with it in words."""
+"""One setting: its name, reading its value from text, and explaining what is wrong with it."""
 
 import contextlib
 import difflib
@@ -18,18 +18,19 @@ NEAR = 0.6
 
 
 def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
-    """Every value that can be set; a table with names of the user's own counts as one."""
+    """Returns the name of every value that can be set; a table with names of the user's own counts as one."""
     return [*_walk_names(model, prefix)]
 
 
 def find_nearest(name: str, names: Sequence[str]) -> str:
-    """The one that was probably meant: by its last word, or nearly spelt the same; else nothing."""
+    """Returns the name that was probably meant: one with the same last word, or one spelt nearly the same; else
+    nothing."""
     last = name.rpartition(".")[2]
-    same = [one for one in names if one.rpartition(".")[2] == last]
+    same = [known for known in names if known.rpartition(".")[2] == last]
     close = difflib.get_close_matches(name, same or names, n=1, cutoff=0 if same else NEAR)
     if not close:
-        by_last = {one.rpartition(".")[2]: one for one in names}
-        close = [by_last[one] for one in difflib.get_close_matches(last, by_last, n=1, cutoff=NEAR)]
+        by_last = {known.rpartition(".")[2]: known for known in names}
+        close = [by_last[match] for match in difflib.get_close_matches(last, by_last, n=1, cutoff=NEAR)]
     return close[0] if close else ""
 
 
@@ -62,10 +63,10 @@ BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "
 
 
 def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
-    """The first thing that is wrong, with the place it came from."""
+    """Explains the first thing that is wrong, with the origin of the value."""
     first: Any = problem.errors()[0]
     name = ".".join(filter(None, (section, *map(str, first["loc"]))))
-    origin = origins.get(name) or next((at for one, at in origins.items() if one.startswith(name)), "?")
+    origin = origins.get(name) or next((at for known, at in origins.items() if known.startswith(name)), "?")
     kind, context = str(first["type"]), first.get("ctx", {})
     if kind == "extra_forbidden":
         return explain_unknown_setting(name, origin)
@@ -81,7 +82,7 @@ def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], sect
 
 
 def explain_unknown_setting(name: str, origin: str) -> UsageError:
-    """A name that is none of ours, with the one that was probably meant; keys are not kept in files at all."""
+    """Explains an unknown name, with the one that was probably meant. Secret keys are not allowed in files at all."""
     if SECRET.search(name.rpartition(".")[2]):
         return UsageError("config.secret", name=name, origin=origin)
     if near := find_nearest(name, list_setting_names(Settings)):
@@ -95,7 +96,8 @@ NOTHING = "–"
 
 
 def parse_value(key: Key, text: str, origin: str) -> Any:
-    """What the word means for this setting; full-width digits count as digits. UsageError when it cannot have it."""
+    """Returns the value that a text means for this setting; full-width digits count as digits. Raises UsageError for a
+    text that cannot be its value."""
     problem: UsageError | None = None
     name = ".".join(key)
     for candidate in _readings(text):
@@ -103,24 +105,24 @@ def parse_value(key: Key, text: str, origin: str) -> Any:
         for part in reversed(key):
             layer = {part: layer}
         try:
-            found: Any = Settings.model_validate(layer).model_dump(mode="json")
+            value: Any = Settings.model_validate(layer).model_dump(mode="json")
         except ValidationError as wrong:
             problem = explain_bad_value(wrong, {name: origin})
             continue
         for part in key:
-            found = found[part]
-        return found
+            value = value[part]
+        return value
     assert problem
     raise problem
 
 
 def list_settings(settings: Settings) -> Iterator[tuple[str, Any]]:
-    """Every setting with its value."""
+    """Returns every setting with its value."""
     yield from _walk(settings.model_dump(mode="json"), ())
 
 
 def show_value(name: str, value: Any) -> str:
-    """The value as TOML, without anything that may be a secret."""
+    """Returns the value as TOML, without anything that may be a secret."""
     secret = name.startswith(("shell.set_environment.", "mcp.servers.")) and SECRET.search(name)
     return write_value(HIDDEN) if secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else write_value(value))
 
