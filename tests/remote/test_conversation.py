@@ -187,7 +187,7 @@ async def test_a_cut_connection_comes_back_and_nothing_is_lost_or_doubled(tmp_pa
         laid.close()
 
 
-async def test_a_front_end_that_reads_too_slowly_is_cut_off(tmp_path: Path) -> None:
+async def test_the_others_go_on_when_a_slow_front_end_is_cut_off(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
         with connect_to(served.path) as slow:
             slow.send(line_of({"id": 1, "method": "hear"}))
