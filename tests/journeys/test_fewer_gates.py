@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from duckflow.agent.permissions import plan_rules
-from duckflow.events.types import ActionFinished, Noticed, PermissionGiven
+from duckflow.commands.commit import commit_message
+from duckflow.events.types import ActionFinished, FiveChanged, Noticed, PermissionGiven
+from duckflow.i18n.words import Words
+from duckflow.state.five import StateDelta
+from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step
+from duckflow.state.progress import job_progress
 from duckflow.state.question import Answer, Question
 from duckflow.tools.plan.criterion import with_checks
 from tests.journeys.plans import Typing
@@ -71,6 +76,44 @@ async def test_a_plan_of_edits_and_tests_asks_for_its_edits_alone(tmp_path: Path
     assert not any(gate.reasons or gate.risk != "medium" for gate in gates if gate), "and no warning"
     results = [event.result for event in story.events if isinstance(event, ActionFinished)]
     assert [one.for_user.values["code"] for one in results if one.operation == "shell.run"] == [0, 0]
+
+
+@pytest.mark.parametrize("with_yes", [False, True])
+async def test_a_changed_draft_asks_its_question_whatever_was_held_beside_it(tmp_path: Path, with_yes: bool) -> None:
+    """A yes that the model passes on for the draft before it does not count for the changed one."""
+    wish = "looks good, but call it Lake. Otherwise go ahead"
+    revise = act("plan_tool.revise", text="call it Lake", name="Lake", steps=STEPS)
+    approve = act("plan_tool.approve", words=wish)
+    replies = [PROPOSE, decide(revise, *[approve] * with_yes, respond("Lake it is."), next_step="pending_user")]
+    story = Story(tmp_path, replies, mode="ask", native=True)
+    await story.tell("make a pond, with a plan")
+    await story.tell(wish)
+    assert story.session.state.plan and story.session.state.plan.status == "draft"
+    assert story.ending().why == say("plan.ask")
+
+
+async def test_how_far_names_a_long_command_in_one_line(tmp_path: Path) -> None:
+    long = "cat >> pond.py <<'EOF'\n" + "ducks = 2\n" * 30 + "EOF"
+    story = Typing(tmp_path, [PROPOSE, go_on(run(long)), *[decide(respond("Done."))] * 3], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell("yes, in the background")
+    assert (await story.asked()).job
+    told = list(job_progress(story.session.state, story.session.state.live_jobs()[0]))
+    lines = [str(phrase.values.get("task", phrase.values.get("what", ""))) for phrase in told]
+    assert any("cat >> pond.py" in line for line in lines)
+    assert all(len(line) <= 80 and "\n" not in line for line in lines)
+
+
+async def test_the_subject_of_a_commit_is_the_plan_that_made_its_files(tmp_path: Path) -> None:
+    story = Agreeing(tmp_path, [PROPOSE, *worked(CHECK)], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell("yes, go ahead")
+    story.session.emit(FiveChanged(delta=StateDelta(goal="tell how many ducks there are in it")))
+    state = story.session.state
+    assert commit_message(state, ["pond.py"], "", Words("en")).startswith("a pond")
+    assert not commit_message(state, ["pond.py", "other.py"], "", Words("en")).startswith("a pond")
 
 
 @pytest.mark.parametrize(

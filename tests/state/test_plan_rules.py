@@ -130,6 +130,9 @@ def test_impossible_changes_say_why(change: Callable[..., Plan], arguments: tupl
         ("after python main.py out.json exists", ["python main.py", "out.json"]),
         ("python main.py で out.txt ができる", ["python main.py", "out.txt"]),
         ("pytest e.g. with v8.3 passes.Then done", ["pytest"]),
+        ("src/cart.test.ts and vite.config.js exist", ["src/cart.test.ts", "vite.config.js"]),
+        ("changelog/724.feature.rst is there.", ["changelog/724.feature.rst"]),
+        (".eslintrc.json があり、a.min.js ができる", [".eslintrc.json", "a.min.js"]),
     ],
 )
 def test_a_command_has_its_arguments_and_no_words_of_the_sentence(success: str, named: list[str]) -> None:

@@ -29,8 +29,8 @@ LONGEST_MENTION = 200
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """The sentences that forbid something or narrow it down; a question does neither, and a yes only says how far it
-    goes. Of one that is longer than a
+    """The sentences that forbid something or narrow it down; a question does neither, a yes only says how far it
+    goes, and "don't start yet" waits for the next word only. Of one that is longer than a
     line the clause that is an order by itself: half of a description would say something else."""
     if not may_find("requests.forbids", text, language):
         return []
@@ -40,6 +40,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     for match in re.finditer(SENTENCE, plain):
         sentence = re.sub(beside, "", text[match.start() : match.end()].strip(" 、,\n"))
         forbids = search("requests.forbids", re.sub(beside, "", match[0].strip(" 、,")), language)
+        if waits := search("requests.waits", sentence.rstrip(".。!！"), language):
+            forbids = search("requests.forbids", sentence[: waits.start()], language)
         if forbids and not sentence.endswith(("?", "？")):
             order = sentence if len(sentence) <= LINE else _order(sentence, language)
             orders += [order.rstrip(".。!！")] if order else []

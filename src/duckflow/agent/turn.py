@@ -255,7 +255,7 @@ class Turn:
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
                 drafted = done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN)
-                why = say("turn.held", count=done.held) if done.held else say("plan.ask") if drafted else None
+                why = say("plan.ask") if drafted else say("turn.held", count=done.held) if done.held else None
                 return Ending("pending_user", why, waits=not drafted and _waits_for_answer(turn))
             case "":
                 return None

@@ -81,12 +81,23 @@ async def _asked_for(context: CommandContext) -> str:
 
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
     """Makes the message: what was asked for, what was run to check it, and what the proof says."""
-    lines = [shorten(subject or state.five.goal or state.heading or ", ".join(paths), SUBJECT)]
+    subject = subject or _plan_of(state, paths) or state.five.goal or state.heading or ", ".join(paths)
+    lines = [shorten(subject, SUBJECT)]
     checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in state.evidence]
     proof = state.proof
     tests = [*proof.red, *proof.noticing] if proof else []
     checks += [words("commit.proof", tests=", ".join(tests[:LISTED]))] if tests else []
     return "\n".join([*lines, *([""] if checks else []), *dict.fromkeys(checks)]).strip()
+
+
+def _plan_of(state: AgentState, paths: Sequence[str]) -> str:
+    """Gives the goal of the latest plan that has made or names all of these files, not a remark on a part of it."""
+    for plan in reversed(state.plans.values()):
+        made = {path for step in plan.steps for task in step.tasks for path in task.makes}
+        text = "\n".join(step.text for step in plan.steps)
+        if plan.status not in ("draft", "failed") and all(path in made or path in text for path in paths):
+            return plan.goal
+    return ""
 
 
 def _programs(folder: Path) -> list[str]:

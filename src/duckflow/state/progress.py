@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 from duckflow.state.agent import AgentState
 from duckflow.state.job import Job
+from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Step, Task
 
 ENOUGH = 3
 """The number of tasks of a kind that is enough to tell how long one takes."""
+LINE = 80
+"""The characters of a command or a task that are shown."""
 
 
 class Doing(NamedTuple):
@@ -99,15 +102,15 @@ def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
         if doing.task is None:
             yield say("job.preparing", **values)
         elif usual := usual_seconds(state, doing.task):
-            yield say("job.now_usual", **values, task=doing.task.line, usual=duration(usual))
+            yield say("job.now_usual", **values, task=shorten(doing.task.line, LINE), usual=duration(usual))
         else:
-            yield say("job.now", **values, task=doing.task.line)
+            yield say("job.now", **values, task=shorten(doing.task.line, LINE))
     if job.status == "running" and not now.now and now.steps_done == now.steps:
         yield say("job.reporting")
     if job.question:
         gate = job.question.gate
         subjects = [*gate.commands, *(impact.path for impact in gate.impacts)] if gate else []
-        yield say("job.asks_for", what=", ".join(subjects)) if subjects else job.question.title
+        yield say("job.asks_for", what=shorten(", ".join(subjects), LINE)) if subjects else job.question.title
 
 
 def usual_seconds(state: AgentState, task: Task) -> float:

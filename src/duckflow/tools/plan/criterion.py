@@ -15,7 +15,7 @@ ENDINGS = (
 )
 """By these a name with a dot in it is known as a file's; `Cart.remove` and `console.log` are none."""
 FILE = (
-    r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\."
+    r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*\.?[A-Za-z0-9_-]+\.(?:[A-Za-z0-9_-]+\.)*"
     rf"{ENDINGS}(?![A-Za-z0-9])"
 )
 COMMAND = (
