@@ -18,7 +18,7 @@ FOLDERS = ("app", "logs", "tests", "installed-agent", "home", "tmp", "run", "wor
 
 
 class FreshRoot(BaseEnvironment):
-    """What a task may write lies in folders of the trial; the rest of the machine can only be read."""
+    """A root in which a task may write only into folders of the trial; the rest of the machine can only be read."""
 
     def __init__(self, *args: Any, script: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,7 +72,7 @@ class FreshRoot(BaseEnvironment):
 
     @override
     async def stop(self, delete: bool) -> None:
-        """Nothing outlives its command: each has processes of its own."""
+        """Does nothing: no process outlives its command."""
 
     def _inside(self, path: str) -> Path:
         return self._root / path.lstrip("/")

@@ -1,4 +1,4 @@
-"""Recorded sessions done again in a copy: what ends otherwise, and how another model goes on from a step."""
+"""Recorded sessions done again in a copy: commands that end differently, and another model that goes on from a step."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ runs_commands = pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubb
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Shell:
-    """Two turns: the first writes a program and runs it, the second edits and runs it again."""
+    """Makes a session of two turns: the first writes a program and runs it, the second edits and runs it again."""
     shell = Shell(tmp_path)
     (shell.work / "ducks.txt").write_text("mallard\n")
     (shell.work / "where.txt").write_text(f"{shell.work}/ducks.txt")
@@ -42,7 +42,7 @@ def bare(tmp_path: Path) -> Shell:
 
 
 @runs_commands
-def test_its_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell, tmp_path: Path) -> None:
+def test_recorded_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in bare.work.iterdir()}
     done = bare.run("replay", "--run", "--into", str(tmp_path / "again"))
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -56,7 +56,7 @@ def test_its_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell, tmp_
 
 
 @runs_commands
-def test_each_command_that_ends_otherwise_is_named(bare: Shell) -> None:
+def test_each_command_that_ends_differently_is_named(bare: Shell) -> None:
     (bare.work / "ducks.txt").write_text("mallard\nteal\neider\n")
     same = bare.run("replay", "--run")
     assert same.returncode == 0, "today's files do not matter where the record has those of then"
@@ -101,5 +101,5 @@ def test_the_other_model_sees_the_same_past_and_no_more(bare: Shell, tmp_path: P
 
 
 @pytest.mark.parametrize("flags", [["--from", "2"], ["-m", "scripted:x"], ["--from", "99", "-m", "scripted:x"]])
-def test_a_wrong_wish_is_told(bare: Shell, flags: list[str]) -> None:
+def test_a_wrong_step_or_turn_is_refused(bare: Shell, flags: list[str]) -> None:
     assert bare.run("replay", *flags).returncode == 2

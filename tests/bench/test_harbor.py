@@ -28,7 +28,7 @@ TASK = {
 
 
 def newer_python() -> str:
-    """A Python that Harbor runs on, or nothing."""
+    """Returns a Python that Harbor runs on, or nothing."""
     versions = [shutil.which(f"python3.{minor}") or "" for minor in (13, 12)]
     versions += sorted(map(str, Path.home().glob(".pyenv/versions/3.1[2-9].*/bin/python")))
     return next((path for path in versions if path and _works(path)), "")
@@ -41,7 +41,7 @@ def _works(python: str) -> bool:
 
 @pytest.fixture(scope="session")
 def harbor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with Harbor in it."""
+    """Returns the programs of an environment with Harbor in it."""
     folder = Path(os.environ.get("DUCKFLOW_HARBOR", "") or tmp_path_factory.mktemp("harbor")).expanduser()
     if not (folder / "bin/harbor").exists():
         # Not while tests are collected: every worker would start each Python of this machine.
@@ -94,7 +94,7 @@ def check_trial(result: dict[str, Any], harbor: Path, requests: int) -> None:
 
 
 def validate(harbor: Path, files: list[Path]) -> None:
-    """By Harbor's own models."""
+    """Validates a trajectory by Harbor's own models."""
     check = "import sys; from harbor.models.trajectories import Trajectory\n"
     check += "for name in sys.argv[1:]: Trajectory.model_validate_json(open(name, encoding='utf-8').read())"
     done = subprocess.run([harbor / "python", "-c", check, *files], capture_output=True, text=True, check=False)

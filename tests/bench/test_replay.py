@@ -26,7 +26,7 @@ SNAKE = "def snake():\n    return 'hiss'\n"
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Shell:
-    """A folder in which a model has written, edited, run and removed."""
+    """Makes a folder in which a model has written, edited, run and removed files."""
     shell = Shell(tmp_path)
     (shell.work / "old.txt").write_bytes(b"one\r\ntwo\r\n\xff\n")
     (shell.work / "gone.txt").write_text("bye\n")
@@ -53,7 +53,7 @@ def journal_of(shell: Shell) -> Path:
 
 
 def rewrite(path: Path, before: str, after: str, mended: bool) -> None:
-    """Changes what the record says; `mended`: with a checksum that fits."""
+    """Changes the record; with `mended` its checksum fits."""
     with closing(sqlite3.connect(path)) as database:
         rows = database.execute("SELECT seq, kind, body FROM events WHERE instr(body, ?)", (before,)).fetchall()
         assert rows
@@ -67,7 +67,7 @@ def rewrite(path: Path, before: str, after: str, mended: bool) -> None:
         database.commit()
 
 
-def test_it_ends_in_the_same_files_byte_by_byte(bare: Shell, tmp_path: Path) -> None:
+def test_a_replay_ends_in_the_same_files_byte_by_byte(bare: Shell, tmp_path: Path) -> None:
     done = bare.run("replay", "--into", str(tmp_path / "again"))
     assert done.returncode == 0 and "the same, byte by byte" in done.stdout, (done.stdout, done.stderr)
     for name in ("snake.py", "old.txt"):
@@ -111,14 +111,15 @@ def test_every_session_of_the_journeys(tmp_path: Path) -> None:
 
 
 class Agreeable(Story):
-    """Its user says yes to everything."""
+    """A conversation whose user says yes to everything."""
 
     def answer(self, question: Question) -> Answer:
         return Answer(choice="go_on" if question.kind == "duck_call" else "yes")
 
 
 def long_session(top: Path, seed: int) -> Story:
-    """Six turns of ten deeds each, by chance: files written, edited, moved, removed, and changed by commands."""
+    """Makes a session of six turns with ten random deeds each: files are written, edited, moved, removed, or changed by
+    commands."""
     chance, replies = random.Random(seed), list[dict[str, Any]]()
     story = Agreeable(top, [])
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""Sessions as trajectories: what a validator of the format says to them, and that no figure differs from `/cost`."""
+"""Sessions as trajectories: a validator of the format accepts them, and no figure differs from `/cost`."""
 
 import json
 from contextlib import closing
@@ -34,7 +34,7 @@ def exported(story: Story) -> dict[str, Any]:
 
 
 def trajectory_of(path: Path) -> dict[str, Any]:
-    """The trajectory of a journal, whose figures are those of its state."""
+    """Returns the trajectory of a journal, and checks that its figures are those of its state."""
     with closing(JournalReader.open(path)) as journal:
         document, state = Trajectories().hear_all(journal.events()).document(), replay(journal)
     assert document["final_metrics"]["total_prompt_tokens"] == state.usage.prompt_tokens
@@ -117,7 +117,7 @@ def test_the_command_line_writes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "left", ["ln -s OUT t.json", "mkfifo t.json", "ln -s t.json t.json", "rm -f t.json; ln -s OUT t.json"]
 )
-def test_what_a_command_left_in_its_place_is_replaced_and_not_written_through(tmp_path: Path, left: str) -> None:
+def test_a_link_in_the_place_of_a_trajectory_is_replaced_and_not_written_through(tmp_path: Path, left: str) -> None:
     bare = Shell(tmp_path)
     outside = bare.work.parent / "outside.txt"
     outside.write_text("mine\n")

@@ -39,7 +39,7 @@ def test_a_description_is_read_as_it_was_meant(head: str, value: str) -> None:
         assert (read.values["name"], read.values["description"], read.body) == ("x", value, "body")
 
 
-def test_what_is_no_head_is_body_and_strange_lines_are_named() -> None:
+def test_text_without_a_head_is_body_and_strange_lines_are_named() -> None:
     assert split_front_matter("just text").body == "just text"
     assert split_front_matter("---\nname: x\nno end").strange == ("---",)
     read = split_front_matter("---\nname: x\n!! what\n---\nbody")
@@ -47,6 +47,6 @@ def test_what_is_no_head_is_body_and_strange_lines_are_named() -> None:
 
 
 @given(st.text(alphabet="-:>|\"'[]#ab \n\t{}!&*", max_size=60))
-def test_nothing_that_is_written_there_breaks_it(text: str) -> None:
+def test_no_text_breaks_the_reading(text: str) -> None:
     read = split_front_matter(f"---\n{text}\n---\nbody")
     assert all(isinstance(value, str) for value in read.values.values())

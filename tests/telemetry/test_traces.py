@@ -31,7 +31,7 @@ SCRIPT = [
 
 
 class TraceServer:
-    """Keeps what it is sent, as the official messages."""
+    """A collector that keeps what it is sent, as the official messages."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
@@ -83,7 +83,7 @@ async def told(top: Path, patch: pytest.MonkeyPatch, environ: dict[str, str], sc
 
 
 def drawn(spans: list[Any]) -> list[str]:
-    """Each span with its place, and what happened in it."""
+    """Draws each span with its place, and the events in it."""
     names = {span.span_id: span.name for span in spans}
     lines: list[str] = []
     for span in spans:
@@ -154,7 +154,7 @@ async def test_an_agent_is_inside_its_turn(
     )
 
 
-async def test_contents_are_told_when_they_are_asked_for(
+async def test_contents_are_sent_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
 ) -> None:
     await told(tmp_path, monkeypatch, {ENDPOINT: f"{server.url}/", CONTENTS: "true"})
@@ -194,7 +194,7 @@ async def test_nothing_is_sent_where_traces_are_switched_off(
     assert not server.spans
 
 
-async def test_the_environment_adds_what_the_standard_says(
+async def test_the_environment_adds_attributes_as_the_standard_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
 ) -> None:
     environ = {

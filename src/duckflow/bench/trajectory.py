@@ -222,7 +222,7 @@ def _end(track: Track, event: ActionFinished) -> None:
     step = next((earlier for earlier in reversed(track.steps) if name in _calls(earlier)), None)
     if step is None:
         return
-    [call] = [made for made in step["tool_calls"] if made["tool_call_id"] == name]
+    [call] = [tool_call for tool_call in step["tool_calls"] if tool_call["tool_call_id"] == name]
     call["extra"] = {"ok": event.result.ok, "seconds": event.result.seconds}
     results = step.setdefault("observation", {"results": []})["results"]
     if event.result.for_model and not any(result.get("source_call_id") == name for result in results):

@@ -134,17 +134,17 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject, came = entry.about, words.phrase(entry.told) if entry.told else ""
+        subject, outcome = entry.about, words.phrase(entry.told) if entry.told else ""
         lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
         # The reason of an answer may only repeat its beginning.
-        why = "" if came.startswith(entry.why.rstrip("…")) else entry.why
+        why = "" if outcome.startswith(entry.why.rstrip("…")) else entry.why
         why = words.phrase(entry.why_told) if entry.why_told else why
         why = words("audit.typed") if entry.operation.startswith("user.") else why
         unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
         parts = {
             "audit.why": why,
             "audit.answer": entry.answer_line(words) or unanswered,
-            "audit.came": came,
+            "audit.came": outcome,
             "audit.changed": name_first(entry.changed),
         }
         lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in parts.items() if text]

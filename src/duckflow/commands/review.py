@@ -149,8 +149,8 @@ Review = Callable[[str], Awaitable[ReviewOutcome]]
 
 
 def review_group(review: Review) -> Group:
-    async def run(context: CommandContext, rest: str) -> str:
-        words, result = context.words, await review(rest.strip())
+    async def run(context: CommandContext, commits: str) -> str:
+        words, result = context.words, await review(commits.strip())
         lines = [as_text(result.findings, words)] if result.findings or ended_well(result.report.outcome) else []
         lines += [result.report.found] if result.report.found else []
         lines += [words.phrase(result.report.open)] if result.report.open else []

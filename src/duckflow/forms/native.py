@@ -103,19 +103,19 @@ class NativeForm:
         If no call or a check cannot be read, or the reply was cut off, nothing of it is done. A single unreadable call
         among others is `broken`, and so is each call that changes something without saying why: it is answered with the
         reason."""
-        said, calls = without_thoughts(reply.text).strip(), reply.calls
+        text, calls = without_thoughts(reply.text).strip(), reply.calls
         if reply.finish == "length":
             raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
-        if not calls and (written := _written_out(said, operations, state)):
+        if not calls and (written := _written_out(text, operations, state)):
             return written._replace(ignores_tools=True)
         wire = WireReply(calls=tuple(map(_without_arguments, calls)), extra=dict(reply.extra))
-        return _reading(said, calls, operations, state)._replace(wire=wire)
+        return _reading(text, calls, operations, state)._replace(wire=wire)
 
 
-def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
+def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
     refuse_too_many(len(calls))
     known = {wire_name(operation.name): operation for operation in operations}
-    rationale, before = shorten(said.partition("\n")[0], 200), _last_decided(state)
+    rationale, before = shorten(text.partition("\n")[0], 200), _last_decided(state)
     declared: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
     faults: dict[int, str] = {}
@@ -151,7 +151,7 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     # empty reply after one that was for the user adds nothing.
     spoken = any(action.operation == RESPOND for action in before)
     wants = declared.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
-    ends = bool(said or calls or spoken) and not actions and wants != "continue"
+    ends = bool(text or calls or spoken) and not actions and wants != "continue"
     called = [known.get(wire_name(str(action["operation"]))) for action in actions]
     changing = any(operation and operation.changes for operation in called)
     # A reply that asks something but only calls reading tools is not a question to the user.
@@ -163,8 +163,8 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     waits = declared.get("next_step") == "pending_user" and any(
         operation and operation.effect != "plan" for operation in called
     )
-    asks = (not actions or acts) and (waits or ends_asking(said, state.language))
-    answer = [{"operation": RESPOND, "args": {"text": said}, "reasoning": rationale}] if said else []
+    asks = (not actions or acts) and (waits or ends_asking(text, state.language))
+    answer = [{"operation": RESPOND, "args": {"text": text}, "reasoning": rationale}] if text else []
     if ends or asks or not actions:
         actions = [*answer, *actions]
     fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
@@ -176,7 +176,7 @@ def _reading(said: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
         for action, fields_of_action in wrong
         if id(fields_of_action) in faults
     }
-    return Reading(decision, said, doubtful, broken=broken, asks_for_texts=False)
+    return Reading(decision, text, doubtful, broken=broken, asks_for_texts=False)
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
@@ -292,24 +292,24 @@ def _without_arguments(call: ToolCall) -> ToolCall:
     return call if call.name == DECIDE else call.model_copy(update={"arguments": ""})
 
 
-def _written_out(said: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
+def _written_out(text: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
     """Reads a Decision, or calls, written as text."""
-    if written := re.findall(WRITTEN_CALL, said):
+    if written := re.findall(WRITTEN_CALL, text):
         values = [_loaded(call) for call in written]
     else:
-        if re.match(WRITTEN_DECISION, said):
+        if re.match(WRITTEN_DECISION, text):
             from duckflow.forms.json_form import read_decision
 
-            return read_decision(said, operations, "stop", state.phase)
-        whole = re.match(FENCED, said)
-        value = _loaded(whole[1] if whole else said)
+            return read_decision(text, operations, "stop", state.phase)
+        whole = re.match(FENCED, text)
+        value = _loaded(whole[1] if whole else text)
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
     names = {name for operation in operations for name in (operation.name, wire_name(operation.name))}
     tables = [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
     calls = [call for table in tables if (call := _call(table, names))]
     if not calls or len(calls) < len(values):
         return None
-    return _reading(said.partition("<tool_call>")[0].strip() if written else "", calls, operations, state)
+    return _reading(text.partition("<tool_call>")[0].strip() if written else "", calls, operations, state)
 
 
 def _call(value: Mapping[str, Any], names: set[str]) -> ToolCall | None:

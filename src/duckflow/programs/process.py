@@ -47,10 +47,12 @@ class Process:
         """Files that make git run programs and that changed while the command ran. They are known at the end."""
 
     @classmethod
-    async def start(cls, launch: Launch, take: Take, take_errors: Take | None = None, given: bytes = b"") -> "Process":
+    async def start(
+        cls, launch: Launch, take: Take, take_errors: Take | None = None, stdin_data: bytes = b""
+    ) -> "Process":
         """Starts the process. Everything it prints, on both streams, goes to `take` in order, unless `take_errors`
-        takes the errors. It reads `given`. The launch is closed if this fails."""
-        spawning = asyncio.ensure_future(cls._spawn(launch, take, take_errors, given))
+        takes the errors. It reads `stdin_data`. The launch is closed if this fails."""
+        spawning = asyncio.ensure_future(cls._spawn(launch, take, take_errors, stdin_data))
         try:
             # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
             return await asyncio.shield(spawning)
@@ -60,11 +62,11 @@ class Process:
             raise
 
     @classmethod
-    async def _spawn(cls, launch: Launch, take: Take, take_errors: Take | None, given: bytes) -> "Process":
+    async def _spawn(cls, launch: Launch, take: Take, take_errors: Take | None, stdin_data: bytes) -> "Process":
         # The pipes are our own: asyncio would wait for whatever still holds its pipes after the program has ended.
         pipes = [Pipe(take)] + ([Pipe(take_errors)] if take_errors else [])
         try:
-            with _source_of(given) as stdin:
+            with _source_of(stdin_data) as stdin:
                 child = await launch.spawn(stdin, pipes[0].end, pipes[-1].end)
         except BaseException:
             for pipe in pipes:

@@ -37,14 +37,14 @@ async def run(
     launch: Launch,
     take: Take,
     take_errors: Take | None = None,
-    given: bytes = b"",
+    stdin_data: bytes = b"",
     seconds: float | None = None,
     enough: asyncio.Event | None = None,
 ) -> int:
     """Runs a program and returns its exit code. A program that takes longer (TimeoutError), takes too much
     (OverrunError) or is cancelled is ended with everything it started. So is one that has printed `enough`: its exit
     code does not matter."""
-    process = await Process.start(launch, take, take_errors, given)
+    process = await Process.start(launch, take, take_errors, stdin_data)
     ended = asyncio.create_task(process.wait())
     flooded = asyncio.create_task(enough.wait()) if enough else None
     try:
@@ -60,7 +60,9 @@ async def run(
         await process.end()
 
 
-async def collect(launch: Launch, given: bytes = b"", seconds: float | None = None, most: int | None = None) -> Printed:
+async def collect(
+    launch: Launch, stdin_data: bytes = b"", seconds: float | None = None, most: int | None = None
+) -> Printed:
     """Runs a program and returns what it printed. Raises FloodError for more than `most` bytes on one stream."""
     out, err, flooded = bytearray(), bytearray(), asyncio.Event()
 
@@ -71,7 +73,7 @@ async def collect(launch: Launch, given: bytes = b"", seconds: float | None = No
         else:
             flooded.set()
 
-    code = await run(launch, partial(keep, out), partial(keep, err), given, seconds, flooded)
+    code = await run(launch, partial(keep, out), partial(keep, err), stdin_data, seconds, flooded)
     if flooded.is_set():
         raise FloodError
     return Printed(code, bytes(out), bytes(err))

@@ -87,7 +87,7 @@ async def read_line() -> str:
     import threading
 
     loop = asyncio.get_running_loop()
-    came: asyncio.Future[str] = loop.create_future()
+    line_read: asyncio.Future[str] = loop.create_future()
 
     def read() -> None:
         try:
@@ -95,10 +95,10 @@ async def read_line() -> str:
         except (OSError, ValueError):
             line = ""
         if not loop.is_closed():
-            loop.call_soon_threadsafe(lambda: came.done() or came.set_result(line))
+            loop.call_soon_threadsafe(lambda: line_read.done() or line_read.set_result(line))
 
     threading.Thread(target=read, daemon=True).start()
-    return await came
+    return await line_read
 
 
 async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:

@@ -56,7 +56,7 @@ class TurnReport:
         self._left_out: list[str] = []
         """The actions left out because nobody could be asked."""
         self._acted = self._lacks_deeds = False
-        """True if something was done, and if something that would have changed things was left out."""
+        """Two flags: something was done; something that would have changed things was left out."""
         self._job_failed = False
         self._stopped: set[str] = set()
         """The jobs that were paused and then ended, because nobody is there to resume them."""

@@ -201,14 +201,14 @@ def listen(host: str, port: int, tries: int = 1) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + tries):
         # With IPPROTO_TCP small answers are sent at once; otherwise each would wait 40 ms for the one before.
-        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            made.bind((host, number))
-            made.listen(BACKLOG)
-            return made
+            listening.bind((host, number))
+            listening.listen(BACKLOG)
+            return listening
         except OSError:
-            made.close()
+            listening.close()
             if number == port + tries - 1:
                 raise
     raise OSError

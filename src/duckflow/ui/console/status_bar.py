@@ -63,7 +63,7 @@ def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
 
 
 def short_name(model: str) -> str:
-    """A model without its provider and maker: `ollama:me/duck:7b` is `duck:7b`."""
+    """Returns a model's name without its provider and maker: `ollama:me/duck:7b` is `duck:7b`."""
     return model.partition(":")[2].rpartition("/")[2].removesuffix(":latest") or model
 
 
