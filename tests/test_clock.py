@@ -1,4 +1,4 @@
-"""A time limit stands still while it is held, and goes on with what was left."""
+"""A time limit stands still while it is held, and goes on with the time that was left."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def test_time_is_not_counted_while_anyone_holds_it() -> None:
         assert not clock.stands_still and 0 < clock.left() <= 0.2
 
 
-async def test_what_is_left_runs_out_afterwards() -> None:
+async def test_the_remaining_time_runs_out_afterwards() -> None:
     began = asyncio.get_running_loop().time()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.1) as limit:
@@ -38,7 +38,7 @@ async def test_without_a_limit_nothing_ends() -> None:
         assert limit.when() is None and clock.left() == 0
 
 
-async def test_what_ended_meanwhile_needs_no_limit_any_more() -> None:
+async def test_work_that_ended_meanwhile_needs_no_limit_any_more() -> None:
     async with asyncio.timeout(30) as limit:
         clock = PausableTimeout(limit)
         clock.hold()

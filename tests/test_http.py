@@ -43,7 +43,7 @@ async def serving(talk: Talk, certificate: ssl.SSLContext | None = None) -> Asyn
 
 
 def answering(*answers: bytes, heads: list[str] | None = None) -> Talk:
-    """Gives these answers, one a request, on each connection; then it hangs up."""
+    """Starts a server that gives these answers, one a request, on each connection; then it hangs up."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for answer in answers:
@@ -62,7 +62,7 @@ def _length(head: str) -> int:
 
 
 def proxying(heads: list[str], refuse: str = "") -> Talk:
-    """A proxy that makes tunnels, and asks the server itself for what comes by http."""
+    """Starts a proxy that makes tunnels, and passes plain http requests on to the server."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -96,7 +96,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 @pytest.fixture(scope="module")
 def own_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of this machine that nobody else trusts, with its key."""
+    """Makes a certificate of this machine that nobody else trusts, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -132,7 +132,7 @@ async def ask(address: str, by_proxy: bool = True, seconds: float = 10.0) -> byt
         return await (await client.send("POST", "/v1/x", b"{}")).body()
 
 
-async def test_a_proxy_of_the_environment_is_asked_for_what_comes_by_http(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_of_the_environment_gets_plain_http_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     heads: list[str] = []
     async with serving(answering(PLAIN, heads=heads)) as port, serving(proxying(seen)) as proxy:
@@ -235,7 +235,7 @@ async def test_an_answer_that_was_not_read_to_its_end_costs_the_connection_only(
     ],
     ids=["hints", "chunks", "until the end", "packed"],
 )
-async def test_ways_to_answer(answer: bytes, body: bytes) -> None:
+async def test_every_way_to_answer_is_read(answer: bytes, body: bytes) -> None:
     async with serving(answering(answer)) as port:
         assert await ask(f"http://127.0.0.1:{port}") == body
 
@@ -252,7 +252,7 @@ async def test_ways_to_answer(answer: bytes, body: bytes) -> None:
     ],
     ids=["nothing", "no http", "cut off", "cut off in a chunk", "not packed", "endless head"],
 )
-async def test_what_is_no_answer(answer: bytes) -> None:
+async def test_a_broken_answer_is_an_error(answer: bytes) -> None:
     async with serving(answering(answer)) as port:
         with pytest.raises(HttpError):
             await ask(f"http://127.0.0.1:{port}")
@@ -270,19 +270,19 @@ async def test_what_is_no_answer(answer: bytes) -> None:
         ("http://127.0.0.1:1", {"authorization": "Bearer 鍵"}),
     ],
 )
-async def test_what_cannot_be_sent(address: str, headers: dict[str, str]) -> None:
+async def test_an_invalid_request_is_an_error(address: str, headers: dict[str, str]) -> None:
     async with HttpClient(address, headers, 10, by_proxy=True) as client:
         with pytest.raises(BadRequest):
             await client.send("GET", "/")
 
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 64, "nobody.invalid"])
-async def test_a_name_that_leads_nowhere(host: str) -> None:
+async def test_an_unknown_host_is_an_error(host: str) -> None:
     with pytest.raises(NotConnected):
         await ask(f"http://{host}")
 
 
-async def test_signs_that_an_address_cannot_hold_are_written_otherwise() -> None:
+async def test_characters_that_an_address_cannot_hold_are_escaped() -> None:
     heads: list[str] = []
     async with (
         serving(answering(PLAIN, heads=heads)) as port,
@@ -304,7 +304,7 @@ async def test_a_refusal_that_comes_before_all_was_sent_is_read() -> None:
         assert answer.status == 413 and await answer.body() == b"big"
 
 
-async def test_nobody_answers_in_time(own_certificate: Path) -> None:
+async def test_a_silent_server_times_out(own_certificate: Path) -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10_000)
         await asyncio.sleep(1)

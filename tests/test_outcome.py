@@ -9,7 +9,7 @@ from duckflow.i18n.words import catalogue
 from duckflow.outcome import OUTCOMES, Outcome, ended_well, exit_code_of
 
 
-def test_every_outcome_means_something_and_shells_hear_of_what_did_not_end_well() -> None:
+def test_every_outcome_has_a_meaning_and_an_exit_code() -> None:
     assert OUTCOMES.keys() == set(get_args(Outcome))
     nobody_answers = {"pending_user"}
     well = {outcome for outcome in OUTCOMES if ended_well(outcome)}

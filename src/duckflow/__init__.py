@@ -4,12 +4,12 @@ import importlib
 
 __version__ = "0.1.0"
 DEFAULT_LANGUAGE = "en"
-"""The language of whatever another one lacks."""
+"""The language that fills the gaps of the others."""
 API = ("AsyncDuckflow", "Duckflow", "Question", "TurnSummary")
 
 
 def __getattr__(name: str) -> object:
-    """The interface for programs is loaded by those who use it; `__init__.pyi` tells its types."""
+    """Loads the interface for programs when it is used. `__init__.pyi` declares its types."""
     if name not in API:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("duckflow.api"), name)

@@ -1,4 +1,4 @@
-"""`python -m duckflow`."""
+"""Runs `python -m duckflow`."""
 
 from duckflow.cli.main import main
 

@@ -1,8 +1,8 @@
-"""Permission for calls to a model where many processes share it: another process grants each call, over a socket.
+"""Permission for calls to a model that many processes share: another process grants each call, over a socket.
 
-A connection stands for one call. The caller sends `CallWanted` as a line and gets a line: empty when it may call, else
-the phrase that says why it may not. When the reply is there it sends `CallUsed`; a connection that closes without that
-has used what was wanted.
+A connection stands for one call. The caller sends `CallWanted` as a line and gets a line: empty if it may call, else
+the phrase that says why it may not. After the reply it sends `CallUsed`. If a connection closes without that, the call
+counts as having used what was wanted.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ class CallWanted(Value):
 
     model: str
     prompt: int
-    """About so many tokens."""
+    """The approximate tokens of the prompt."""
     reply: int = LIKELY_REPLY
-    """At most so many tokens, as far as is known."""
+    """The most tokens of the reply, as far as is known."""
     dollars: float | None = 0.0
-    """What it costs at least; nothing where no price is known."""
+    """The least cost; None if no price is known."""
 
     @property
     def tokens(self) -> int:
@@ -35,7 +35,7 @@ class CallWanted(Value):
 
 
 class CallUsed(Value):
-    """What a call has taken in the end."""
+    """The tokens and dollars that a call has used in the end."""
 
     tokens: int
     dollars: float
@@ -49,7 +49,7 @@ class CallPermit:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, wanted: CallWanted) -> None:
-        """Waits until the call may be made. BudgetSpent when it may not. A second call needs to be asked for, too."""
+        """Waits until the call may be made. Raises BudgetSpent if it may not. A second call must be asked for, too."""
         if not self._address:
             return
         await self.aclose()

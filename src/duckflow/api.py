@@ -3,7 +3,7 @@
     with Duckflow("path/to/project", mode="auto-edit") as duck:
         print(duck.say("Fix the failing test").result)
 
-It is the same conversation that the terminal, the page and editors have; what asks the user asks `answer`."""
+It is the same conversation that the terminal, the page and editors have. Questions to the user go to `answer`."""
 
 import asyncio
 import queue
@@ -31,8 +31,8 @@ from duckflow.view.view import View
 
 Reply = str | None
 Answer = Callable[[Question], Reply | Awaitable[Reply]]
-"""Answers a question by words, as a user would type them, or by the key of one of its choices. None: nobody is there,
-and what it was about is left out."""
+"""Answers a question by words, as a user would type them, or by the key of one of its choices. None means that nobody
+is there, and the action in question is left out."""
 Result = TypeVar("Result")
 ANSWER_TRIES = 3
 
@@ -51,10 +51,10 @@ class _Options(NamedTuple):
 class AsyncDuckflow:
     """A conversation for programs with an event loop. Use it with `async with`.
 
-    `folder` is what it works in. `model` is a name as `-m` takes it; without one a model is looked for. `mode` is one
-    of ask, plan, auto-edit, auto and full-auto; without one the user's own. `answer` is given every question. `resume`
-    is the id of a session to go on with. `trust`: programs that the folder brings may run. `settings` are settings by
-    their names, such as {"agent.max_tokens": 100_000}."""
+    `folder` is the work folder. `model` is a name as `-m` takes it; without one a model is looked for. `mode` is one of
+    ask, plan, auto-edit, auto and full-auto; without one it is the user's own. `answer` is called with every question.
+    `resume` is the id of a session to continue. With `trust`, programs that the folder brings may run. `settings` are
+    settings by their names, such as {"agent.max_tokens": 100_000}."""
 
     def __init__(
         self,
@@ -76,7 +76,8 @@ class AsyncDuckflow:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Done by `async with`. A UsageError where folder, mode or session cannot be used, in words for people."""
+        """Opens the conversation; `async with` does this. Raises UsageError, in words for people, if folder, mode or
+        session cannot be used."""
         try:
             await self._open()
         except DuckflowError as problem:
@@ -135,7 +136,7 @@ class AsyncDuckflow:
         return report
 
     async def events(self, text: str, attachments: Sequence[Attachment] = ()) -> AsyncIterator[Event | TurnSummary]:
-        """Says something and gives every event as it happens; the last item is the summary of the turn."""
+        """Says something and yields every event as it happens. The last item is the summary of the turn."""
         conversation, chosen = self._now.conversation, self._chosen
         assert chosen and self._view
         report = TurnReport(conversation, chosen.setup.words, self._view)
@@ -183,7 +184,7 @@ class AsyncDuckflow:
         task.add_done_callback(self._answering.discard)
 
     async def _answer(self, question: Question, report: TurnReport) -> None:
-        """An answer that is not understood is asked for again, as in a chat, but not for ever."""
+        """Gets an answer for a question. If it is not understood, it asks again, as in a chat, but not for ever."""
         conversation = self._now.conversation
         keys = {choice.key for choice in question.choices}
         for _ in range(ANSWER_TRIES):
@@ -199,7 +200,7 @@ class AsyncDuckflow:
         await conversation.answer(question.question_id, choice=choice)
 
     async def _words_for(self, question: Question) -> Reply:
-        """A plain function may wait for somebody who types, so it is called in a thread."""
+        """Calls `answer` in a thread, since a plain function may wait for somebody who types."""
         answer = self._options.answer
         if answer is None:
             return None
@@ -208,7 +209,8 @@ class AsyncDuckflow:
 
 
 class Duckflow:
-    """A conversation for programs without an event loop. Use it with `with`; it takes what AsyncDuckflow takes."""
+    """A conversation for programs without an event loop. Use it with `with`. It takes the same arguments as
+    AsyncDuckflow."""
 
     def __init__(
         self,
@@ -236,7 +238,7 @@ class Duckflow:
         self._thread: threading.Thread | None = None
 
     def open(self) -> None:
-        """Done by `with`."""
+        """Opens the conversation; `with` does this."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="duckflow", daemon=True)
         self._thread.start()
@@ -271,7 +273,7 @@ class Duckflow:
         return self._wait(self._inner.say(text, attachments))
 
     def events(self, text: str, attachments: Sequence[Attachment] = ()) -> Iterator[Event | TurnSummary]:
-        """Says something and gives every event as it happens; the last item is the summary of the turn."""
+        """Says something and yields every event as it happens. The last item is the summary of the turn."""
         items: queue.SimpleQueue[Event | TurnSummary | None] = queue.SimpleQueue()
 
         async def fill() -> None:
@@ -291,7 +293,7 @@ class Duckflow:
             filling.cancel()
 
     def interrupt(self) -> None:
-        """Stops the running turn; from another thread or a signal."""
+        """Stops the running turn. It may be called from another thread or a signal handler."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._inner.interrupt)
 

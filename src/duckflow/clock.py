@@ -1,4 +1,4 @@
-"""A time limit that stands still while somebody is waited for: a person who answers, the end of a pause, a file."""
+"""A time limit that stands still during a wait: for a person's answer, the end of a pause, or a file."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ class PausableTimeout:
         self._since = time.monotonic()
         end = self._timeout.when()
         if end is not None and not self._timeout.expired():
-            # What was limited may have ended meanwhile, for another reason than its time.
+            # The limited work may have ended meanwhile, for another reason than its time.
             with suppress(RuntimeError):
                 self._timeout.reschedule(None)
                 self._left = end - asyncio.get_running_loop().time()
@@ -52,7 +52,7 @@ class PausableTimeout:
             self.release()
 
     def left(self) -> float:
-        """Gives the seconds that are left; none when it is over, or when there is no limit."""
+        """Returns the seconds that are left; 0 if it is over, or if there is no limit."""
         if self._left is not None:
             return self._left
         end = self._timeout.when()

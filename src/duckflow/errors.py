@@ -1,4 +1,4 @@
-"""What can go wrong, drawn as a tree.
+"""The errors, drawn as a tree.
 
 DuckflowError                  has a phrase for people (`key`, `values`) and an outcome, which has an exit code
 ├── UsageError                 the command line or a setting makes no sense            (exit 2)
@@ -26,7 +26,7 @@ from duckflow.outcome import Outcome, exit_code_of
 
 
 class DuckflowError(Exception):
-    """Base of everything Duckflow raises on purpose. `outcome` is how a turn ends that it breaks off."""
+    """Base of everything Duckflow raises on purpose. `outcome` is how a turn ends that the error breaks off."""
 
     outcome: ClassVar[Outcome] = "failed"
 
@@ -69,7 +69,7 @@ class PicturesRefused(ModelError):
 
 
 class ReplyUnusable(ModelError):
-    """A reply that is no Decision; `correction` is what the model is told."""
+    """A reply that is no Decision. `correction` is what the model is told."""
 
     def __init__(self, correction: str, key: str = "model.unusable") -> None:
         self.correction = correction
@@ -77,7 +77,7 @@ class ReplyUnusable(ModelError):
 
 
 class ToolError(DuckflowError):
-    """An action that could not be done; `for_model` carries the reason and the way out."""
+    """An action that could not be done. `for_model` says why, and what to do instead."""
 
     def __init__(self, for_model: str, key: str = "tool.failed", **values: str | int | float) -> None:
         self.for_model = for_model

@@ -1,6 +1,6 @@
-"""HTTP/1.1: asyncio connects, h11 speaks, the environment names proxies and certificates.
+"""HTTP/1.1: asyncio connects, h11 speaks the protocol, the environment names proxies and certificates.
 
-h11 is what httpx speaks by, too. Loading httpx with all that it can do takes a sixth of a headless turn.
+httpx uses h11, too. Loading httpx with everything it can do takes a sixth of a headless turn.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from duckflow import __version__
 
 KEEP_ALIVE_SECONDS = 30.0
 NEXT_ADDRESS_SECONDS = 2.0
-"""A host with several addresses is tried at the next one after so long."""
+"""Seconds after which the next address of a host with several is tried."""
 LARGEST_HEAD = 100 * 1024
 READ_BYTES = 64 * 1024
 PORTS = {"http": 80, "https": 443}
 KEPT_SIGNS = "/%:@!$&'()*+,;=~?[]"
-"""Signs of an address that are sent as they are."""
+"""Characters of an address that are sent as they are."""
 PACKED = ("gzip", "deflate", "x-gzip")
 
 
 class HttpError(Exception):
-    """An exchange failed: the connection broke, or what came is no HTTP."""
+    """An exchange failed: the connection broke, or the answer is no HTTP."""
 
 
 class NotConnected(HttpError):
@@ -42,11 +42,11 @@ class ConnectTimeout(NotConnected):
 
 
 class ProxyFailed(NotConnected):
-    """The proxy is of no use: it refuses, or has an address that makes no sense."""
+    """The proxy cannot be used: it refuses, or its address makes no sense."""
 
 
 class ProxyUnknown(ProxyFailed):
-    """The proxy is of a kind that is not spoken here, such as SOCKS; the text names it."""
+    """The proxy is of an unsupported kind, such as SOCKS. The text names it."""
 
 
 class BadRequest(HttpError):
@@ -54,7 +54,7 @@ class BadRequest(HttpError):
 
 
 class HttpAnswer:
-    """What came back: status, headers with small letters, and the body in pieces, read once."""
+    """The answer: status, headers with names in lower case, and the body in pieces, which is read once."""
 
     def __init__(self, connection: "_Connection", head: h11.Response) -> None:
         self._connection = connection
@@ -66,25 +66,26 @@ class HttpAnswer:
         return 200 <= self.status < 300
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Unpacked, and none of them much larger than what is read at once, however tightly it was packed."""
+        """Yields the body unpacked. No piece is much larger than what is read at once, however tightly it was
+        packed."""
         packed = self.headers.get("content-encoding", "").strip().lower()
         if packed not in (*PACKED, "identity", ""):
             raise HttpError(f"packed as {packed[:20]}, which was not asked for")
-        # Some servers pack what was asked for as it is; 32 finds out which way.
+        # Some servers pack the answer though they were asked not to; 32 detects the format.
         unpack = zlib.decompressobj(32 + zlib.MAX_WBITS) if packed in PACKED else None
         try:
             while isinstance(event := await self._connection.next_event(), h11.Data):
-                rest = bytes(event.data)
-                while unpack and rest:
-                    yield unpack.decompress(rest, READ_BYTES)
-                    rest = unpack.unconsumed_tail
-                if rest:
-                    yield rest
+                data = bytes(event.data)
+                while unpack and data:
+                    yield unpack.decompress(data, READ_BYTES)
+                    data = unpack.unconsumed_tail
+                if data:
+                    yield data
         except zlib.error as error:
             raise HttpError(str(error)) from error
 
     async def body(self) -> bytes:
-        """All of it; then the answer is closed."""
+        """Returns the whole body, and closes the answer."""
         try:
             async with aclosing(self.pieces()) as pieces:
                 return b"".join([piece async for piece in pieces])
@@ -92,7 +93,7 @@ class HttpAnswer:
             self.close()
 
     def close(self) -> None:
-        """End it, wherever it stands. A connection whose answer was read to its end is used again."""
+        """Ends the exchange, wherever it stands. A connection whose answer was read to its end is used again."""
         self._connection.release()
 
 
@@ -117,7 +118,7 @@ class _Connection:
             self._writer.write(b"".join(filter(None, (*data, self._protocol.send(h11.EndOfMessage())))))
         except h11.LocalProtocolError as error:
             raise BadRequest(str(error)) from error
-        # A server may refuse a request before it has read all of it: then its answer is there.
+        # A server may refuse a request before it has read all of it: then its answer is already there.
         with suppress(OSError):
             await self._writer.drain()
         while isinstance(event := await self.next_event(), h11.InformationalResponse):
@@ -135,7 +136,7 @@ class _Connection:
         return event
 
     async def go_inside(self, host: str, certificates: ssl.SSLContext | None) -> None:
-        """Go on inside the tunnel that a proxy has made."""
+        """Continues inside the tunnel that a proxy has made."""
         if certificates:
             await self._writer.start_tls(certificates, server_hostname=host)
         self._protocol = h11.Connection(h11.CLIENT, LARGEST_HEAD)
@@ -153,7 +154,7 @@ class _Connection:
 
 
 class HttpClient:
-    """Sends requests to one address. Connections are used again while the server keeps them."""
+    """Sends requests to one address. Connections are used again while the server keeps them open."""
 
     def __init__(
         self,
@@ -164,8 +165,8 @@ class HttpClient:
         at: tuple[str, int] | None = None,
         certificates: ssl.SSLContext | None = None,
     ) -> None:
-        """`at`: the number and the port that are connected to, where the name was looked up before; the name stays what
-        the server is asked for and must prove. `certificates`: whose count, if not those of the usual authorities."""
+        """`at` is the address and the port to connect to, if the name was looked up before; the server is still asked
+        for the name and must prove it. `certificates` are the trusted ones, if not those of the usual authorities."""
         self._address = address
         self._at = at
         self._headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity", **headers}
@@ -183,7 +184,7 @@ class HttpClient:
     async def send(
         self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> HttpAnswer:
-        """The answer as soon as it begins; whoever gets it closes it."""
+        """Returns the answer as soon as it begins. The caller must close it."""
         parts, proxy, request = self._request(method, path, content, headers or {})
         while self.idle:
             if (connection := self.idle.pop()).usable:
@@ -200,7 +201,7 @@ class HttpClient:
     def _request(
         self, method: str, path: str, content: bytes, headers: Mapping[str, str]
     ) -> tuple[SplitResult, SplitResult | None, h11.Request]:
-        """Where it goes, by which proxy, and its head."""
+        """Returns the parsed address, the proxy, and the head of the request."""
         try:
             parts = urlsplit(self._address + path)
             if parts.scheme not in PORTS or not parts.hostname:
@@ -240,11 +241,12 @@ class HttpClient:
     async def _open(
         self, parts: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
     ) -> _Connection:
-        """Try one address of a host after the other; the loop's own race of addresses leaks sockets when cancelled."""
+        """Tries one address of a host after the other. The loop's own race of addresses leaks sockets when
+        cancelled."""
         host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
         name = parts.hostname if certificates else None
         loop = asyncio.get_running_loop()
-        # As bytes: of a text the library would make such a name itself, and load the rules for it.
+        # The host is passed as bytes: for a text the library would encode the name itself, and load the rules for that.
         places = await loop.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
         *others, last = (str(place[4][0]) for place in places)
         for other in others:
@@ -256,7 +258,7 @@ class HttpClient:
         return _Connection(self, *streams)
 
     async def _trusted(self) -> ssl.SSLContext:
-        """The certificates of authorities. Loading them takes 30 ms, in which others can work."""
+        """Returns the certificates of authorities. Loading them takes 30 ms, so it is done in a thread."""
         if self._certificates is None:
             self._certificates = await asyncio.to_thread(_trusted_certificates)
         return self._certificates
@@ -271,7 +273,7 @@ def _trusted_certificates() -> ssl.SSLContext:
 
 
 def proxy_for(parts: SplitResult) -> SplitResult | None:
-    """The proxy that the user's environment names for this address."""
+    """Returns the proxy that the user's environment names for this address."""
     if sys.platform != "darwin" and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass

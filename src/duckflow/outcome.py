@@ -1,4 +1,4 @@
-"""How a turn ends, and what that means outside of it. Everybody who has to know asks this table."""
+"""The ways a turn can end, and what each means to the outside. This table is the only place that knows."""
 
 from typing import Literal, NamedTuple
 
@@ -10,8 +10,8 @@ Outcome = Literal[
 
 
 class OutcomeMeaning(NamedTuple):
-    """`kind` is `stopped` where somebody or a limit has ended the work, and `failed` where it could not be done. `key`
-    finds the words for people; `exit_code` is for shells."""
+    """The meaning of an outcome. `kind` is `stopped` if somebody or a limit has ended the work, and `failed` if it
+    could not be done. `key` finds the words for people; `exit_code` is for shells."""
 
     kind: Literal["well", "stopped", "failed"]
     exit_code: int

@@ -1,5 +1,5 @@
-"""Packages of others that add to Duckflow by entry points (docs/plugins.md). Nothing is scanned twice: what was found
-is kept beside the times at which the places of packages last changed."""
+"""Packages of others that add to Duckflow by entry points (docs/plugins.md). Nothing is scanned twice: the result is
+kept with the times at which the folders of packages last changed."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ _off: set[str] = set()
 
 
 class Plugin(NamedTuple):
-    """One entry point: what it adds, where that is found, and whose it is."""
+    """One entry point: what it adds, where that is found, and which package it belongs to."""
 
     group: str
     name: str
@@ -29,28 +29,28 @@ class Plugin(NamedTuple):
         return not _off.isdisjoint((self.name, self.package, "*"))
 
     def load(self) -> Any:
-        """Imports it; whatever the package raises comes out."""
+        """Imports the plugin. Exceptions of the package are passed on."""
         from importlib.metadata import EntryPoint
 
         return EntryPoint(self.name, self.value, self.group).load()
 
 
 def switch_off(names: Iterable[str]) -> None:
-    """Plugins or packages that the user does not want, `*` for all of them."""
+    """Switches off plugins or packages that the user does not want; `*` means all of them."""
     _off.clear()
     _off.update(names)
 
 
 @cache
 def installed(kept_in: Path | None = None) -> tuple[Plugin, ...]:
-    """Every plugin there is, also one that is switched off."""
+    """Returns every installed plugin, even one that is switched off."""
     places = _places()
     if kept_in and (known := _read(kept_in, places)) is not None:
         return known
-    found = _scanned(places)
+    plugins = _scanned(places)
     if kept_in:
-        _write(kept_in, places, found)
-    return found
+        _write(kept_in, places, plugins)
+    return plugins
 
 
 def wanted(group: str, kept_in: Path | None = None) -> list[Plugin]:
@@ -58,8 +58,8 @@ def wanted(group: str, kept_in: Path | None = None) -> list[Plugin]:
 
 
 def _places() -> dict[str, int]:
-    """Folders of packages, with the times of their last change: an installation always changes one. The folder that
-    one is in brings no plugins, also where Python would import from it."""
+    """Returns the folders of packages, with the times of their last change: an installation always changes one. The
+    current folder brings no plugins, even if Python would import from it."""
     places, here = dict[str, int](), str(Path.cwd())
     for name in dict.fromkeys(sys.path):
         try:
@@ -71,20 +71,20 @@ def _places() -> dict[str, int]:
 
 
 def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
-    # Most installations have no plugin, and then nothing that takes long to import is needed to know that.
+    # Most installations have no plugin. Finding that out needs no slow import.
     if not any(_brings_some(Path(place)) for place in places):
         return ()
     from importlib.metadata import distributions
 
-    found = dict[tuple[str, str, str], Plugin]()
+    plugins = dict[tuple[str, str, str], Plugin]()
     for distribution in distributions(path=list(places)):
         for entry in distribution.entry_points:
             if entry.group in GROUPS:
                 package, version = distribution.metadata["Name"], distribution.version
                 plugin = Plugin(entry.group, entry.name, entry.value, package, version)
-                # The first on the path is the one that is imported.
-                found.setdefault((entry.group, entry.name, package), plugin)
-    return tuple(sorted(found.values()))
+                # Python imports the first one on the path.
+                plugins.setdefault((entry.group, entry.name, package), plugin)
+    return tuple(sorted(plugins.values()))
 
 
 def _brings_some(place: Path) -> bool:
@@ -94,15 +94,15 @@ def _brings_some(place: Path) -> bool:
 
 def _read(kept_in: Path, places: dict[str, int]) -> tuple[Plugin, ...] | None:
     try:
-        kept = json.loads(kept_in.read_text("utf-8"))
-        return tuple(Plugin(*map(str, one)) for one in kept["plugins"]) if kept["places"] == places else None
+        saved = json.loads(kept_in.read_text("utf-8"))
+        return tuple(Plugin(*map(str, fields)) for fields in saved["plugins"]) if saved["places"] == places else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(kept_in: Path, places: dict[str, int], found: Iterable[Plugin]) -> None:
+def _write(kept_in: Path, places: dict[str, int], plugins: Iterable[Plugin]) -> None:
     try:
-        write_whole(kept_in, json.dumps({"places": places, "plugins": list(found)}))
+        write_whole(kept_in, json.dumps({"places": places, "plugins": list(plugins)}))
     except OSError:
-        # It is looked for again the next time.
+        # The plugins are scanned again the next time.
         return

@@ -1,4 +1,5 @@
-"""JSON-RPC 2.0 between two sides, a message a line: both may ask, tell and call off what they asked for."""
+"""JSON-RPC 2.0 between two sides, one message a line. Both sides may send requests and notifications, and cancel their
+requests."""
 
 import asyncio
 import itertools
@@ -14,14 +15,14 @@ log = logging.getLogger(__name__)
 Message = dict[str, Any]
 Params = Mapping[str, Any]
 Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""Carries out a request of the other side; an RpcError goes back as such."""
+"""Carries out a request of the other side. An RpcError is sent back as an error."""
 Told = Callable[[str, dict[str, Any]], None]
 METHOD_NOT_FOUND, BAD_PARAMS, INTERNAL, GONE = -32601, -32602, -32603, -32000
 CANCELLED = "notifications/cancelled"
 
 
 class RpcError(Exception):
-    """The other side said no, or cannot be asked any more."""
+    """The other side refused, or cannot be reached any more."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -31,14 +32,15 @@ class RpcError(Exception):
 
 
 def line_of(message: Message, default: Callable[[Any], Any] | None = None) -> bytes:
-    """`default` turns a value that JSON does not know into one that it does."""
+    """Encodes a message as a line. `default` turns a value that JSON does not know into one that it does."""
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=default)
-    # A model may stream half of a character, and that cannot be written as UTF-8.
+    # A model may stream half a surrogate pair, which cannot be written as UTF-8.
     return text.encode("utf-8", "replace") + b"\n"
 
 
 class Peer:
-    """One end. `send` hands a message to the transport, which calls `take` with every message that comes."""
+    """One end of the connection. `send` hands a message to the transport, which calls `take` with every message that
+    comes."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class Peer:
         told: Told,
         cancelled: str = CANCELLED,
     ) -> None:
-        """`cancelled`: how this protocol calls a request off."""
+        """`cancelled` is the method by which this protocol cancels a request."""
         self._send = send
         self._answer = answer
         self._told = told
@@ -58,7 +60,7 @@ class Peer:
         self._gone = ""
 
     async def request(self, method: str, params: Params | None = None, number: int | None = None) -> Any:
-        """The result. Cancelled, it is called off at the other side too."""
+        """Sends a request and returns the result. If it is cancelled, the other side is told."""
         number = number or self.next_number()
         try:
             return await self.call(method, params, number)
@@ -68,7 +70,8 @@ class Peer:
             raise
 
     def call(self, method: str, params: Params | None = None, number: int | None = None) -> asyncio.Future[Any]:
-        """Send a request at once. The caller need not wait for the result; ending the wait calls nothing off."""
+        """Sends a request at once. The caller need not wait for the result; if it stops waiting, nothing is
+        cancelled."""
         number = number or self.next_number()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
@@ -83,7 +86,7 @@ class Peer:
         return answer
 
     def next_number(self) -> int:
-        """For a request whose number must be known before it is sent."""
+        """Returns a number for a request whose number must be known before it is sent."""
         return next(self._numbers)
 
     def notify(self, method: str, params: Params | None = None) -> None:
@@ -93,15 +96,15 @@ class Peer:
             log.info("%s was not told: %s", method, problem)
 
     def take_line(self, line: bytes) -> None:
-        """A line that is no JSON is left out, as `take` leaves out a value that is no message."""
+        """Takes a line. One that is no JSON is ignored."""
         self.take(read_json(line))
 
     def take(self, message: Any) -> None:
-        """What is no message is left out: some servers print other things as well."""
+        """Takes a message. A value that is no message is ignored: some servers print other things as well."""
         if not isinstance(message, dict):
             return
-        given = cast("Message", message)
-        method, number, params = given.get("method"), given.get("id"), given.get("params")
+        fields = cast("Message", message)
+        method, number, params = fields.get("method"), fields.get("id"), fields.get("params")
         table = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
         if isinstance(method, str) and isinstance(number, int | str):
             self._answering[number] = asyncio.create_task(self._reply(number, method, table))
@@ -111,15 +114,15 @@ class Peer:
         elif isinstance(method, str):
             self._hear(method, table)
         elif isinstance(number, int | str):
-            self._settle(number, given)
+            self._settle(number, fields)
 
     def fail(self, number: int | str, problem: RpcError) -> None:
-        """The transport could not carry a request."""
+        """Fails a request that the transport could not carry."""
         if (answer := self._waiting.get(number)) and not answer.done():
             answer.set_exception(problem)
 
     def close(self, why: str) -> None:
-        """Nobody is there any more: who waits is told so."""
+        """Ends the connection: requests that wait for an answer fail, and answers in progress are cancelled."""
         self._gone = self._gone or why
         for number in list(self._waiting):
             self.fail(number, RpcError(GONE, why))
@@ -132,20 +135,20 @@ class Peer:
         except (TypeError, ValueError, AttributeError, KeyError) as problem:
             log.warning("%s makes no sense: %s", method, problem, exc_info=True)
 
-    def _settle(self, number: int | str, given: Message) -> None:
+    def _settle(self, number: int | str, fields: Message) -> None:
         answer = self._waiting.get(number)
         if answer is None or answer.done():
             return
-        error: Any = given.get("error")
+        error: Any = fields.get("error")
         if isinstance(error, dict):
-            told = cast("dict[str, Any]", error)
-            code = told.get("code")
+            details = cast("dict[str, Any]", error)
+            code = details.get("code")
             problem = RpcError(
-                code if isinstance(code, int) else INTERNAL, str(told.get("message", "")), told.get("data")
+                code if isinstance(code, int) else INTERNAL, str(details.get("message", "")), details.get("data")
             )
             answer.set_exception(problem)
         else:
-            answer.set_result(given.get("result"))
+            answer.set_result(fields.get("result"))
 
     async def _reply(self, number: int | str, method: str, params: dict[str, Any]) -> None:
         reply: Message = {"jsonrpc": "2.0", "id": number}

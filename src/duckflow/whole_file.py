@@ -1,11 +1,11 @@
-"""A file that is written whole or not at all: whoever reads it meanwhile sees the old one."""
+"""A file that is written whole or not at all: a reader sees either the old one or the new one."""
 
 import os
 from pathlib import Path
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Put a new file that only the user can read in the place of whatever stands there, a link too."""
+    """Replaces whatever stands at the path, even a link, by a new file that only the user can read."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")

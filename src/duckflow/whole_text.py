@@ -1,14 +1,15 @@
-"""Text from outside becomes valid Unicode where it comes in: half a character can be neither stored nor sent."""
+"""Text from outside becomes valid Unicode where it comes in: half a surrogate pair can be neither stored nor sent."""
 
 import json
 from typing import Any, cast
 
 DECODER = json.JSONDecoder(strict=False)
-"""Takes line ends inside of texts, which some servers send."""
+"""A decoder that accepts line ends inside of strings, which some servers send."""
 
 
 def make_whole(text: str) -> str:
-    """Two halves side by side are one character; one alone, or a byte that was no text, becomes a mark."""
+    """Joins two halves of a surrogate pair to one character. A single half, or a byte that was no text, becomes a
+    mark."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -17,7 +18,7 @@ def make_whole(text: str) -> str:
 
 
 def make_value_whole(value: Any) -> Any:
-    """The same for every text in a value as JSON has it, names included."""
+    """Does the same as `make_whole` for every text in a JSON value, including names."""
     match value:
         case str():
             return make_whole(value)
@@ -32,7 +33,7 @@ def make_value_whole(value: Any) -> Any:
 
 
 def parse_json(text: str | bytes | bytearray) -> Any:
-    """The value of a text that others wrote. ValueError where it is no JSON, or nested too deeply."""
+    """Returns the value of a JSON text that others wrote. Raises ValueError if it is no JSON, or nested too deeply."""
     written = text if isinstance(text, str) else text.decode("utf-8")
     try:
         value = DECODER.decode(written)
@@ -42,7 +43,7 @@ def parse_json(text: str | bytes | bytearray) -> Any:
 
 
 def read_json(text: str | bytes | bytearray) -> Any:
-    """None where it is no JSON."""
+    """Returns the value of a JSON text, or None if it is no JSON."""
     try:
         return parse_json(text)
     except ValueError:
@@ -50,7 +51,7 @@ def read_json(text: str | bytes | bytearray) -> Any:
 
 
 def has_halves(written: str) -> bool:
-    """Says whether a value read from this JSON may hold half a character."""
+    """Says whether a value read from this JSON may contain half a surrogate pair."""
     return "\\ud" in written or "\\uD" in written or (not written.isascii() and make_whole(written) is not written)
 
 
