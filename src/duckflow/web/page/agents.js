@@ -1,4 +1,4 @@
-// Agents that were handed a task: each by its name and task, with a line of its own, and within reach while it works.
+// Agents with a task: each has its name, its task and a line, and buttons while it works.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Sentence } from "./code.js";
@@ -19,7 +19,7 @@ export function Agent({ agent, session, tell }) {
 	const { agent_id: name, kind, task, usage, report, doing } = agent;
 	useTick(1000, agent.status === "running" && session.writable);
 	const waits = session.questions.some((question) => question.job === name);
-	// Where no process holds the session, nobody works in it.
+	// If no process holds the session, nobody works in it.
 	const works = agent.status === "running" && session.writable;
 	const status = waits ? "waits" : agent.status === "running" && !works ? "interrupted" : agent.status;
 	const facts = [
@@ -53,7 +53,7 @@ export function Agent({ agent, session, tell }) {
 	</li>`;
 }
 
-/** Says something to the agent, or stops it; the conversation goes on with what it reports. */
+/** Says something to the agent, or stops it. The conversation goes on with its report. */
 function Reach({ name, session, tell }) {
 	const [text, setText] = useState("");
 	const act = (more) => post(`${session.path}/agent`, { agent: name, ...more }).catch((error) => tell(error.message, "warn"));

@@ -1,4 +1,4 @@
-// The page: which view is shown, the theme, and what is told in passing.
+// The page as a whole: the view that is shown, the theme, and passing notices.
 
 import { html, render, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { useFacts } from "./facts.js";
@@ -14,7 +14,7 @@ import { setWords, t, visible } from "./words.js";
 
 const TOLD_MS = 8000;
 
-/** What the address names: the view, a session, what is shown of it, and since when. */
+/** Reads the address: the view, a session, the part of it that is shown, and since when. */
 function place() {
 	const [view, id = "", panel, at] = location.hash.replace(/^#\/?/, "").split("/");
 	return { view: view || "list", id: decoded(id), panel: panel || "talk", at: Number(at) || 0 };
@@ -30,7 +30,7 @@ function decoded(text) {
 
 function App({ me }) {
 	const [wanted, setWhere] = useState(place());
-	// Beside a terminal the page is for that chat, whatever the address says.
+	// Beside a terminal the page shows that chat, whatever the address says.
 	const where = me.alone && wanted.view !== "s" ? { view: "s", id: me.alone, panel: "talk", at: 0 } : wanted;
 	const [told, setTold] = useState(null);
 	const [locked, setLocked] = useState(false);
@@ -42,7 +42,7 @@ function App({ me }) {
 	useEffect(() => setFleetAsks(facts?.fleet_asks ?? 0), [facts?.fleet_asks]);
 	const others = (facts?.sessions ?? []).filter((session) => session.state === "waiting" && !(where.view === "s" && session.id === where.id));
 	const waits = others.length + fleetAsks;
-	// The fleets' own page tells of each question itself.
+	// The fleets' own page shows each question itself.
 	useFresh(waitingIn(facts && { fleet_asks: where.view === "fleet" ? 0 : fleetAsks }, others));
 	useEffect(() => {
 		if (where.view === "s") return;

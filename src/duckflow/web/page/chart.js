@@ -8,7 +8,7 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 210, 36, 36, 26, 22];
 const MOST_POINTS = 400;
 const TABLE_ROWS = 30;
 
-/** As many as can be seen; marked ones always stay. */
+/** Keeps as many points as can be seen; marked ones always stay. */
 function thinned(points) {
 	const each = Math.ceil(points.length / MOST_POINTS);
 	return points.filter((point, place) => place % each === 0 || point.mark || place === points.length - 1);
@@ -99,7 +99,7 @@ function Sign({ kind, x, y }) {
 
 const LOW = 0.35;
 
-/** The three vitals, each with its name. */
+/** Shows the three vitals, each with its name. */
 export function Vitals({ vitals }) {
 	if (!vitals) return null;
 	return html`<span class="vitals">${LINES.map((name) => html`<span class=${vitals[name] < LOW ? "low" : ""}>${t(`vital.${name}`)} ${percent(vitals[name])}</span>`)}</span>`;

@@ -1,4 +1,4 @@
-// Code in its colours: a few rules that hold in most languages. Everything stays text.
+// Code in colours, by a few rules that hold in most languages. Everything stays text.
 
 import { html, render } from "./vendor/htm-preact.js";
 import { Copy } from "./copy.js";
@@ -16,7 +16,7 @@ const PIECES =
 	/(\/\*[^]*?(?:\*\/|$)|\/\/[^\n]*|<!--[^]*?(?:-->|$))|(#[^\n]*)|("""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|(\b\d[\d_.xa-fA-F]*\b)|([A-Za-z_][\w]*)(\s*\()?/g;
 const LONGEST = 60000;
 
-/** Pieces of code as [class, text]. */
+/** Splits code into pieces: [class, text]. */
 export function colours(text, language = "") {
 	if (text.length > LONGEST || language === "text" || language === "md") return [["", text]];
 	const hashes = HASH.test(language);
@@ -46,19 +46,19 @@ export const languageOf = (path) => (/\.(\w+)$/.exec(path) ?? ["", ""])[1].toLow
 export const Code = ({ text, language }) =>
 	colours(text, language).map(([kind, piece]) => (kind ? html`<span class=${`x-${kind}`}>${piece}</span>` : piece));
 
-/** Words of the model in a line: what stands between backticks is code. */
+/** Shows a line of the model's words; text between backticks is code. */
 export const Sentence = ({ text }) =>
 	visible(text)
 		.split(/(`[^`\n]+`)/)
 		.map((piece, place) => (place % 2 ? html`<code>${piece.slice(1, -1)}</code>` : piece));
 
-/** A footnote is shown where it stands in the same answer; the page's own address stays. */
+/** Shows a footnote where it stands in the same answer, without changing the page's address. */
 function showNote(event, element, id) {
 	event.preventDefault();
 	element.querySelector(`[id="${CSS.escape(id)}"]`)?.scrollIntoView({ block: "center" });
 }
 
-/** What the server made of Markdown: its code gets colours and a button that copies it. */
+/** Shows HTML that the server made of Markdown; its code gets colours and a copy button. */
 export function dress(element) {
 	for (const pre of element.querySelectorAll("pre")) {
 		pre.tabIndex = 0;

@@ -1,4 +1,4 @@
-// Where one types: messages, steering, `@` and `/` completion, files and pictures. Enter that ends an input method's word sends nothing.
+// The input line: messages, steering, `@` and `/` completion, files. An Enter that ends an input method's word sends nothing.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
@@ -11,7 +11,7 @@ const LARGEST = 8 * 1024 * 1024;
 const MOST_OFFERED = 12;
 const LOOK_MS = 120;
 
-/** What is being completed at the cursor: [where it begins, kind, the word], or nothing. */
+/** Returns what is being completed at the cursor: [where it begins, kind, the word], or nothing. */
 function wanted(text, cursor) {
 	const before = text.slice(0, cursor).replaceAll("／", "/").replaceAll("＠", "@");
 	const command = /^\/(\S*)$/.exec(before);
@@ -22,7 +22,7 @@ function wanted(text, cursor) {
 	return file ? [cursor - file[0].trimStart().length, "file", file[1]] : null;
 }
 
-/** A file as it is: the conversation finds out what it is. */
+/** Reads a file as it is; the conversation finds out what kind it is. */
 const read = (file) =>
 	new Promise((done, fail) => {
 		const reader = new FileReader();
@@ -40,7 +40,7 @@ export function Composer({ session, tell }) {
 	const field = useRef(null);
 	const looking = useRef(0);
 	const recalled = useRef(-1);
-	/** When what stands in the line was begun. */
+	/** The time at which the present text of the line was begun. */
 	const begun = useRef(0);
 	const { writable } = session;
 
@@ -110,7 +110,7 @@ export function Composer({ session, tell }) {
 			document.querySelector(".card input[type=password]")?.focus();
 			return;
 		}
-		// Words that were begun before the question could be read were not meant for it, unless it was chosen.
+		// Words begun before the question could be read were not meant for it, unless the person chose it.
 		const since = asked ? seenSince(asked.question_id) : 0;
 		const target = since && (begun.current >= since || session.aimed === asked.question_id) ? asked : null;
 		const more = { files: files.map(({ name, url }) => ({ name, data: url.slice(url.indexOf(",") + 1) })) };
@@ -273,7 +273,7 @@ const Remove = ({ file, act }) => html`<button
 	<${Icon} name="cross" />
 </button>`;
 
-/** The open question that a line answers. Where there are several, the person chooses. */
+/** Returns the open question that a line answers. If there are several, the person chooses. */
 function Target({ session }) {
 	const { questions, target } = session;
 	const name = (question) => visible([question.job_name, subjectOf(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);

@@ -1,4 +1,4 @@
-// Copying texts, where a browser lets a page do so.
+// Copying texts, if the browser lets a page do so.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
@@ -8,7 +8,7 @@ const DONE_MS = 1500;
 
 async function copyText(text) {
 	if (navigator.clipboard) return navigator.clipboard.writeText(text);
-	// Pages that are not served to this machine alone have no clipboard of their own.
+	// A page that is not served on this machine has no clipboard API.
 	const box = document.createElement("textarea");
 	box.value = text;
 	box.className = "unseen";
@@ -19,7 +19,7 @@ async function copyText(text) {
 	return undefined;
 }
 
-/** A button that copies what `read` gives. */
+/** A button that copies the text returned by `read`. */
 export function Copy({ read, label }) {
 	const [done, setDone] = useState(false);
 	const copy = async (event) => {

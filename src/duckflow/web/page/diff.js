@@ -1,4 +1,4 @@
-// A diff for a person's eyes: unified or side by side, line numbers, changed words marked.
+// A diff for people: unified or side by side, with line numbers and changed words marked.
 
 import { html, useLayoutEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { Code, languageOf } from "./code.js";
@@ -13,7 +13,7 @@ const ROOM_FOR_TWO = 820;
 
 export const looksLikeDiff = (text) => /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@/m.test(text);
 
-/** Files with rows: {kind: hunk | same | pair | other, old, new, left, right}. */
+/** Splits a diff into files with rows: {kind: hunk | same | pair | other, old, new, left, right}. */
 export function readDiff(text) {
 	const files = [];
 	let file = null;
@@ -68,7 +68,7 @@ export function readDiff(text) {
 	return files.filter((one) => one.rows.length || one.name);
 }
 
-/** The middle in which two lines differ, where they are alike enough for that to help: [begin, end of old, end of new]. */
+/** Finds the middle in which two similar lines differ: [begin, end of old, end of new]. */
 function middle(before, after) {
 	const old = before.match(WORD) ?? [];
 	const now = after.match(WORD) ?? [];
@@ -137,7 +137,7 @@ function beside(rows, language) {
 	});
 }
 
-/** `beside`: old and new side by side, unless everything in it is new or gone. */
+/** Shows one file; with `beside` side by side, unless everything is new or gone. */
 function FileDiff({ file, split: wanted }) {
 	const [all, setAll] = useState(false);
 	const split = wanted && file.added > 0 && file.removed > 0;
@@ -155,7 +155,7 @@ function FileDiff({ file, split: wanted }) {
 	</div>`;
 }
 
-/** The whole diff; side by side where there is room, unless the person wants it otherwise. */
+/** Shows the whole diff: side by side if there is room, unless the person chose otherwise. */
 export function Diff({ text }) {
 	const files = useMemo(() => readDiff(text), [text]);
 	const box = useRef(null);
@@ -178,7 +178,7 @@ export function Diff({ text }) {
 	</div>`;
 }
 
-/** One that is read when it is wanted. */
+/** A diff that is loaded when it is wanted. */
 export function LaterDiff({ read }) {
 	const [diff, setDiff] = useState(null);
 	const open = (event) => event.target.open && diff === null && read().then((found) => setDiff(found.diff), (error) => setDiff(error.message));

@@ -1,11 +1,10 @@
-// Lists as the server tells them: it says what has changed, and nobody asks.
+// Lists that follow the server: it sends what has changed, and the page never asks.
 
 import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Stream } from "./requests.js";
 import { t } from "./words.js";
 
-/** The facts by now (`now`: the server's time when they came), what is wrong, and a way to hear all of them anew.
- *  Without an address nothing is listened to. */
+/** Returns the latest facts (`now`: the server's time), the problem, and a function that reads all again. Without an address it does nothing. */
 export function useFacts(address, lock) {
 	const [facts, setFacts] = useState(null);
 	const [problem, setProblem] = useState("");
@@ -25,7 +24,7 @@ export function useFacts(address, lock) {
 	return [facts, problem, () => stream.current.open()];
 }
 
-/** Draws again after each such time, so that ages and durations go on. */
+/** Draws again after each interval, so that ages and durations go on. */
 export function useTick(milliseconds, on = true) {
 	const [, tick] = useState(0);
 	useEffect(() => {

@@ -1,4 +1,4 @@
-// What is done to fleets, tasks and attempts, and the signs of how they are.
+// Actions on fleets, tasks and attempts, and the signs of their states.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon, Spinner } from "./icons.js";
@@ -22,7 +22,7 @@ export const Sign = ({ state }) =>
 export const live = ({ state }) => state === "running" || state === "queued" || state === "waiting";
 export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${about}`), text: t(`page.sure_${about}`, values) });
 
-/** What can be done; a second click does it, once it was said what happens then. */
+/** Buttons for actions. The first click says what will happen, the second does it. */
 export function Deeds({ deeds, place, doing, again, tell }) {
 	const [sure, setSure] = useState(null);
 	const leave = useRef(null);

@@ -1,4 +1,4 @@
-// A new fleet: tasks that are pasted or come from a file, and what holds for all of them.
+// The form for a new fleet: pasted tasks or a file, and settings for all of them.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { post } from "./requests.js";
@@ -7,7 +7,7 @@ import { t, visible } from "./words.js";
 
 const LONGEST_FILE = 2 * 1024 * 1024;
 
-/** How many tasks a text holds, as it is read by the program: TOML tables, or lines. */
+/** Counts the tasks in a text as the program reads it: TOML tables, or lines. */
 const counted = ({ tasks, toml }) => {
 	if (toml) return (tasks.match(/^\s*\[\[\s*task\s*\]\]/gm) ?? []).length;
 	return tasks.split("\n").filter((line) => line.trim() && !line.trim().startsWith("#")).length;

@@ -11,7 +11,7 @@ const OVER = new Set(["choose", "done", "merged", "failed", "cancelled"]);
 
 const asking = (task) => task.attempts.some((attempt) => attempt.open_questions);
 
-/** The kinds of tasks that there are, with how many are of each. */
+/** Returns the kinds of tasks that occur, with how many there are of each. */
 const countsOf = (tasks) => {
 	const counts = new Map();
 	for (const task of tasks) for (const kind of [task.state, ...(asking(task) ? ["asks"] : [])]) counts.set(kind, (counts.get(kind) ?? 0) + 1);
@@ -93,7 +93,7 @@ export function FleetTasks({ fleet, tasks, ...common }) {
 	</section>`;
 }
 
-/** Every task as a square: all of a large fleet at a glance. The table says the same to those who do not see it. */
+/** Shows every task as a square: a large fleet at a glance. The table says the same to people who cannot see. */
 const TaskMap = ({ tasks, show }) => html`<div class="map" aria-hidden="true">
 	${tasks.map((task) => html`<i class=${`m-${asking(task) ? "asks" : task.state}`} title=${`${visible(task.name)}: ${t(`fleet.state.${task.state}`)}`} onClick=${() => show(task.name)} />`)}
 </div>`;
@@ -106,7 +106,7 @@ const timeOf = ({ attempts }) => {
 	return duration(Math.max(...ends) - Math.min(...begun.map((attempt) => attempt.started)));
 };
 
-/** Drawn again only when its task has changed, or while it runs. */
+/** A row, drawn again only when its task has changed, or while it runs. */
 class Row extends Component {
 	shouldComponentUpdate(next) {
 		const { task, chosen, open, common } = this.props;
@@ -139,7 +139,7 @@ class Row extends Component {
 	}
 }
 
-/** What fits all tasks that are chosen. */
+/** Buttons for actions that fit all chosen tasks. */
 function Bulk({ fleet, tasks, clear, ...common }) {
 	const groups = [
 		["cancel", tasks.filter(live)],

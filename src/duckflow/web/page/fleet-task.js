@@ -1,4 +1,4 @@
-// One task of a fleet: its attempts, what came of them side by side and one by one, and its log.
+// One task of a fleet: its attempts, their results side by side and one by one, and its log.
 
 import { html } from "./vendor/htm-preact.js";
 import { LaterDiff } from "./diff.js";
@@ -55,7 +55,7 @@ function Attempt({ attempt, task, place, ...common }) {
 	</li>`;
 }
 
-/** What came of the attempts, side by side and one by one, and the log; told while somebody looks. */
+/** Shows the results of the attempts, side by side and one by one, and the log, kept up to date while it is open. */
 function Closer({ fleet, task, closely, look }) {
 	const name = `${fleet}/${task}`;
 	const data = closely[name];

@@ -1,4 +1,4 @@
-// The fleets: what their attempts ask, in one inbox, who works on them, and how far they are.
+// The fleets: the questions of their attempts in one inbox, their workers, and their progress.
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { useFacts, useTick } from "./facts.js";
@@ -24,7 +24,7 @@ export function Fleet({ tell, lock, folder, asks }) {
 	useEffect(() => {
 		if (data) asks(asked.length + toPick);
 	}, [Boolean(data), asked.length, toPick]);
-	// Of those that ask the same one is shown, and says how many wait behind it.
+	// Of several equal questions one is shown, with the number of those behind it.
 	const shown = asked.filter((one, place) => !one.same || asked.findIndex((other) => other.same === one.same) === place);
 	const behind = (one) => (one.same ? asked.filter((other) => other.same === one.same).length - 1 : 0);
 	return html`<main class="page fleet" id="main" tabindex="-1">
@@ -56,7 +56,7 @@ export function Fleet({ tell, lock, folder, asks }) {
 	</main>`;
 }
 
-/** One that asks. Of several each is a line until it is looked at; numbers answer the one that was chosen last. */
+/** One question: a line until it is opened. Number keys answer the one chosen last. */
 function Asked({ asked, same, alone, aimed, aim, again, tell }) {
 	const [all, setAll] = useState(false);
 	const [opened, setOpened] = useState(alone);
@@ -88,7 +88,7 @@ function Asked({ asked, same, alone, aimed, aim, again, tell }) {
 	</div>`;
 }
 
-/** Who carries attempts out. A fleet that nobody works on gets somebody on a click. */
+/** Shows the workers that carry attempts out. A click starts one for a fleet that has none. */
 function Workers({ workers, fleets, again, tell }) {
 	const left = fleets.find((fleet) => !fleet.ended);
 	const idle = left && !workers.some((worker) => worker.lives);

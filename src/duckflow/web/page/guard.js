@@ -1,4 +1,4 @@
-// What cannot be shown says so in its own place, and the rest of the page stands.
+// A part that cannot be shown says so in its own place, and the rest of the page stays.
 
 import { html, useErrorBoundary } from "./vendor/htm-preact.js";
 import { t } from "./words.js";

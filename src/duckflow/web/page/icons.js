@@ -1,4 +1,4 @@
-// Small signs, drawn.
+// Small icons, drawn as SVG.
 
 import { html } from "./vendor/htm-preact.js";
 

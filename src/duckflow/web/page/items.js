@@ -1,14 +1,14 @@
-// What stands in the conversation. The server says what each item is; here they only get their places.
+// The items of the conversation. The server says what each item is; here they only get their places.
 
 let serial = 0;
-/** What is not known does not take away what is. */
+/** Returns the fields of an item that are known. */
 const known = (item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
 export class Items {
 	constructor() {
 		this.list = [];
 		this.byId = new Map();
-		/** Texts that are being written: they get a place when they are whole. */
+		/** Texts that are being written. They get a place when they are complete. */
 		this.live = new Map();
 	}
 
@@ -33,7 +33,7 @@ export class Items {
 		return this.list.findLast((item) => item.kind === "plan");
 	}
 
-	/** The files of a turn that were taken back whole and not put in again. */
+	/** Returns the files of a turn that were taken back completely and not restored. */
 	takenBack(turn) {
 		const taken = new Set();
 		const changes = this.list.filter((item) => item.about === "undone" && item.turn === turn);
@@ -41,7 +41,7 @@ export class Items {
 		return taken;
 	}
 
-	/** Older ones go before these; one that was begun there and ended here is one. */
+	/** Puts older items before these. An item that began there and ended here becomes one. */
 	prepend(older) {
 		const later = this.list.filter((item) => !older.byId.has(item.id));
 		const ended = this.list.filter((item) => older.byId.has(item.id));
@@ -50,7 +50,7 @@ export class Items {
 		this.byId = new Map(this.list.map((item) => [item.id, item]));
 	}
 
-	/** Let the oldest go; they can be had again. */
+	/** Drops the oldest items; they can be read again. */
 	trim(most) {
 		for (const item of this.list.splice(0, Math.max(0, this.list.length - most))) this.byId.delete(item.id);
 	}

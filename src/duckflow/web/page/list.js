@@ -1,4 +1,4 @@
-// All sessions of this machine; those that wait for the person come first. What was said in them can be searched.
+// All sessions of this machine, those that wait for the person first, and a search through them.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
@@ -14,7 +14,7 @@ const LEAST_WORDS = 2;
 
 export const addressOf = (id, more = "") => `#/s/${encodeURIComponent(id)}${more}`;
 
-/** What waits, as it is told outside of the page; nothing while nothing is known. */
+/** Returns what waits, for notices outside of the page; nothing while the list is not known. */
 export const waitingIn = (facts, waiting) => {
 	if (!facts) return null;
 	const told = waiting.map(({ id, title, question, about }) => [id, title, `${question} ${about ?? ""}`]);
@@ -60,7 +60,7 @@ export function SessionList({ go, tell, facts, problem, fleetAsks, folder, begin
 export const FleetAsks = ({ count }) =>
 	count ? html`<a class="fleet-asks" href="#/fleet"><${Icon} name="gate" />${t("page.fleet_asks", { count })}</a>` : null;
 
-/** The places in all sessions where something was said. */
+/** Shows the places in all sessions where something was said. */
 function Said({ words }) {
 	const [found, setFound] = useState({ words: "", places: [] });
 	useEffect(() => {
@@ -113,14 +113,14 @@ const Row = ({ session, now, tell }) => html`<li class=${`session st-${session.s
 	<${Deeds} session=${session} tell=${tell} />
 </li>`;
 
-/** What can be done to a whole session; some of it only once it has ended. */
+/** Actions on a whole session; some are possible only after it has ended. */
 function Deeds({ session, tell }) {
 	const [open, setOpen] = useState("");
 	const [title, setTitle] = useState(session.title);
 	const box = useRef(null);
 	const began = useRef(false);
 	useEffect(() => {
-		// What was opened or closed has the focus.
+		// The focus goes to the part that was opened or closed.
 		if (began.current) box.current.querySelector("input, button")?.focus();
 		began.current = true;
 	}, [open]);

@@ -1,4 +1,4 @@
-// Where models come from: providers with their keys, servers of one's own, and whether a model answers.
+// The sources of models: providers with keys, one's own servers, and a check whether a model answers.
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
@@ -56,7 +56,7 @@ function Endpoint({ endpoint, may, read }) {
 	</li>`;
 }
 
-/** A key goes to the server once; nothing here keeps it, and nothing shows it again. */
+/** A form for a key, which goes to the server once and is neither kept nor shown here. */
 function Adding({ fields, name = "", read }) {
 	const [values, setValues] = useState({});
 	const [isDefault, setDefault] = useState(false);

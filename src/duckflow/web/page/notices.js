@@ -1,28 +1,28 @@
-// What waits is told outside of the page, too: by its icon, and by notices where the person wants them.
+// Tells outside of the page that something waits: by its icon, and by notifications if wanted.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { t, visible } from "./words.js";
 
 const ASKED = "duckflow-notices";
 
-/** The page's icon says whether somebody is waited for. */
+/** Shows by the page's icon whether the person is waited for. */
 export function mark(waits) {
 	const icon = document.querySelector("link[rel=icon]");
 	const wanted = waits ? "page/duck-waits.svg" : "page/duck.svg";
 	if (icon.getAttribute("href") !== wanted) icon.setAttribute("href", wanted);
 }
 
-/** Tells of it where the page is not looked at. */
+/** Shows a notification if nobody looks at the page. */
 export function notify(title, text) {
 	if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
 	try {
 		new Notification(visible(title), { body: visible(text), icon: "page/duck.svg", tag: title });
 	} catch {
-		// Browsers of phones know the word and refuse the deed; the title and the icon tell of it there.
+		// Browsers on phones refuse this; there the title and the icon tell.
 	}
 }
 
-/** Tells of what waits in a list and did not wait before: [id, title, text] each; nothing while nothing is known. */
+/** Notifies of entries that did not wait before: [id, title, text] each; nothing while the list is not known. */
 export function useFresh(waiting) {
 	const known = useRef(null);
 	useEffect(() => {
@@ -31,7 +31,7 @@ export function useFresh(waiting) {
 	}, [waiting && waiting.map(([id]) => id).join()]);
 }
 
-/** Offered once, beside a question: then the person knows what for. */
+/** Offers notifications once, beside a question: then the person knows what they are for. */
 export function Notices() {
 	const [offered, setOffered] = useState(() => "Notification" in window && Notification.permission === "default" && !localStorage.getItem(ASKED));
 	if (!offered) return null;

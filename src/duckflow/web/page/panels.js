@@ -1,4 +1,4 @@
-// What can be looked up beside the conversation: changes, vitals, record, the prompt's layers.
+// Panels beside the conversation: changes, vitals, record, the prompt's layers.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Chart } from "./chart.js";
@@ -8,7 +8,7 @@ import { subject } from "./plan.js";
 import { Comments, Proof, Review } from "./review.js";
 import { money, moment, t, thousands, visible } from "./words.js";
 
-/** What the server says of a panel, and keeps saying while it is shown. */
+/** Returns a panel's content, which the server keeps up to date. */
 const reading = (session, name) => [session.panels[name]?.data ?? null, session.panels[name]?.problem];
 
 const Reading = ({ problem, data, nothing, children }) =>
@@ -64,7 +64,7 @@ export function Health({ session }) {
 	</section>`;
 }
 
-/** Nothing where it is the beginning of what was said. */
+/** Returns the reason; nothing if it is only the beginning of the answer. */
 const reason = ({ operation, why, why_told: whyTold, told }) =>
 	whyTold ? whyTold : operation.startsWith("user.") ? t("audit.typed") : (told ?? "").startsWith(why.replace(/…$/, "")) ? "" : why;
 

@@ -1,4 +1,4 @@
-// The plan as a tree with what shows that its steps are done, and its jobs with what they print just now.
+// The plan as a tree with the evidence of its steps, and its jobs with their latest output.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Agent } from "./agents.js";
@@ -12,10 +12,10 @@ const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed
 
 const unverified = (step) => step.status === "completed" && !step.evidence;
 const tasksOf = (step) => step.task_list?.tasks ?? [];
-/** What a call is about, in the words of the argument that its tool names. */
+/** Returns what a call is about: the argument that its tool names. */
 export const subject = (call) => String(call?.args?.[call.subject] ?? "");
 
-/** `halted`: nobody is at work on it just now. */
+/** The mark of a step. `halted` means that nobody works on it just now. */
 const Mark = ({ status, doubted, halted }) =>
 	status === "in_progress" && !halted
 		? html`<${Spinner} label=${t("page.status.in_progress")} />`
@@ -42,7 +42,7 @@ function Step({ step, number, numbers, halted }) {
 	</li>`;
 }
 
-/** `status`: how the plan stands by now, where it is shown as it once was proposed. */
+/** A plan. `status` is its present state, if it is shown as it was once proposed. */
 export function PlanTree({ plan, status, halted, heading = "h3" }) {
 	const numbers = new Map(plan.steps.map((step, number) => [step.step_id, number + 1]));
 	const done = plan.steps.filter((step) => step.status === "completed").length;
@@ -58,7 +58,7 @@ export function PlanTree({ plan, status, halted, heading = "h3" }) {
 	</div>`;
 }
 
-/** The yes to a draft, for as long as it is the plan that waits for one. */
+/** The button that approves a draft, for as long as that plan waits for approval. */
 export function Approve({ session, plan }) {
 	const [problem, setProblem] = useState("");
 	const waits = session.writable && plan.status === "draft" && session.plan?.plan_id === plan.plan_id && session.plan.status === "draft";
@@ -111,15 +111,14 @@ function Job({ job, session, tell }) {
 	</li>`;
 }
 
-/** Whether there is anything to see of plans, jobs and agents. What a turn is about stands in the conversation, and so does
- *  a draft. */
+/** Says whether there are plans, jobs or agents to show. The goal of a turn and a draft stand in the conversation. */
 export const hasWork = ({ plan, state }) => Boolean(plan && plan.status !== "draft") || [state.jobs, state.agents].some((workers) => Object.keys(workers ?? {}).length);
 
 export function Work({ session, tell, wide }) {
 	const { plan } = session;
 	const jobs = Object.values(session.state.jobs ?? {}).reverse();
 	const agents = Object.values(session.state.agents ?? {}).reverse();
-	// What the plan says below is not said twice.
+	// The plan below already says this, so it is not said twice.
 	const five = Object.entries(session.state.five ?? {}).filter(([name, value]) => value?.length && !(plan && (name === "goal" || name === "plan_brief")));
 	const own = jobs.filter((job) => job.plan_id === plan?.plan_id);
 	const halted = !session.writable || (own.length > 0 && own.every((job) => job.status !== "running"));

@@ -1,4 +1,4 @@
-// Gates, Duck Calls and other questions as cards: what runs first and whole, computed lines apart from the model's words.
+// Gates, Duck Calls and other questions as cards: commands first and whole, computed lines apart from the model's words.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Code, Sentence } from "./code.js";
@@ -11,7 +11,7 @@ import { t, visible } from "./words.js";
 
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 
-/** The diff without the commands, which stand before it. */
+/** Returns the diff without the commands, which stand before it. */
 const fileDiff = (gate) => gate.diff.slice(gate.commands.join("\n").length).replace(/^\n/, "");
 
 function Gate({ gate }) {
@@ -54,17 +54,17 @@ function Gate({ gate }) {
 
 export const LONGEST_NAME = 80;
 
-/** What a question is about, where it is about a command or files. */
+/** Returns what a question is about, if it is about a command or files. */
 export const subjectOf = ({ gate }) => gate?.commands[0] ?? gate?.impacts.map((impact) => impact.path).join(", ") ?? "";
 
-/** Whoever has answered goes on where they can type, or from the top where there is no such place. */
+/** Moves the focus after an answer: to the input line, or to the top if there is none. */
 function giveFocus() {
 	if (document.activeElement !== document.body) return;
 	const line = matchMedia("(hover: hover)").matches ? document.querySelector(".composer textarea:not(:disabled)") : null;
 	(line ?? document.getElementById("main"))?.focus({ preventScroll: true });
 }
 
-/** One open question. `first`: the one that numbers answer; `alone`: there is no line below to answer in words. */
+/** One open question. `first`: number keys answer it; `alone`: there is no input line below. */
 export function Card({ question, session, first, alone, tell }) {
 	const [busy, setBusy] = useState(false);
 	const [mode, setMode] = useState(question.kind === "edit" ? "edit" : "");
@@ -78,7 +78,7 @@ export function Card({ question, session, first, alone, tell }) {
 	const grave = gate?.risk === "forbidden";
 
 	const send = async (answer) => {
-		// What is edited is itself on screen.
+		// The text that is edited is itself on screen.
 		if (busy || (answer.choice !== "edit" && !inSight(question.question_id, session, tell))) return;
 		setBusy(true);
 		try {
@@ -175,7 +175,7 @@ export function Card({ question, session, first, alone, tell }) {
 	</section>`;
 }
 
-/** A question on record, with what was answered; folded. */
+/** A question on record with its answer, folded. */
 export function Answered({ item }) {
 	const { question, answer } = item;
 	const label = question?.choices.find((one) => one.key === answer?.choice)?.label ?? answer?.choice;

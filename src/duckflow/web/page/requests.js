@@ -1,4 +1,4 @@
-// Requests to the page's server: JSON for what a person does, and a stream of what happens with the journal's numbers.
+// Requests to the page's server: JSON for what a person does, and a stream of events with the journal's numbers.
 
 import { t } from "./words.js";
 
@@ -29,7 +29,7 @@ const STEADY_MS = 5000;
 const MOST_HIDDEN = 3;
 const MOST_TRIES = 6;
 
-/** What happens after a number, once and in order; cut off, it comes back by itself and goes on where it was. */
+/** A stream of everything after a number, once and in order. If cut off, it reconnects and continues. */
 export class Stream {
 	constructor(address, after, hear, tell) {
 		this.address = address;
@@ -40,7 +40,7 @@ export class Stream {
 		this.closed = false;
 	}
 
-	/** Opens it. A browser has only few connections for all its pages: those that were seen longest ago give theirs up. */
+	/** Opens the stream. A browser has few connections for all pages: those not seen for longest give theirs up. */
 	start() {
 		const later = new Set();
 		const me = Math.random();
@@ -90,12 +90,12 @@ export class Stream {
 			this.tell("refused", problem);
 			return;
 		}
-		// A stream that is cut as soon as it was opened counts as a try: only one that has lasted begins anew.
+		// A stream cut right after opening counts as a failed try; only one that has lasted resets the count.
 		this.tries = this.since && performance.now() - this.since > STEADY_MS ? 1 : this.tries + 1;
 		this.since = 0;
 		clearTimeout(this.timer);
 		if (this.tries > MOST_TRIES) {
-			// Nobody is there any more. It is tried again when the page is looked at anew, or on the person's wish.
+			// The server is gone. The page tries again when the person looks at it or asks for it.
 			this.closed = this.resting = true;
 			this.tries = 0;
 			this.tell("gone", problem);

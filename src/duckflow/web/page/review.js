@@ -1,4 +1,4 @@
-// A turn's changes are looked through: hunk by hunk, with comments on lines that are sent as one message.
+// Reviewing a turn's changes: hunk by hunk, with comments on lines that are sent as one message.
 
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 import { Code, languageOf } from "./code.js";
@@ -15,7 +15,7 @@ const grouped = (hunks) => {
 	return [...files];
 };
 
-/** What was changed, as it stands; read again when something of it was taken back. */
+/** The changes that still stand; they are read again after something was taken back. */
 export function Review({ session, turn, tell }) {
 	const [hunks, setHunks] = useState(null);
 	const [problem, setProblem] = useState("");
@@ -70,7 +70,7 @@ function Hunk({ hunk, session, act }) {
 	const keep = async (place, text) => {
 		if (await act("comment", { path: hunk.path, ...place, text })) setAt(null);
 	};
-	// One stop for the Tab key; arrows go from line to line.
+	// There is one stop for the Tab key; arrows go from line to line.
 	const move = (event) => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
 		if (!step || !event.target.matches(".add-comment")) return;
@@ -153,7 +153,7 @@ const focusOnce = (field) => {
 	}
 };
 
-/** All comments that wait, of whatever turn: they go as one message. */
+/** All comments that wait, from every turn: they are sent as one message. */
 export function Comments({ session, tell }) {
 	const [text, setText] = useState("");
 	const comments = session.state.comments ?? [];
@@ -179,7 +179,7 @@ export function Comments({ session, tell }) {
 const SHOWN = ["red", "noticing"];
 const PROOFS = ["red", "noticing", "guarding", "hollow", "untold", "unreached"];
 
-/** A change that nobody asked for; one click takes it back, and only it. */
+/** A change that nobody asked for. One click takes it back, and nothing else. */
 function Unasked({ change, session, tell }) {
 	const { turn, path, hunk_id: hunk } = change;
 	const taken = session.state.taken_back?.some((one) => one.hunk_id === hunk) || session.items.takenBack(turn).has(path);
@@ -189,10 +189,10 @@ function Unasked({ change, session, tell }) {
 	}</p>`;
 }
 
-/** What a turn's tests show: a line, and each test on unfolding. */
+/** The proof of a turn: a line, and each test when it is unfolded. */
 export function Proof({ proof, line, session, tell }) {
 	const told = PROOFS.filter((kind) => proof[kind]?.length);
-	// Only what was seen to fail without the change is shown as proven.
+	// Only tests that were seen to fail without the change count as proof.
 	const how = proof.hollow?.length ? "warn" : SHOWN.some((kind) => proof[kind]?.length) ? "check" : "note";
 	return html`<details class="proof">
 		<summary class=${how}>

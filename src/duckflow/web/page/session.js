@@ -1,4 +1,4 @@
-// One session as the page knows it: items and facts, as the server tells them.
+// One session as the page knows it: items and facts from the server.
 
 import { Items } from "./items.js";
 import { Stream, get, post } from "./requests.js";
@@ -46,7 +46,7 @@ export class Session {
 		this.changed = () => {};
 	}
 
-	/** What is shown beside the conversation comes over the stream, too. */
+	/** Chooses the panel beside the conversation; its content comes over the stream, too. */
 	show(panel) {
 		if (panel === this.panel) return;
 		this.panel = panel;
@@ -108,7 +108,7 @@ export class Session {
 
 	take(item) {
 		if (item.kind === "offered") this.offered = item.text;
-		// What a job has printed last stays to be seen.
+		// The last output of a job stays visible.
 		else if (item.kind === "output") this.outputs[item.job] = item.over && !item.job ? "" : item.tail;
 		else this.items.take(item);
 	}
@@ -126,14 +126,14 @@ export class Session {
 		return this.state.plans?.[this.state.active_plan];
 	}
 
-	/** How many answers of the person are waited for: to questions, to a draft of a plan, to what the model asked. */
+	/** Counts the answers that the person owes: to questions, to a plan's draft, to what the model asked. */
 	get waitsFor() {
 		const idle = this.writable && !this.in_turn;
 		const draft = idle && this.plan?.status === "draft";
 		return this.questions.length + (draft || (idle && this.state.asked) ? 1 : 0);
 	}
 
-	/** The question that words and number keys answer: the only one, or the one that the person has chosen. */
+	/** Returns the question that words and number keys answer: the only one, or the chosen one. */
 	get target() {
 		if (this.questions.length === 1) return this.questions[0];
 		return this.questions.find((question) => question.question_id === this.aimed);

@@ -9,16 +9,16 @@ const STEP = 12;
 const BEGINNING = 60;
 const LEAST_SEEN = 36;
 
-/** Of each question that is drawn: since when it can be answered (0: it cannot), and whether its beginning was read. */
+/** For each drawn question: since when it can be answered (0: it cannot), and whether its beginning was read. */
 const seen = new Map();
 
 const cardOf = (id) => document.querySelector(`[data-question="${CSS.escape(id)}"]`);
 const isAt = (part, x, y) => part.contains(document.elementFromPoint(x, y));
 
-/** What a question is about: what runs, else the diff, else all that is told. */
+/** Returns the part that a question is about: the command, else the diff, else the whole text. */
 const subjectIn = (card) => card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
 
-/** How much of a part is on screen and not covered, counted from its beginning or anywhere. */
+/** Measures how much of a part is visible on screen, counted from its beginning or anywhere. */
 function shownOf(part, fromBeginning) {
 	const { left, top, bottom, width } = part.getBoundingClientRect();
 	let shown = 0;
@@ -29,7 +29,7 @@ function shownOf(part, fromBeginning) {
 	return Math.min(shown, bottom - top);
 }
 
-/** Whether the first lines of what it is about are on screen: of a diff its own, not those above it. */
+/** Says whether the first lines of that part are on screen; for a diff its own lines, not those above it. */
 function begins(card) {
 	const part = card.querySelector("[data-subject] :is(.command, .diff)") ?? subjectIn(card);
 	return part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
@@ -65,13 +65,13 @@ export function useSight(id) {
 	}, [id]);
 }
 
-/** Since when the person has it before them, long enough to have been read; 0: they do not. */
+/** Returns since when the question is on screen, if that was long enough to read it; else 0. */
 export function seenSince(id) {
 	const { since, read } = look(id);
 	return read && performance.now() - since >= READING_MS ? since : 0;
 }
 
-/** Brings a question on screen, from its beginning. */
+/** Scrolls to the beginning of a question. */
 export function bring(id, session) {
 	session.uncover?.();
 	setTimeout(() => {
@@ -81,7 +81,7 @@ export function bring(id, session) {
 	}, LOOK_MS);
 }
 
-/** Whether the person has it before them; if not, it is brought there, and they are told. */
+/** Says whether the question is on screen. If not, scrolls to it and tells the person. */
 export function inSight(id, session, tell) {
 	if (seenSince(id)) return true;
 	if (!look(id).since) bring(id, session);

@@ -1,4 +1,4 @@
-// What a new session or a new fleet is begun with: a folder, a model, a mode.
+// The choices for a new session or fleet: a folder, a model, a mode.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { get, post } from "./requests.js";
@@ -60,7 +60,7 @@ const about = ({ window, price }) =>
 		.filter(Boolean)
 		.join(" · ");
 
-/** A model by its name: those that can be reached are offered with their windows and prices, and any can be tried. */
+/** A field for a model's name: reachable ones are offered with windows and prices, any other can be tried. */
 export function ModelField({ value, choose, bare }) {
 	const [models, setModels] = useState(null);
 	const [told, setTold] = useState({});
@@ -104,7 +104,7 @@ export const FolderField = ({ value, choose }) => html`<div>
 	<${Folders} choose=${choose} />
 </div>`;
 
-/** Folders that were worked in last, and those below the home. */
+/** A field for a folder: those that were worked in last, and those below the home. */
 function Folders({ choose }) {
 	const [shown, setShown] = useState(null);
 	const [problem, setProblem] = useState("");

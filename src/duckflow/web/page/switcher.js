@@ -1,4 +1,4 @@
-// The other sessions beside the one that is open, with what waits.
+// The list of other sessions beside the open one, with their waiting questions.
 
 import { html } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
@@ -7,7 +7,7 @@ import { t, visible } from "./words.js";
 
 const MOST_SHOWN = 30;
 
-/** `waits`: how many answers are waited for elsewhere. */
+/** `waits` is the number of answers that are waited for elsewhere. */
 export const SwitchButton = ({ waits, open, toggle }) => html`<button
 	class="tool switch-button"
 	aria-expanded=${String(open)}

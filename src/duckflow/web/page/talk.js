@@ -12,14 +12,14 @@ import { Proof } from "./review.js";
 import { Long, Tail } from "./tail.js";
 import { clock, percent, printed, t, visible } from "./words.js";
 
-/** What the model says; the server made it of Markdown, with nothing in it but what that means. */
+/** A text of the model. The server made HTML of its Markdown and let nothing else through. */
 export function Markdown({ source }) {
 	const box = useRef(null);
 	useLayoutEffect(() => dress(box.current), [source]);
 	return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
 }
 
-/** An answer as it would stand in a letter. */
+/** Turns an answer into plain text. */
 const asText = (source) => {
 	const box = new DOMParser().parseFromString(source, "text/html").body;
 	for (const part of box.querySelectorAll("p,li,pre,h1,h2,h3,h4,tr")) part.append("\n");
@@ -85,7 +85,7 @@ function Why({ item }) {
 	<//>`;
 }
 
-/** What was said, by whom: the person, the model, or a tool that shows pictures. */
+/** A text with its speaker: the person, the model, or a tool that shows pictures. */
 const Text = ({ item, session }) => html`
 	${item.by === "user" ? html`<${User} item=${item} />` : null}
 	${item.by === "model" ? html`<${item.duck ? DuckCall : Said} item=${item} />` : null}
@@ -152,7 +152,7 @@ const SHOWN = {
 	command: Lines,
 };
 
-/** Drawn again only when it has changed, or while it runs. */
+/** A row, drawn again only when it has changed, or while it runs. */
 class Item extends Component {
 	shouldComponentUpdate(next) {
 		const { item, v, sought } = this.props;
@@ -166,7 +166,7 @@ class Item extends Component {
 	}
 }
 
-/** What is being written and thought just now. */
+/** The text that is being written, and the thoughts. */
 function Live({ session }) {
 	const { in_turn, doing, items } = session;
 	const live = [...items.live.values()];
@@ -198,13 +198,13 @@ export function Talk({ session, tell, children }) {
 	useLayoutEffect(() => void showEnd());
 	useEffect(() => setBelow(!session.follows), [list.at(-1)?.k]);
 	useLayoutEffect(() => {
-		// Of a question that is longer than the screen the beginning is seen first.
+		// A question longer than the screen is shown from its beginning.
 		const card = box.current.querySelector(".card");
 		if (!card || !session.follows || card.offsetHeight + ROOM < box.current.clientHeight) return;
 		session.follows = false;
 		card.scrollIntoView({ block: "start" });
 	}, [asked]);
-	/** A row gets its height when it is first seen: until all in sight have theirs, places move. */
+	/** Scrolls until it stays: a row gets its height when first seen, and until then places move. */
 	const settle = (show) => {
 		const step = () => {
 			seen.current.settling = box.current && show() ? seen.current.settling - 1 : 0;
@@ -238,7 +238,7 @@ export function Talk({ session, tell, children }) {
 		if (await session.older()) setTimeout(() => box.current && (box.current.scrollTop = box.current.scrollHeight - before), 60);
 	};
 	const scrolled = ({ target }) => {
-		// Only who scrolls up stays behind. Where the size has changed, nobody has scrolled.
+		// Only a person who scrolls up stops following. If the size has changed, nobody has scrolled.
 		if (!target.clientHeight) return;
 		const size = `${target.scrollHeight} ${target.clientHeight}`;
 		const up = size === seen.current.size && target.scrollTop < seen.current.top;

@@ -1,4 +1,4 @@
-// The colours: as the machine has them, light, or dark.
+// The choice of colours: the machine's own, light, or dark.
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";

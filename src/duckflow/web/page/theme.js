@@ -1,4 +1,4 @@
-// Before anything is drawn: the theme that was chosen here, or the machine's own.
+// Sets the theme before anything is drawn: the one chosen here, or the machine's own.
 (() => {
 	const chosen = localStorage.getItem("duckflow-theme");
 	if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;

@@ -1,4 +1,4 @@
-// The page of one session: the conversation, what is asked, the line to type, and what can be looked up beside it.
+// The page of one session: the conversation, the questions, the input line, and the panels beside it.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
@@ -27,7 +27,7 @@ async function speak(language) {
 	setWords(me.words, me.language);
 }
 
-/** The session, and a new look at it whenever it has changed. */
+/** Returns the session, and draws again whenever it has changed. */
 function useSession(id, lock) {
 	const [, draw] = useState(0);
 	const [problem, setProblem] = useState("");
@@ -50,7 +50,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits
 	const [listed, setListed] = useState(WIDE.matches && localStorage.getItem("duckflow-list") === "open");
 	const told = useAnnouncements(session);
 	const shown = wide && panel === "talk" ? "work" : panel;
-	// A column with nothing in it takes no room, unless the person asks for it.
+	// An empty column takes no room, unless the person opens it.
 	const beside = wide && (panel !== "talk" || (side && hasWork(session)));
 	useEffect(() => session.show(READ[shown] ?? ""), [session, shown]);
 	useEffect(() => {
@@ -74,7 +74,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits
 		if (session.waitsFor) notify(title, asked ? `${asked.title} ${subjectOf(asked)}` : session.state.asked || t("page.state.waiting"));
 	}, [asked?.question_id, session.waitsFor]);
 	useEffect(() => {
-		// A language that was chosen in the conversation is the page's, too.
+		// A language chosen in the conversation becomes the page's, too.
 		if (session.language && session.language !== spoken()) speak(session.language).then(() => session.draw());
 	}, [session.language]);
 	if (problem || !session.known) return html`<${Closed} id=${id} problem=${problem} />`;
@@ -90,7 +90,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits
 		if (wide) localStorage.setItem("duckflow-list", open ? "open" : "closed");
 		setListed(open);
 	};
-	// What covers the conversation makes way for a question that is to be seen.
+	// Anything over the conversation makes way for a question.
 	session.uncover = () => {
 		if (wide) return;
 		setListed(false);
@@ -138,7 +138,7 @@ const Closed = ({ id, problem }) => html`<main class="page" id="main" tabindex="
 		: html`<p class="nothing">${t("page.opening")}</p>`}
 </main>`;
 
-/** What a screen reader says by itself: questions, and what was said. */
+/** The texts that a screen reader speaks by itself: questions, and what was said. */
 function useAnnouncements(session) {
 	const open = session.questions.map((one) => one.title).join(". ");
 	const said = session.items.list.findLast((item) => item.by === "model");
@@ -149,7 +149,7 @@ function useAnnouncements(session) {
 	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
 }
 
-/** How many jobs and agents are at work. */
+/** Counts the jobs and agents at work. */
 const atWork = ({ state, writable }) => {
 	const workers = [...Object.values(state.jobs ?? {}), ...Object.values(state.agents ?? {})];
 	return writable ? workers.filter((worker) => worker.status === "running").length : 0;

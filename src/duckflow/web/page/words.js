@@ -43,7 +43,7 @@ export const moment = (at) =>
 
 const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
 
-/** How long ago, in words. */
+/** Returns how long ago something was, in words. */
 export function ago(seconds) {
 	const [unit, length] = UNITS.find(([, size]) => seconds >= size) ?? ["minute", 60];
 	if (seconds < 60) return t("page.just_now");
@@ -52,13 +52,13 @@ export function ago(seconds) {
 
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
 
-/** What cannot be seen, or turns text around, is named instead. */
+/** Shows the code points of characters that are invisible or turn text around. */
 export const visible = (text) =>
 	String(text ?? "").replace(UNSEEN, (sign) => `⟨${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-_]/g;
 
-/** What a terminal would show: without colours, of a line that was drawn over the last state. */
+/** Returns text as a terminal shows it: without colours, of a line drawn over only the last state. */
 export const printed = (text) =>
 	visible(
 		String(text ?? "")
