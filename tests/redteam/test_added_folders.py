@@ -42,6 +42,12 @@ FILE_TOOLS = [
 ]
 
 
+RUN_LATER = (
+    "Makefile", "package.json", "conftest.py", ".husky/pre-commit", ".claude/settings.json", ".mcp.json",
+    ".duckflow/config.toml", ".vscode/tasks.json", ".venv/bin/python", "node_modules/.bin/eslint", "sitecustomize.py",
+)  # fmt: skip
+
+
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     secret_index.cache_clear()
@@ -98,4 +104,29 @@ def test_file_tools_ask_before_a_secret_of_it_is_told_or_moved(
 ) -> None:
     before = state_of(other)
     assert PLAIN_SECRET not in answer(tmp_path, other, "auto-edit", *actions)
+    assert state_of(other) == before
+
+
+@pytest.mark.parametrize("name", RUN_LATER)
+def test_a_name_that_runs_later_asks_there_in_full_auto(tmp_path: Path, other: Path, name: str) -> None:
+    """Undo does not reach there, so it is not enough that it is told."""
+    before = state_of(other)
+    answer(tmp_path, other, "full-auto", act("file_ops.write_file", path=f"{{other}}/{name}", content="evil\n"))
+    assert state_of(other) == before
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        act("file_ops.write_file", path="{other}/mine.txt", content="evil\n"),
+        act("file_ops.write_file", path="{other}/new.txt", content="evil\n"),
+        act("file_ops.edit_file", path="{other}/mine.txt", old="mine", new="evil"),
+        act("file_ops.move_file", source="{other}/mine.txt", target="{other}/gone.txt"),
+        act("file_ops.delete_file", path="{other}/mine.txt"),
+    ],
+    ids=["overwrite", "create", "edit", "move", "delete"],
+)
+def test_in_auto_nothing_changes_there_unasked(tmp_path: Path, other: Path, action: dict[str, Any]) -> None:
+    before = state_of(other)
+    answer(tmp_path, other, "auto", action)
     assert state_of(other) == before

@@ -174,6 +174,8 @@ class Assessment(NamedTuple):
     """It is a command that does more than read."""
     comes_back: bool = False
     """Sandbox and undo together can take all of it back."""
+    beyond_undo: bool = False
+    """It changes files of a folder that the user has added, where undo does not reach."""
 
     @property
     def reveals(self) -> bool:
@@ -224,7 +226,8 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         made = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         new = impact.change == "create"
         if made and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
-            scale.add("high", say("risk.runs_later", path=impact.path))
+            # Elsewhere it is told and can be taken back; in a folder that was added it cannot.
+            scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
@@ -232,7 +235,13 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     if deed.changes and any(line.startswith("+") and secret_text(line) for line in deed.diff.splitlines()):
         scale.add("high", say("risk.secret_text"), always=True)
     runs = deed.command is not None and scale.level != "low"
-    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs)
+    beyond = any(map(_added, deed.impacts))
+    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs, beyond_undo=beyond)
+
+
+def _added(impact: FileImpact) -> bool:
+    """In a folder that the user has added paths are whole."""
+    return impact.path.startswith("/")
 
 
 def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
@@ -319,7 +328,7 @@ def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling
         case Mode.AUTO_EDIT:
             passes = edits
         case Mode.AUTO:
-            passes = edits or risk.comes_back
+            passes = (edits and not risk.beyond_undo) or risk.comes_back
         case Mode.FULL_AUTO:
             passes = True
     return "pass" if passes or risk.level == "low" else "ask"
