@@ -201,6 +201,9 @@ FINDINGS = (
     Finding("–", "a hook with more rights finds the real folder by another spelling", (
         f"{R}/test_names_of_the_folder.py",
     )),
+    Finding("–", "a pointer of git that no system takes breaks the turn", (
+        f"{R}/test_trust.py::test_a_pointer_that_no_system_takes_breaks_nothing",
+    )),
     Finding("–", "a question hides a part of what it is about", (f"{R}/test_hidden_questions.py",)),
 )  # fmt: skip
 THROUGH = ("AssertionError", "assert ", "Failed: DID NOT RAISE")

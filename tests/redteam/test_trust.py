@@ -75,6 +75,29 @@ WAYS = (
 )  # fmt: skip
 
 
+BROKEN = {
+    "a null byte": b"gitdir: /x\0y\n",
+    "a long name": b"gitdir: /" + b"a" * 300 + b"\n",
+    "a long path": b"gitdir: " + b"a/" * 4000 + b"\n",
+    "many steps up": b"gitdir: " + b"../" * 2000 + b"x\n",
+    "no letters": b"gitdir: \xff\xfe\n",
+    "nothing": b"gitdir:\n",
+}
+
+
+@pytest.mark.parametrize("named", ["gitdir", "commondir"])
+@pytest.mark.parametrize("text", BROKEN)
+async def test_a_pointer_that_no_system_takes_breaks_nothing(tmp_path: Path, text: str, named: str) -> None:
+    work = tmp_path / "work"
+    (work / "fake/refs").mkdir(parents=True)
+    (work / ".git").write_bytes(BROKEN[text] if named == "gitdir" else b"gitdir: fake\n")
+    (work / "fake/commondir").write_bytes(BROKEN[text].removeprefix(b"gitdir:").strip() + b"\n")
+    story = Story(tmp_path, [decide(act("shell.run", command="ls"), respond("Listed.")), *HELLO])
+    await story.tell("hello")
+    await story.close()
+    assert "Listed." in story.said()
+
+
 @pytest.mark.parametrize("known", ["main", "main/.git"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_pointer_to_a_trusted_repository_makes_nothing_trusted(tmp_path: Path, way: object, known: str) -> None:

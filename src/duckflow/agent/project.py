@@ -12,11 +12,12 @@ from duckflow.errors import ToolError
 from duckflow.prompts.layers import NearRules
 from duckflow.safety.files import read_plain
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
+from duckflow.safety.repository import find_repository
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
-HEAD_BYTES, GIT_FILE = 200, 10_000
+HEAD_BYTES = 200
 RULES_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
 """Of these the first that a folder has counts, and no other."""
 RULES_LIMIT = 8000
@@ -128,18 +129,9 @@ class Project:
 
     @cached_property
     def _git(self) -> Path | None:
-        """The folder with git's files; a work tree of its own names it in a file."""
-        for folder in (self._workspace.root, *self._workspace.root.parents):
-            git = folder / ".git"
-            if git.is_dir():
-                return git
-            if git.is_file():
-                try:
-                    text = read_plain(git, GIT_FILE, cut=True).decode("utf-8", "replace")
-                except OSError:
-                    return None
-                return folder / text.strip().removeprefix("gitdir:").strip()
-        return None
+        """The folder with git's files."""
+        repository = find_repository(self._workspace.root)
+        return repository.folder if repository else None
 
     def _rules_of(self, folder: str, limit: int) -> str:
         """Of AGENTS.md, or of the file that stands in for it."""

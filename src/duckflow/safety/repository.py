@@ -14,6 +14,7 @@ from pathlib import Path
 from duckflow.safety.files import digest, read_plain
 
 LARGEST_INDEX = 512 * 1024 * 1024
+LONGEST_PATH, LONGEST_NAME = 4000, 255
 LARGEST_CONFIG = 1024 * 1024
 MOST_REFS = 20_000
 SHORT_ID = 7
@@ -368,7 +369,10 @@ def _shared(data: bytes, at: int, digest: int) -> str:
 
 
 def _first_line(path: Path) -> str:
+    """Empty where it is none that the system could take for a path."""
     try:
-        return read_plain(path, LARGEST_CONFIG).decode("utf-8", "surrogateescape").partition("\n")[0].strip()
+        line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):
         return ""
+    usable = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
+    return os.fsdecode(line) if usable else ""
