@@ -123,7 +123,6 @@ FINDINGS = (
         f"{R}/test_rules_and_names.py::test_a_rule_whose_second_word_is_an_option_covers_that_command_alone",
         f"{R}/test_rules_and_names.py"
         "::test_a_rule_for_a_command_that_names_files_or_values_covers_that_command_alone",
-        f"{R}/test_rules_and_names.py::test_a_rule_to_which_words_may_be_added_takes_no_code",
     )),
     Finding("11", "a caller chooses mode and folder", (
         f"{R}/test_callers.py::test_a_caller_chooses_no_folder_that_was_not_named",

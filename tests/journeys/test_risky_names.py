@@ -82,7 +82,9 @@ async def test_a_makefile_that_was_there_is_a_file_like_others(tmp_path: Path) -
     assert story.questions == []
 
 
-@pytest.mark.parametrize("path", ["package.json", ".nvim.lua", "node_modules/.bin/tsc", ".eslintrc.cjs", ".envrc"])
+@pytest.mark.parametrize(
+    "path", ["package.json", ".nvim.lua", "node_modules/.bin/tsc", ".eslintrc.cjs", ".pnpmfile.cjs"]
+)
 async def test_told_where_nothing_is_asked(tmp_path: Path, path: str) -> None:
     story = Story(tmp_path, [decide(write(path, "{}\n"), write("a.txt"))], mode="full-auto")
     assert await story.tell("go") == "done"
