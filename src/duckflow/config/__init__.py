@@ -1,1 +1,1 @@
-"""Settings: composed of each room's own, loaded in layers."""
+"""Settings: composed of the settings of each room, loaded in layers."""

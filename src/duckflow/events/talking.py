@@ -14,7 +14,7 @@ from duckflow.state.question import Question
 
 
 class ReviewEvent(Event):
-    """Something about the lines of a diff."""
+    """The base of events about the lines of a diff."""
 
     kind = "review"
 

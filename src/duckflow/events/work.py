@@ -12,7 +12,7 @@ from duckflow.state.plan import StepStatus, Task, TaskStatus
 
 
 class WorkEvent(Event):
-    """Something about plans, steps, tasks and jobs."""
+    """The base of events about plans, steps, tasks, jobs and agents."""
 
     kind = "work"
 

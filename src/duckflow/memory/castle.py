@@ -17,7 +17,7 @@ _LINE = r"^\s*[-*]\s+(?:\[(\w+)\]\s+)?(.+?)\s*$"
 
 
 class Lesson(NamedTuple):
-    """One line of the file."""
+    """One lesson: a line of the file."""
 
     kind: str
     text: str

@@ -10,7 +10,7 @@ from duckflow.memory.settings import MemorySettings
 LARGEST = 0.35
 """The share of the budget that one message may take. The rest of it is cut, so that it does not push out all others."""
 TOKENS_A_MESSAGE = 1500
-"""In a larger budget more of the latest messages are kept as they are: one for so many tokens."""
+"""The budget for each latest message that is kept as it is: a larger budget keeps more of them."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
 _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 

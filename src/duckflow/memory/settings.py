@@ -11,7 +11,7 @@ settings say."""
 
 
 class MemorySettings(Section):
-    """How much history a prompt may carry, and what of the past comes with it."""
+    """Limits of the history in a prompt, and of what is recalled from the past."""
 
     budget_tokens: int | None = Field(default=None, ge=0)
     """Tokens that history may take; if unset, a share of the model's window."""
@@ -23,7 +23,7 @@ class MemorySettings(Section):
     """Share of the budget that `/compact` leaves."""
     recent_messages: int = Field(default=6, ge=0)
     recent_share: float = Field(default=0.35, ge=0, le=1)
-    """The latest exchanges are kept as they are, up to this share of the budget."""
+    """Share of the budget within which the latest exchanges are kept as they are."""
     result_tokens: int = Field(default=500, ge=0)
     """Tokens to which a result that is no longer recent is cut; its head and tail stay."""
     past_share: float = Field(default=0.1, ge=0, le=1)

@@ -38,21 +38,21 @@ class Mirror:
         self.process = 0
         self.terminal = False
 
-    def welcome(self, how: Welcome) -> None:
+    def welcome(self, welcome: Welcome) -> None:
         """Takes over the present state. A front end that reconnects has all stored events, but has missed the live
         ones."""
         if not self.number:
-            self.state = how.state
-        self.number, self.mode, self.commands = how.number, how.mode, how.commands
-        self.process, self.terminal = how.process, how.terminal
+            self.state = welcome.state
+        self.number, self.mode, self.commands = welcome.number, welcome.mode, welcome.commands
+        self.process, self.terminal = welcome.process, welcome.terminal
         self.catching_up = False
-        open_now = {question.question_id: question for question in how.questions}
+        open_now = {question.question_id: question for question in welcome.questions}
         for question_id in self._questions.keys() - open_now.keys():
             self.tell(0, QuestionClosed(question_id=question_id))
-        for question in how.questions:
+        for question in welcome.questions:
             if question.question_id not in self._questions:
                 self.tell(0, QuestionAsked(question=question))
-        self.tell(0, how.now)
+        self.tell(0, welcome.now)
 
     def tell(self, number: int, event: Event) -> None:
         """Takes an event and passes it on. A stored event never comes twice."""

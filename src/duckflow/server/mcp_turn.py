@@ -122,7 +122,7 @@ class McpTurn:
         self._evidence: list[Table] = []
         self._refused: list[str] = []
         self._left_out: list[str] = []
-        """The actions that were not done because nobody could be asked."""
+        """The actions that were left out because nobody could be asked."""
         self._acted = False
         self._why = ""
         self._asking: set[asyncio.Task[None]] = set()

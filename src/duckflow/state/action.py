@@ -151,7 +151,7 @@ class Action(Value):
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     reasoning: str
     subject: str = ""
-    """Name of the argument that says what the call is about, as its tool says."""
+    """Name of the argument that says what the call is about. The tool chooses it."""
 
     @property
     def about(self) -> str:
@@ -273,7 +273,7 @@ class ActionResult(Value):
     check: CheckReport | None = None
     """The report of a run of tests or of another check."""
     altered: tuple[str, ...] = ()
-    """Files that the command itself runs, and that were there before: the work has changed them until this passes."""
+    """Files that the command itself runs. They existed before, and the work has changed them until it passed."""
 
     @property
     def well(self) -> bool:
@@ -317,7 +317,7 @@ class Evidence(Value):
     """The end of the command's output."""
     check: CheckReport | None = None
     altered: tuple[str, ...] = ()
-    """The files of a check that were changed until it passes."""
+    """Files of the check that the work has changed until it passed."""
 
     @property
     def ran(self) -> bool:

@@ -51,7 +51,7 @@ class AgentState(Noun):
     limit: int = 0
     """The number of loops that the turn may take."""
     profile: str = ""
-    """The kind of work."""
+    """The kind of work in the turn, as far as it is known."""
     turn_open: bool = False
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])

@@ -37,7 +37,7 @@ class UndoScope(NamedTuple):
     step: str = ""
     """A step of any job; where `job` is set, a step of that job."""
     since: int = 0
-    """Everything from this turn on, jobs that began then included."""
+    """The first turn to undo: everything from it on, including jobs that began then."""
     paths: tuple[str, ...] = ()
     """Only these files, and what lies in these folders. Set alone, it means the newest change of each, whoever made
     it."""

@@ -138,7 +138,7 @@ class CheckReport(Value):
 
     @property
     def runs_all(self) -> bool:
-        """Says whether no option chooses among the tests of its places."""
+        """Says whether it runs all tests of its paths, since no option chooses among them."""
         return not any(CHOOSES.match(option) for option in _split_call(self.check).options)
 
     def covers_file(self, path: str) -> bool:
@@ -195,7 +195,7 @@ class CheckRun(Value):
     before: CheckReport | None = None
     """The last run before the changes of its turn, where it is known."""
     before_in_turn: bool = False
-    """That run was made in the same turn."""
+    """The run in `before` was made in the same turn."""
 
     @property
     def failing(self) -> bool:

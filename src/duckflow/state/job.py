@@ -60,12 +60,12 @@ def next_agent_id(kind: str, known: Collection[str]) -> str:
 
 JobStatus = Literal["running", "paused", "completed", "failed", "cancelled", "interrupted"]
 OPEN: tuple[JobStatus, ...] = ("running", "paused", "interrupted")
-"""A job with such a status runs, or can be resumed."""
+"""Statuses of a job that runs, or can be resumed."""
 ENDED: frozenset[JobStatus] = frozenset({"completed", "failed", "cancelled"})
 
 
 class JobReport(Value):
-    """How a job went. The counts are computed; the words are the model's, or computed when there is none."""
+    """The report of a job. The counts are computed; the words are the model's, or computed where it wrote none."""
 
     done: int = 0
     failed: int = 0

@@ -34,7 +34,7 @@ class Preview(Value):
 
 
 class GateRequest(Value):
-    """The five points of a Gate: intent, rationale, impact, alternatives, diff."""
+    """A Gate: a request for the user's yes, in five points: intent, rationale, impact, alternatives, diff."""
 
     action_ids: tuple[str, ...]
     operations: tuple[str, ...]
@@ -71,9 +71,9 @@ class Choice(Value):
     key: str
     label: Phrase
     wants_text: bool = False
-    """It makes sense only with words of the user's own."""
+    """The choice needs words of the user's own."""
     takes_text: bool = False
-    """Words given in place of a choice choose this one: the asker gets them, and does nothing else first."""
+    """Words that name no choice select this one, and the asker gets them."""
     number: int = 0
     """The fixed number of a choice at a Gate, where a number means the same everywhere. 0 means its place among the
     choices."""

@@ -20,7 +20,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 
 class Vitals(Value):
-    """Mood: confidence in the plan. Focus: coherence. Stamina: wear."""
+    """Mood is confidence in the plan, focus is coherence, and stamina falls with wear."""
 
     mood: Unit = 1.0
     focus: Unit = 1.0

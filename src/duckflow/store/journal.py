@@ -286,8 +286,8 @@ def _damage(path: Path, reason: str) -> JournalDamaged:
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Opens a journal for reading. If nobody has it open, this makes none of the files that sharing it would need."""
     ahead = path.with_name(path.name + "-wal")
-    how = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
-    db = sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=1)
+    access = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
+    db = sqlite3.connect(f"{path.as_uri()}?{access}", uri=True, timeout=1)
     # Texts stay bytes until their checksum is right: damaged ones may not be UTF-8.
     db.text_factory = bytes
     return db

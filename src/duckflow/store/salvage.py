@@ -144,14 +144,14 @@ def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> byte
     if length <= size - 35:
         return page[at : at + length]
     least = (size - 12) * 32 // 255 - 23
-    here = least + (length - least) % (size - 4)
-    here = here if here <= size - 35 else least
-    parts, missing = [page[at : at + here]], length - here
-    further = int.from_bytes(page[at + here : at + here + 4], "big")
-    while missing > 0 and further in pages:
-        parts.append(pages[further][4 : 4 + missing])
+    local = least + (length - least) % (size - 4)
+    local = local if local <= size - 35 else least
+    parts, missing = [page[at : at + local]], length - local
+    next_page = int.from_bytes(page[at + local : at + local + 4], "big")
+    while missing > 0 and next_page in pages:
+        parts.append(pages[next_page][4 : 4 + missing])
         missing -= size - 4
-        further = int.from_bytes(pages[further][:4], "big")
+        next_page = int.from_bytes(pages[next_page][:4], "big")
     return b"".join(parts).ljust(length, b"\0")
 
 

@@ -166,7 +166,7 @@ class RequestItem(NamedTuple):
 
 
 class NoticeItem(NamedTuple):
-    """One line in passing. What the subject is depends on what the notice is about:
+    """A notice: one line in passing. The meaning of `subject` depends on `about`:
 
     - model: its name, and `what` says why it was chosen; mode: its name; job: its status; step: its id
     - intervened: how the Pacemaker has stepped in; `details` say why, with their severity

@@ -34,7 +34,7 @@ TALKING = (RESPOND, DUCK_CALL, EXIT)
 TEXTS = ("text", "question")
 """The names that models give to the argument with the words for the user."""
 NOTHING = "-"
-"""The rationale of a model that gives none."""
+"""The sign that stands for a missing rationale."""
 
 
 class ReplyView:
