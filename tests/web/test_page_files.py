@@ -24,7 +24,7 @@ def own() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in PAGE.iterdir() if path.is_file()}
 
 
-def test_what_is_vendored_is_what_was_published_with_its_licence() -> None:
+def test_vendored_files_are_as_published_and_have_their_licence() -> None:
     files = {path.name: path for path in (PAGE / "vendor").iterdir()}
     assert files.keys() == VENDORED.keys() | LICENCES.keys()
     for name, known in VENDORED.items():

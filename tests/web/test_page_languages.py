@@ -73,7 +73,9 @@ async def test_the_record_is_in_the_language_of_whoever_reads_it(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("listed", "language"), [("ja", "ja"), ("de", "en"), ("en", "en")])
-async def test_whoever_has_no_link_is_told_so_in_their_language(tmp_path: Path, listed: str, language: str) -> None:
+async def test_a_visitor_without_the_link_is_refused_in_their_language(
+    tmp_path: Path, listed: str, language: str
+) -> None:
     async with Talk(tmp_path, []) as talk, Site(talk.paths, as_browser=True) as site:
         browser = await site.visit()
         headers = {"accept": "text/html", "accept-language": listed}

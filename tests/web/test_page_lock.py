@@ -108,7 +108,7 @@ async def test_another_origin_does_nothing(tmp_path: Path) -> None:
         assert not talk.session.state.messages
 
 
-async def test_what_another_site_asks_for_is_refused_even_with_the_cookie(tmp_path: Path) -> None:
+async def test_a_request_from_another_site_is_refused_even_with_the_cookie(tmp_path: Path) -> None:
     async with Talk(tmp_path, [HELLO]) as talk, Site(talk.paths) as site:
         known = await site.visit()
         for said in ("cross-site", "same-site", "strange"):

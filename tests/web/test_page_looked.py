@@ -80,7 +80,7 @@ async def test_a_file_that_is_taken_back_is_the_only_one_struck_through(tmp_path
 
 @needs_chromium
 @pytest.mark.slow
-async def test_what_waits_is_shown_on_every_view(tmp_path: Path) -> None:
+async def test_a_waiting_question_is_shown_on_every_view(tmp_path: Path) -> None:
     fleet = PlayedFleet(10)
     talk = Talk(tmp_path, [ASKS], mode="ask")
     async with talk, Site(talk.paths, fleet=fleet, models=PlayedModels()) as site, browsing() as browser:

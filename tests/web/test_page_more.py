@@ -65,7 +65,7 @@ AT_END = """() => {
 }"""
 
 
-async def test_what_waits_is_in_sight_however_long_the_talk_before_it(tmp_path: Path) -> None:
+async def test_a_waiting_question_is_in_sight_after_a_long_conversation(tmp_path: Path) -> None:
     """A long paste shows its beginning, an answer stands there once, and a page that is opened shows the end."""
     said = act("response", "Plain **words**.", text="Plain **words**.")
     answer = decide(said, step="PLANNING", rationale="Plain **words**.")

@@ -27,7 +27,7 @@ def saying(text: str) -> dict[str, Any]:
     return decide(respond(text), step="PLANNING")
 
 
-async def test_what_was_said_is_found_only_in_sessions_that_are_shown(tmp_path: Path) -> None:
+async def test_search_finds_words_only_in_sessions_that_are_shown(tmp_path: Path) -> None:
     async with Talk(tmp_path, [saying("The heron stands <b>still</b>."), HELLO]) as talk, Site(talk.paths) as site:
         await talk.built.conversation.say("what does the heron do?")
         await talk.built.conversation.say("thanks")

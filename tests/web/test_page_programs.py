@@ -39,7 +39,7 @@ def bare(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
-def test_what_cannot_be_served_is_said_with_what_to_do(bare: Shell) -> None:
+def test_a_server_that_cannot_start_says_what_to_do(bare: Shell) -> None:
     cases = {"--qr": "--host", "--host=my.machine.example": "192.168.1.20", "--host=192.0.2.7": "--port"}
     for argument, told in cases.items():
         ran = bare.run("web", "--no-open", argument)

@@ -133,7 +133,7 @@ async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path
         assert await first.texts(".row .text") == await second.texts(".row .text")
 
 
-async def test_what_is_said_while_it_works_steers_now_or_waits(tmp_path: Path) -> None:
+async def test_a_message_during_a_turn_steers_now_or_waits(tmp_path: Path) -> None:
     slow = ScriptedReply('{"', delay=30)
     async with Talk(tmp_path, [slow]) as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site)

@@ -45,7 +45,7 @@ def test_japanese_streams_in_and_brackets_are_plain_text(tmp_path: Path, opened:
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_what_is_typed_while_it_works_steers_or_waits(tmp_path: Path, opened: list[Terminal], language: str) -> None:
+def test_a_line_typed_during_a_turn_steers_or_waits(tmp_path: Path, opened: list[Terminal], language: str) -> None:
     look = decide(act("file_ops.list_files", path="."), step="PLANNING", next_step="continue")
     heard = {"json": decide(respond("steered answer"), step="PLANNING"), "when": "twofold"}
     after = {"json": decide(respond("later answer"), step="PLANNING"), "when": "threefold"}

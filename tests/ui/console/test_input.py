@@ -97,7 +97,7 @@ def test_ctrl_c_stops_clears_and_leaves_and_the_history_stays_for_the_next_sessi
     again.wait_for("there")
 
 
-def test_what_is_typed_before_everything_is_loaded_counts(tmp_path: Path, opened: list[Terminal]) -> None:
+def test_a_line_typed_before_everything_is_loaded_counts(tmp_path: Path, opened: list[Terminal]) -> None:
     terminal = Terminal(tmp_path, [said("early bird")])
     opened.append(terminal)
     terminal.enter("good morning")

@@ -96,7 +96,7 @@ def test_the_unfinished_end_of_a_reply_is_known() -> None:
     ],
 )
 @pytest.mark.parametrize("ending", [pytest.param("", marks=pytest.mark.slow), "`", "x"])
-def test_whatever_a_reply_is_full_of_it_is_printed_in_a_moment(text: str, ending: str) -> None:
+def test_a_reply_full_of_any_sign_is_printed_in_a_moment(text: str, ending: str) -> None:
     line = text * (20_000 // len(text)) + ending
     for shape in (line, f"# {line}", f"```{line}", f"|{line}|\n|-|-|\n|{line}|"):
         begin = time.process_time()

@@ -257,7 +257,7 @@ class Screen:
     def _show_result(self, item: ActionItem, result: ActionResult) -> None:
         left_out, shown = self._ended.pop(item.job, (0, frozenset()))
         if item.by_agent and result.ok and result.effect == "read":
-            # What an agent reads is shown in its status line meanwhile; there may be very much of it.
+            # The status line shows what an agent reads meanwhile; there may be very much of it.
             return
         self._reply.end()
         if left_out and result.for_user.cause:
