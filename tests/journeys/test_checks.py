@@ -163,25 +163,42 @@ async def test_a_run_in_the_background_is_on_the_record_when_its_end_is_told(tmp
 
 
 @pytest.mark.parametrize(
-    ("language", "request_", "claim", "marked"),
+    ("request_", "claim", "marked"),
     [
-        ("en", "rename the function", "Done. The function is renamed.", True),
-        ("en", "fix the bug in app.py", "I've fixed it and added a test.", True),
-        ("en", "add a flag", "The flag has been added.", True),
-        ("ja", "関数の名前を変えて", "完了しました。", True),
-        ("ja", "バグを直して", "直しました。テストも追加しました。", True),
-        ("en", "fix the bug in app.py", "There is none: x is 1, as it should be.", False),
-        ("en", "what does app.py do?", "It was completed earlier: it sets x.", False),
-        ("ja", "バグを直して", "見つかりません。どの入力で起きますか。", False),
+        ("rename the function", "Renamed.", True),
+        ("fix the bug in app.py so that the tests pass", "Not a single red dot left.", True),
+        ("run flake8 on app.py and tell me", "flake8 has no findings.", True),
+        ("write report.md", "report.md is written.", True),
+        ("関数の名前を変えて", "はい、どうぞ。", True),
+        ("app.py を直してテストを通してください", "赤はひとつも残っていません。", True),
+        ("テストを実行して結果を教えて", "2件とも成功しました。", True),
+        ("what does app.py do?", "It was completed earlier: it sets x.", False),
+        ("explain app.py", "I have added nothing: it sets x.", False),
+        ("app.py を説明して", "x を 1 にします。", False),
     ],
 )
-async def test_a_claim_without_any_work_is_marked(
-    tmp_path: Path, language: str, request_: str, claim: str, marked: bool
+@pytest.mark.parametrize("command", ["", "echo '2 passed in 0.01s'"])
+async def test_work_that_was_ordered_and_is_not_on_the_record_is_told(
+    tmp_path: Path, request_: str, claim: str, marked: bool, command: str
 ) -> None:
-    look = decide(act("file_ops.read_file", path="app.py"), next_step="continue")
-    story = project(tmp_path, [look, decide(respond(claim))], GOOD, native=True, language=language)
+    look = act("shell.run", command=command) if command else act("file_ops.read_file", path="app.py")
+    replies = [decide(look, next_step="continue"), decide(respond(claim))]
+    story = project(tmp_path, replies, GOOD, native=True, language="en" if request_.isascii() else "ja")
     await story.tell(request_)
-    assert ("review.nothing_done" in [one.what.key for one in story.all(Noticed)]) is marked
+    key = "checks.other" if command else "checks.nothing"
+    assert (key in [one.what.key for one in story.all(Noticed)]) is marked
+
+
+@pytest.mark.parametrize(("answer", "doubted"), [("The new test fails, as wanted: 1 failed.", False), ("Done.", True)])
+async def test_a_test_that_is_only_written_may_fail_where_that_is_told(
+    tmp_path: Path, answer: str, doubted: bool
+) -> None:
+    test = act("file_ops.write_file", path="test_more.py", content="def test_three():\n    assert False\n")
+    replies = [decide(test, TESTS, next_step="continue"), *[decide(respond(answer))] * 2]
+    story = project(tmp_path, replies, GOOD, native=True)
+    await story.tell("add a test that fails today")
+    assert ("review.unverified" in [one.what.key for one in story.all(Noticed)]) is doubted
+    assert told_last(story) == "checks: failing · ✗ pytest (1/3)"
 
 
 @pytest.mark.parametrize(("change", "code"), [((), 0), ((BY_TOOL,), 1)])

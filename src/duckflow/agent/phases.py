@@ -107,19 +107,17 @@ class Phases:
             self._move(Phase.DONE, why, status=Status.ERROR if red or rejected else Status.SUCCESS)
         return True
 
-    def tell_checks(self) -> None:
-        """At the end of work that is called done: what was run last, and how it ended."""
+    def tell_checks(self, ran_commands: bool, owed: bool) -> None:
+        """At the end of work that is called done: what was run last, and how it ended. `owed`: the request orders work,
+        so that a turn without any is told of, whatever the model says."""
         state = self._session.state
         stand, ran = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
-        if ran or state.changed_in_turn or stand == "failing":
+        if ran or state.changed_in_turn or stand == "failing" or (owed and ran_commands):
             last = state.evidence[-1].text if stand == "none" and state.evidence else ""
             key = "checks.other" if last else f"checks.{stand}"
             self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
-
-    def tell_nothing_done(self) -> None:
-        """At the end of a turn that says it has done something, though the record has nothing of it."""
-        if self._doubted != self._session.state.turn:
-            self._session.emit(Noticed(what=say("review.nothing_done")))
+        elif owed and self._doubted != state.turn:
+            self._session.emit(Noticed(what=say("checks.nothing")))
 
     def close(self, failed: str) -> bool:
         """The user is asked what else there is to do: what was worked on is over, if anything was."""

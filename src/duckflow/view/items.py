@@ -303,7 +303,7 @@ Item = (
 
 PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", "intervened", "reviewed", "proof"))
 """Notices that every front end shows as a line."""
-LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "review.nothing_done"))
+LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "checks.nothing"))
 """Lines that contradict what the model says of its work: they must be shown beside it."""
 EXIT_CODE = r": exit code (-?\d+)"
 FILES = r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
 from duckflow.events.views import Attachment
-from duckflow.i18n.language import search
+from duckflow.i18n.language import in_language, languages_in, search
 from duckflow.i18n.template import note
 from duckflow.outcome import Outcome
 from duckflow.pacemaker.limits import guess_profile
@@ -25,6 +25,9 @@ from duckflow.tools.shell.calls import tries_out
 FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
 """Where a part of a sentence ends. A colon before a mere number belongs to what it counts."""
+
+WORK = ("write", "run", "deed")
+"""The kinds of orders in a request that leave something on the record."""
 
 
 class Ending(NamedTuple):
@@ -126,14 +129,20 @@ class TurnSoFar:
 
     def _excused(self, run: CheckRun) -> bool:
         """Says whether a failing check may stand: it is told of, or it was red before, just like this, and the request
-        wants nothing of checks and nothing mended."""
+        wants nothing of checks and nothing mended. A test that is only written may fail, too."""
         state = self.state
-        if not state.changed_in_turn:
+        if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
         if not run.as_before:
             return False
         elsewhere = run.same_as_before and not run.before_in_turn and not _wants_checks(self.request, state.language)
         return elsewhere or self._tells_of(run.report)
+
+    def _wrote_only_tests(self) -> bool:
+        from duckflow.proof.python_tests import belongs_to_tests
+
+        changed = {path for loop in self.loops for result in loop.done.results for path in result.changed}
+        return bool(changed) and all(map(belongs_to_tests, changed))
 
     def _tells_of(self, report: CheckReport) -> bool:
         """Says whether the last answer tells of a failure: how many tests failed, which ones, or the exit code where
@@ -151,15 +160,22 @@ class TurnSoFar:
         all_named = bool(names) and all(name in answer for name in names)
         return all_named and not praised and any(clause.fails for clause in clauses)
 
-    def only_looked(self) -> bool:
-        """Says whether nothing was changed, run or started in this turn."""
+    def owes_work(self) -> bool:
+        """Says whether the request orders a change or a run, and nothing but looking and commands came of it."""
         results = [result for loop in self.loops for result in loop.done.results if result.ok]
-        return not self.state.changed_in_turn and all(result.effect in ("read", "talk") for result in results)
+        if not all(result.effect in ("read", "talk") or evidence_of(result) for result in results):
+            return False
+        spoken = languages_in(self.request, self.state.language)
+        orders = (match for one in spoken for match in in_language(one, "requests.part").finditer(self.request))
+        return any(order.lastgroup in WORK for order in orders)
 
     def said(self) -> frozenset[str]:
         """What the user was told in this turn, word for word."""
         results = (result for loop in self.loops for result in loop.done.results)
         return frozenset(result.said for result in results if result.said)
+
+    def ran_commands(self) -> bool:
+        return any(evidence_of(result) for loop in self.loops for result in loop.done.results)
 
 
 class _Clause(NamedTuple):

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Ending, Policy, TurnSoFar
-from duckflow.i18n.language import search
 from duckflow.outcome import ended_well
 from duckflow.prompts.layers import record_line
 
@@ -30,11 +29,7 @@ class ReviewByRecord(Policy):
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
         if not ended_well(ending.outcome):
             return
-        self._phases.tell_checks()
-        language = turn.state.language
-        claims = any(search("checks.claims", text, language) for text in turn.said())
-        if claims and turn.only_looked() and not search("requests.asks", turn.request, language):
-            self._phases.tell_nothing_done()
+        self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
         """Nothing when the work is over; else what is to be looked at first."""
