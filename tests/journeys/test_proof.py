@@ -107,6 +107,23 @@ async def test_tests_that_nobody_ran_prove_nothing(tmp_path: Path) -> None:
     assert proof.verdict == "unknown" and proof.why.key == "proof.not_passed"
 
 
+@pytest.mark.parametrize(("test", "hollow"), [(HOLLOW, True), (write("assert double(2) == 4"), False)])
+@pytest.mark.parametrize("later", [True, False])
+async def test_a_turn_that_only_writes_tests_has_them_tried_when_they_are_run(
+    tmp_path: Path, test: dict[str, Any], hollow: bool, later: bool
+) -> None:
+    replies = [*work(test), *work(RUN)] if later else work(test, RUN)
+    story = project(tmp_path, *replies, *[decide(respond("They stay so."))] * 2)
+    (story.folder / "app.py").write_text("def double(number):\n    result = number + number\n    return result\n")
+    await story.tell("write a test for double")
+    if later:
+        assert story.all(ProofTried)[-1].proof.why.key == "proof.not_passed"
+        await story.tell("run the tests")
+    proof = story.all(ProofTried)[-1].proof
+    names = ("test_app.py::test_two",)
+    assert (proof.hollow, proof.guarding) == ((names, ()) if hollow else ((), names))
+
+
 async def test_a_key_skips_it(tmp_path: Path) -> None:
     slow = write("import time\n    time.sleep(1 if double(2) == 4 else 600)\n    assert double(2) == 4")
     story = project(tmp_path, *work(FIX, slow, RUN))

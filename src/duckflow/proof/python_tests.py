@@ -44,6 +44,8 @@ class FileTests(NamedTuple):
     """The lines on which something is asserted that can fail."""
     altered: frozenset[str] = frozenset()
     """Those of all these that were there before, in another form."""
+    imported: frozenset[str] = frozenset()
+    """The files that it may import, by their usual places."""
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -54,7 +56,8 @@ NO_TESTS = FileTests((), (), (), frozenset())
 def tests_in_question(before: str, after: str) -> FileTests:
     """Gives the tests that a change of a file adds or alters. A file that cannot be read has none."""
     try:
-        return _in_question(tests_of(ast.parse(before)), tests_of(ast.parse(after)))
+        tree = ast.parse(after)
+        return _in_question(tests_of(ast.parse(before)), tests_of(tree))._replace(imported=_imported(tree))
     except UNREADABLE:
         return NO_TESTS
 
@@ -70,6 +73,20 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
     tried = tuple(name for name in changed if name not in copied and name not in trivial)
     asserting = frozenset(line for test in new.values() for line in _asserting_lines(test))
     return FileTests(tried, trivial, copies, asserting, frozenset(changed).intersection(old))
+
+
+def _imported(tree: ast.Module) -> frozenset[str]:
+    """The files that a module may import, by their usual places."""
+    names = set[str]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import():
+                names |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(module), level=0):
+                names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            case _:
+                pass
+    return frozenset(f"{top}{name.replace('.', '/')}.py" for name in names for top in ("", "src/"))
 
 
 def tests_of(tree: ast.Module) -> dict[str, Function]:

@@ -65,7 +65,8 @@ class TestsInQuestion:
 
 
 def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
-    """Gives what is to be tried of a change; nothing where it holds no tests, or no code that they could be for."""
+    """Gives what is to be tried of a change; nothing where it holds no tests. Without any code of its own, the tests
+    are for the code that is there: breaks of that decide."""
     code = [one for one in changes if is_code(one.path)]
     files = {
         one.path: tests
@@ -74,7 +75,7 @@ def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
         if (find := tests_in_question if one.path.endswith(".py") else finder_for(one.path))
         if any((tests := find(one.old, one.new))[:3])
     }
-    return TestsInQuestion(code, files) if code and files else None
+    return TestsInQuestion(code, files) if files else None
 
 
 def _changed_lines(old: str, new: str) -> set[int]:
@@ -127,8 +128,11 @@ class RedGreenTrial:
                 await self._on_both(folder, runner, deadline)
                 return
             await self._on_new(folder, deadline)
-            if self._reached:
+            if not self.questions.code:
+                self._green.update(self._reached)
+            elif self._reached:
                 await self._on_old(folder, deadline)
+            if self._reached:
                 await self._on_broken(folder, deadline)
                 await self._on_other_code(folder, deadline)
         except TimeoutError:
@@ -193,14 +197,18 @@ class RedGreenTrial:
     async def _on_other_code(self, folder: TrialFolder, deadline: float) -> None:
         """A test of what the code did before the change is no proof of it, but not hollow either: it notices breaks of
         other code that it runs. Without the time to try that nothing is said of it."""
-        left = {name for name in (*self._green, *self._absent) if self._is_hollow(name)}
+        left = {name for name in (*self._green, *self._absent) if not self.questions.code or self._is_hollow(name)}
         if not left:
             return
         try:
             ends = await self._run(folder, self._left(left), None, deadline)
             reached = {name: {place for end in own for place in end.ran} for name, own in _by_test(ends, left).items()}
             paths = {path for places in reached.values() for path, _ in places if is_code(path)}
+            paths |= {path for name in reached if not reached[name] for path in self._imported(name)}
             texts = await asyncio.to_thread(folder.texts, paths)
+            for name in reached if not self.questions.code else ():
+                named = {(path, line) for path in self._imported(name) for line in range(_length(texts.get(path, "")))}
+                reached[name] = reached[name] or named
             lines = {
                 path: {line for places in reached.values() for own, line in places if own == path} for path in texts
             }
@@ -211,6 +219,10 @@ class RedGreenTrial:
             self._green -= left
             self._absent -= left
             raise
+
+    def _imported(self, name: str) -> frozenset[str]:
+        """The code that a test could run: where it runs none, it should have."""
+        return self.questions.files[name.partition("::")[0]].imported
 
     async def _break(
         self,
@@ -277,7 +289,7 @@ class RedGreenTrial:
         if self._red or noticing:
             # A test that was only altered is not offered as new evidence.
             hollow -= {*questions.names("altered")}
-        untold = [name for name in questions.names("tried") if name not in known]
+        untold = [name for name in questions.names("tried") if name not in known and (questions.code or self._why)]
         return Proof(
             red=tuple(sorted(self._red)),
             noticing=tuple(sorted(noticing)),
@@ -292,9 +304,15 @@ class RedGreenTrial:
         missed, breakable = self._missed.get(name, 0), self._breakable.get(name, 0)
         if name in self._noticing or name in self._guarding:
             return False
+        if not self.questions.code:
+            return missed >= ENOUGH
         if name in self._green:
             return missed > 0 or not breakable
         return missed > 0 and missed >= min(ENOUGH, breakable)
+
+
+def _length(text: str) -> int:
+    return text.count("\n") + 2
 
 
 def _by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:

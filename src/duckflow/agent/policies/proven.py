@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NAMED = 10
 MOST_UNASKED = 50
 DIAGNOSTICS = "diagnostics"
+NOT_RUN = "proof.not_passed"
 
 
 class ProveByTrial(Policy):
@@ -35,6 +36,8 @@ class ProveByTrial(Policy):
         self._runner = runner
         self._told = False
         self._tried: tuple[list[FileVersions], Proof] | None = None
+        self._waiting = 0
+        """The turn since which there are new tests that nobody has run yet."""
 
     async def opening(self, turn: TurnSoFar) -> None:
         self._told, self._tried = False, None
@@ -54,15 +57,19 @@ class ProveByTrial(Policy):
         """The last word of a turn, after all others."""
         if ended_well(ending.outcome) and (proof := await self._proof(turn)):
             self._owner.emit(ProofTried(proof=proof))
+            not_run = proof.why is not None and proof.why.key == NOT_RUN
+            self._waiting = (self._waiting or turn.state.turn) if not_run else 0
 
     async def _proof(self, turn: TurnSoFar) -> Proof | None:
-        if not self._runner.settings.enabled or not turn.state.changed_in_turn or turn.checks().failed:
+        owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
+        if not self._runner.settings.enabled or not owed or turn.checks().failed:
             return None
         from duckflow.proof.trial import questions_of
 
         changes = await self._runner.undo.changes(UndoScope(turn=turn.state.turn))
         if self._tried is None or self._tried[0] != changes:
-            questions = questions_of(changes)
+            tried = await self._runner.undo.changes(UndoScope(since=self._waiting)) if self._waiting else changes
+            questions = questions_of(tried)
             proof = await self._try(turn, questions) if questions else Proof()
             unreached = await self._runner.unreached(Path(turn.state.folder), changes)
             unasked = await asyncio.to_thread(_unasked, turn, changes)
@@ -73,7 +80,7 @@ class ProveByTrial(Policy):
     async def _try(self, turn: TurnSoFar, questions: "TestsInQuestion") -> Proof:
         command = _passing_command(turn)
         if not command:
-            return Proof(untold=questions.names("tried"), why=say("proof.not_passed"))
+            return Proof(untold=questions.names("tried"), why=say(NOT_RUN))
         self._owner.emit(Waiting(why=say("wait.proof", seconds=round(self._runner.settings.seconds))))
         try:
             return await self._runner.tests(questions, command)
