@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.events.types import ProofTried
 from duckflow.programs.find import find_program
 from tests.journeys.plans import PROPOSE
 from tests.journeys.story import Story, act, decide, respond
@@ -66,6 +67,7 @@ async def test_tests_that_are_bent_until_they_pass_are_named(
     (run,) = story.session.state.check_runs
     assert run.report.weakened == (("test_calc.py::test_add",) if weakened else ())
     assert (run.report.ok is None) is weakened
+    assert not [one for one in story.all(ProofTried) if one.proof.why], "they were run"
     assert (
         "The check itself was changed" in story.prompt(-1) or "the check itself was changed" in story.prompt(-1)
     ) is (weakened)

@@ -168,6 +168,7 @@ async def test_a_run_in_the_background_is_on_the_record_when_its_end_is_told(tmp
         ("rename the function", "Renamed.", True),
         ("fix the bug in app.py so that the tests pass", "Not a single red dot left.", True),
         ("run flake8 on app.py and tell me", "flake8 has no findings.", True),
+        ("commit the change", "Committed as 1a2b3c4.", True),
         ("write report.md", "report.md is written.", True),
         ("関数の名前を変えて", "はい、どうぞ。", True),
         ("app.py を直してテストを通してください", "赤はひとつも残っていません。", True),

@@ -26,7 +26,7 @@ FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
 """Where a part of a sentence ends. A colon before a mere number belongs to what it counts."""
 
-WORK = ("write", "run", "deed")
+WORK = ("write", "run", "deed", "rest")
 """The kinds of orders in a request that leave something on the record."""
 
 

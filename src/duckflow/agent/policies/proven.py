@@ -79,6 +79,9 @@ class ProveByTrial(Policy):
 
     async def _try(self, turn: TurnSoFar, questions: "TestsInQuestion") -> Proof:
         command = _passing_command(turn)
+        if not command and any(run.report.in_doubt for run in turn.state.check_runs):
+            # They were run, and the line of the checks says what that is worth.
+            return Proof()
         if not command:
             return Proof(untold=questions.names("tried"), why=say(NOT_RUN))
         self._owner.emit(Waiting(why=say("wait.proof", seconds=round(self._runner.settings.seconds))))
