@@ -32,7 +32,6 @@ NUMBER = r"[0-9]+"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
 """The file and the number that stand before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
-WRITTEN_TO = r">+\s*[^\s;&|<>]+"
 STEM = 3
 TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
 """A word that may name something, in any language."""
@@ -296,10 +295,8 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """A command that names a file made in this turn, not only to write it. It may fail: so does a test that shows
-        what is wrong."""
-        text = re.sub(WRITTEN_TO, "", command)
-        used = {path for path in self._unused if stem_of(path) in text}
+        """A command that names a file made in this turn. It may fail: so does a test that shows what is wrong."""
+        used = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used
         return Gained("used") if used else NOTHING
 
