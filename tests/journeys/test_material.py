@@ -65,7 +65,7 @@ async def test_of_a_long_file_the_first_lines_are_quoted_and_it_says_so(tmp_path
     ("says", "told"),
     [
         ("read @missing.py", "file.missing"),
-        ("read @../secret.txt", "path.outside"),
+        ("read @../notes.txt", "path.outside"),
         ("read @.env", "mention.secret"),
         ("read @picture.bin", "file.binary"),
     ],
