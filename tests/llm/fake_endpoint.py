@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that answers as it is told, well or badly."""
+"""A real HTTP server on loopback that gives scripted answers, good or bad ones."""
 
 import json
 import select
@@ -13,7 +13,7 @@ SECONDS = 10.0
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One connection, with shorthands for what an answer is made of."""
+    """One connection, with shorthands for the parts of an answer."""
 
     protocol_version = "HTTP/1.1"
     # Headers and body leave together: two small writes would wait for each other's acknowledgement.
@@ -47,7 +47,7 @@ class Exchange(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _refused(self) -> bool:
-        """As providers do it: a wrong path before a wrong key."""
+        """Refuses a wrong path before a wrong key, as providers do."""
         key = self.endpoint.key
         if not key or (self.path.startswith("/v1/") and self.headers["authorization"] == f"Bearer {key}"):
             return False
@@ -96,7 +96,7 @@ Answer = Callable[[Exchange], None]
 
 
 class FakeEndpoint(ThreadingHTTPServer):
-    """Gives the answers in order; the last one again and again. Keeps what it received."""
+    """Gives the answers in order, repeats the last one, and records the requests it received."""
 
     daemon_threads = True
 
@@ -137,7 +137,7 @@ class FakeEndpoint(ThreadingHTTPServer):
             self._left.notify_all()
 
     def left_by_all_but(self, number: int) -> bool:
-        """Whether no more than so many connections stay open, when it has had its time."""
+        """Says whether at most this many connections are still open after a while."""
         with self._left:
             return self._left.wait_for(lambda: self._connections <= number, SECONDS / 2)
 
@@ -167,7 +167,7 @@ def chunk(text: str = "", finish: str | None = None, **more: Any) -> dict[str, A
 
 
 def says(*texts: str, finish: str = "stop", usage: Mapping[str, Any] | None = None) -> Answer:
-    """A well-behaved stream."""
+    """Answers with a well-formed stream."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -183,7 +183,7 @@ def says(*texts: str, finish: str = "stop", usage: Mapping[str, Any] | None = No
 
 
 def sends(*events: Any, done: bool = True) -> Answer:
-    """A stream of exactly these events."""
+    """Answers with a stream of exactly these events."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -205,7 +205,7 @@ def bodies(value: Any, status: int = 200) -> Answer:
 
 
 def breaks_off(*texts: str) -> Answer:
-    """Half a stream, then the connection is gone."""
+    """Sends half a stream and closes the connection."""
 
     def answer(exchange: Exchange) -> None:
         exchange.begin()
@@ -217,7 +217,7 @@ def breaks_off(*texts: str) -> Answer:
 
 
 def falls_silent(*texts: str) -> Answer:
-    """Says this much and then nothing, with the connection open."""
+    """Sends this text and then nothing, with the connection left open."""
 
     def answer(exchange: Exchange) -> None:
         if texts:
@@ -230,7 +230,7 @@ def falls_silent(*texts: str) -> Answer:
 
 
 def refuses_field(field: str, message: str, otherwise: Answer) -> Answer:
-    """Answers 400 to requests that carry a field, and something else to the others."""
+    """Answers 400 to requests that have a field, and normally to the others."""
 
     def answer(exchange: Exchange) -> None:
         if field in exchange.endpoint.received[-1]:
@@ -242,7 +242,7 @@ def refuses_field(field: str, message: str, otherwise: Answer) -> Answer:
 
 
 def formats_sent(endpoint: FakeEndpoint) -> list[str]:
-    """How each request asked for JSON."""
+    """Returns the format for JSON that each request asked for."""
     asked: list[str] = []
     for body in endpoint.received:
         form = cast("dict[str, Any]", body.get("response_format", {}))

@@ -1,4 +1,4 @@
-"""What the stories about endpoints share: requests, short patience, and reading of chunks."""
+"""Shared by the tests of endpoints: requests, settings with short time limits, and helpers that read chunks."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ async def collect(provider: Provider, request: Request = HELLO) -> list[Chunk]:
 
 
 def text_of(chunks: list[Chunk]) -> str:
-    """The reply as a consumer sees it: a retry throws away what came before."""
+    """Returns the reply as a consumer sees it: a retry discards the text before it."""
     text = ""
     for item in chunks:
         match item:

@@ -1,4 +1,4 @@
-"""Endpoints differ in what they accept; it is found out once."""
+"""Endpoints differ in the parts of a request they accept; Duckflow finds out once and remembers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from duckflow.llm.facts import FORMATS, Abilities, AbilityBook
 from duckflow.llm.provider import Request
 
 
-async def test_what_is_refused_is_left_out_step_by_step_and_remembered(tmp_path: Path) -> None:
+async def test_refused_parts_are_left_out_one_by_one_and_remembered(tmp_path: Path) -> None:
     path = tmp_path / "cache" / "abilities.json"
     answer = refuses_field("response_format", "response_format json_schema is not supported", says('{"ok": true}'))
     with FakeEndpoint(answer) as server:
@@ -43,7 +43,7 @@ async def test_a_refusal_without_reasons_is_blamed_on_the_format_only_if_that_he
     assert caught.value.values["detail"] == "Bad Request"
 
 
-async def test_newer_names_and_fixed_temperatures(tmp_path: Path) -> None:
+async def test_newer_field_names_and_fixed_temperatures_are_learned(tmp_path: Path) -> None:
     answer = refuses_field(
         "max_tokens",
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
@@ -64,7 +64,7 @@ async def test_newer_names_and_fixed_temperatures(tmp_path: Path) -> None:
         assert len(server.received) == first + 1
 
 
-async def test_an_endpoint_that_knows_no_limit_by_any_name() -> None:
+async def test_the_limit_is_left_out_where_an_endpoint_knows_none_of_its_names() -> None:
     answer = refuses_field(
         "max_tokens",
         "unknown field max_tokens, did you mean max_completion_tokens",
@@ -93,7 +93,7 @@ LOWERED = Abilities(format="object", lacks=frozenset({"temperature"}))
     "content",
     ["", "{cut", "[]", '{"http://duck d": 7}', '{"http://duck d": {"learned": 1e999}}', "\x00" * 9, "[" * 9999],
 )
-def test_a_damaged_memory_is_no_memory_and_is_mended(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_of_abilities_is_ignored_and_rewritten(tmp_path: Path, content: str) -> None:
     path = tmp_path / "abilities.json"
     path.write_text(content)
     book = AbilityBook(path)
@@ -102,7 +102,7 @@ def test_a_damaged_memory_is_no_memory_and_is_mended(tmp_path: Path, content: st
     assert AbilityBook(path).recall("http://duck", "d", Abilities()) == LOWERED
 
 
-def test_what_was_learned_is_forgotten_after_a_while(tmp_path: Path) -> None:
+def test_learned_abilities_expire(tmp_path: Path) -> None:
     path = tmp_path / "abilities.json"
     AbilityBook(path, days=30, now=lambda: 1000.0).learn("http://duck", "d", LOWERED)
     soon, late = (AbilityBook(path, days=30, now=lambda at=at: at) for at in (2000.0, 1000.0 + 31 * 86_400))
@@ -110,7 +110,7 @@ def test_what_was_learned_is_forgotten_after_a_while(tmp_path: Path) -> None:
     assert late.recall("http://duck", "d", Abilities()) == Abilities()
 
 
-def test_each_model_is_remembered_by_itself_and_no_draft_is_left(tmp_path: Path) -> None:
+def test_each_model_has_its_own_entry_and_no_temporary_file_is_left(tmp_path: Path) -> None:
     path = tmp_path / "abilities.json"
     for model in ("a", "b"):
         AbilityBook(path).learn("http://duck", model, Abilities(format=FORMATS["ab".index(model) + 1]))
@@ -121,7 +121,7 @@ def test_each_model_is_remembered_by_itself_and_no_draft_is_left(tmp_path: Path)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_memory_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
+def test_a_file_of_abilities_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     AbilityBook(tmp_path / "file" / "abilities.json").learn("http://duck", "d", LOWERED)
     (tmp_path / "taken").mkdir()

@@ -105,7 +105,7 @@ def thinks_and_calls(exchange: Exchange) -> None:
     exchange.end()
 
 
-async def test_tools_are_called_and_what_was_thought_goes_back_with_its_signature() -> None:
+async def test_tools_are_called_and_thoughts_are_sent_back_with_their_signature() -> None:
     tool = ToolSpec("read", "read a file", {"type": "object", "properties": {"path": {"type": "string"}}})
     request = Request(HELLO.messages, tools=(tool,))
     with FakeEndpoint(thinks_and_calls, tells("It is empty.")) as server:
@@ -172,14 +172,14 @@ async def test_passing_failures_are_tried_again(status: int, why: str) -> None:
     assert text_of(chunks) == "now"
 
 
-async def test_half_a_stream_then_a_whole_one() -> None:
+async def test_after_half_a_stream_the_request_is_sent_again() -> None:
     with FakeEndpoint(tells_half, tells("I was saying this.")) as server:
         chunks = await collect(claude_at(server))
     assert len(retries(chunks)) == 1
     assert text_of(chunks) == "I was saying this."
 
 
-async def test_half_a_stream_forever() -> None:
+async def test_streams_that_always_break_off_end_in_an_error() -> None:
     with FakeEndpoint(tells_half) as server, pytest.raises(ProviderUnreachable):
         await collect(claude_at(server))
 
@@ -202,7 +202,7 @@ async def test_silence_is_a_time_out(answer: Answer) -> None:
         (400, "Your credit balance is too low", ProviderRefused, "model.no_credit"),
     ],
 )
-async def test_what_is_final_is_said_plainly(status: int, message: str, error: type[ModelError], key: str) -> None:
+async def test_final_errors_have_clear_messages(status: int, message: str, error: type[ModelError], key: str) -> None:
     with FakeEndpoint(refuses(status, message)) as server:
         with pytest.raises(error) as caught:
             await collect(claude_at(server))
@@ -223,7 +223,7 @@ async def test_an_error_inside_the_stream_is_tried_again() -> None:
     assert text_of(chunks) == "whole"
 
 
-async def test_nobody_there() -> None:
+async def test_an_address_where_nothing_listens() -> None:
     with FakeEndpoint(tells("x")) as server:
         pass
     with pytest.raises(ProviderUnreachable) as caught:

@@ -1,4 +1,4 @@
-"""From a name to a provider that talks."""
+"""A chosen model becomes a provider that answers."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ async def provider_named(name: str, environ: dict[str, str], places: Places | No
     return connect(choice, QUICK, LocalSettings(), places or NOWHERE, environ)
 
 
-async def test_an_endpoint_and_what_it_was_seen_to_accept(tmp_path: Path) -> None:
+async def test_an_endpoint_is_connected_with_its_learned_abilities(tmp_path: Path) -> None:
     memory = tmp_path / "abilities.json"
     with FakeEndpoint(refuses_field("response_format", "no json_schema here", says("{}"))) as server:
         environ = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-1"}
@@ -46,13 +46,13 @@ async def test_an_endpoint_and_what_it_was_seen_to_accept(tmp_path: Path) -> Non
     assert "sk-1" not in memory.read_text()
 
 
-async def test_a_script(tmp_path: Path) -> None:
+async def test_a_scripted_model_is_connected(tmp_path: Path) -> None:
     script = tmp_path / "demo.jsonl"
     script.write_text('"quack"\n')
     assert text_of(await collect(await provider_named(f"scripted:{script}", {}))) == "quack"
 
 
-async def test_a_missing_key_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_key_is_reported_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     with pytest.raises(ProviderRefused) as caught:
         await provider_named("openrouter:duck", {})
@@ -69,7 +69,7 @@ async def test_the_embedded_model_without_its_weights_says_so(tmp_path: Path) ->
         await collect(provider)
 
 
-async def test_an_embedded_model_nobody_knows(tmp_path: Path) -> None:
+async def test_an_unknown_embedded_model(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         await provider_named("local:gpt-9", {}, Places(tmp_path))
 

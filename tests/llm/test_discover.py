@@ -1,4 +1,4 @@
-"""Which model is used when, and what is said about it."""
+"""Tests which model is found in which situation, and the notes about it."""
 
 import socket
 from collections.abc import Iterator
@@ -19,20 +19,20 @@ SECRET = "sk-secret-abc"
 
 @pytest.fixture(autouse=True)
 def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of whoever runs the tests stay out of it."""
+    """Hides the keyring of the user who runs the tests."""
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
 
 
 @pytest.fixture
 def nowhere() -> Iterator[str]:
-    """An address where nothing listens."""
+    """Returns an address where nothing listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 def alone(nowhere: str, **servers: str) -> LlmSettings:
-    """Settings for a machine where only these local servers answer."""
+    """Returns settings for a machine where only these local servers answer."""
     moved = {name: EndpointSettings(base_url=servers.get(name, nowhere)) for name in SERVERS}
     return LlmSettings(endpoints=moved, probe_seconds=PATIENT)
 
@@ -50,7 +50,7 @@ def alone(nowhere: str, **servers: str) -> LlmSettings:
         ("cohere:command-a", "endpoint", "https://api.cohere.ai/compatibility/v1", "command-a"),
     ],
 )
-async def test_a_name_says_where(name: str, kind: str, url: str, model: str) -> None:
+async def test_a_name_gives_the_endpoint_and_the_model(name: str, kind: str, url: str, model: str) -> None:
     choice = await discover(name, LlmSettings(), {"OPENAI_API_KEY": SECRET})
     assert choice.endpoint is not None
     assert (choice.kind, choice.endpoint.base_url, choice.model) == (kind, url, model)
@@ -79,7 +79,7 @@ async def test_names_as_other_programs_write_them(name: str, shown: str) -> None
     assert discovery.spelled(name) in (shown, name)
 
 
-async def test_a_server_of_ones_own_may_have_names_with_a_slash() -> None:
+async def test_the_users_own_server_may_have_names_with_a_slash() -> None:
     with FakeEndpoint(says("hi"), models=[{"id": "openai/gpt-oss-120b"}, {"id": "Qwen/Coder"}]) as server:
         environ = {"OPENAI_BASE_URL": server.url}
         names = ("openai/gpt-oss-120b", "Qwen/Coder", "openai/other", "unlisted/model", "anthropic/claude-sonnet-5")
@@ -103,7 +103,7 @@ async def test_a_server_of_ones_own_may_have_names_with_a_slash() -> None:
         ("qwen/qwen3-coder", "openrouter:qwen/qwen3-coder"),
     ],
 )
-async def test_a_wrong_name_gets_the_nearest_right_ones(name: str, nearest: str) -> None:
+async def test_for_a_wrong_name_the_nearest_right_ones_are_suggested(name: str, nearest: str) -> None:
     with pytest.raises(UsageError) as caught:
         await discover(name, LlmSettings(), {})
     near = str(caught.value.values["near"]).split(", ")
@@ -154,7 +154,7 @@ async def test_the_flag_comes_before_the_config_and_the_config_before_the_enviro
         ("ANTHROPIC_API_KEY", "anthropic"),
     ],
 )
-async def test_a_key_in_the_environment_chooses(variable: str, endpoint: str) -> None:
+async def test_a_key_in_the_environment_chooses_the_endpoint(variable: str, endpoint: str) -> None:
     choice = await discover("", LlmSettings(), {variable: f" {SECRET}\n"})
     assert choice.endpoint is not None
     assert choice.endpoint.name == endpoint
@@ -165,7 +165,7 @@ async def test_a_key_in_the_environment_chooses(variable: str, endpoint: str) ->
     assert SECRET not in repr(choice)
 
 
-async def test_a_server_of_ones_own_needs_no_key_and_says_what_it_serves() -> None:
+async def test_the_users_own_server_needs_no_key_and_lists_its_models() -> None:
     with FakeEndpoint(says("hi"), models=[{"id": "my-embedder"}, {"id": "duck-7b", "max_model_len": 9000}]) as server:
         choice = await discover("", LlmSettings(), {"OPENAI_BASE_URL": server.url + "/"})
         named = await discover("tagged:7b", LlmSettings(), {"OPENAI_API_BASE": server.url})
@@ -180,7 +180,7 @@ async def test_a_bare_name_with_a_key_is_for_openai() -> None:
     assert (await discover("gpt-5", LlmSettings(), {"OPENAI_API_KEY": SECRET})).name == "openai:gpt-5"
 
 
-async def test_a_local_server_that_answers(nowhere: str) -> None:
+async def test_a_local_server_that_answers_is_used(nowhere: str) -> None:
     with ExitStack() as stack:
         studio = stack.enter_context(FakeEndpoint(says(""), models=[{"id": "text-embedding-1"}, {"id": "duck"}]))
         vllm = stack.enter_context(FakeEndpoint(says(""), models=[{"id": "goose"}]))
@@ -193,24 +193,24 @@ async def test_a_local_server_that_answers(nowhere: str) -> None:
 @pytest.mark.parametrize(
     "page", ["<html>Ducks for sale</html>", "[]", '{"data": {"id": "x"}}', '{"data": [7, {"id": 7}]}']
 )
-async def test_something_else_on_the_port_is_not_a_model(nowhere: str, page: str) -> None:
+async def test_another_program_on_the_port_is_not_taken_for_a_model_server(nowhere: str, page: str) -> None:
     with FakeEndpoint(page=page) as shop:
         choice = await discover("", alone(nowhere, **{"llama.cpp": shop.url}), {})
     assert shop.paths == ["/v1/models"]
     assert choice.kind == "embedded"
 
 
-async def test_with_nothing_else_the_embedded_model(nowhere: str) -> None:
+async def test_without_any_other_model_the_embedded_one_is_used(nowhere: str) -> None:
     choice = await discover("", alone(nowhere), {"HTTP_PROXY": nowhere, "HF_TOKEN": "x"})
     assert (choice.name, choice.why.key) == ("local:qwen2.5-coder-1.5b", "model.chosen.embedded")
 
 
-async def test_a_server_named_without_a_model_is_asked() -> None:
+async def test_a_server_named_without_a_model_is_asked_for_its_models() -> None:
     with FakeEndpoint(says(""), models=[{"id": "newest"}]) as server:
         assert (await discover("ollama", alone(server.url, ollama=server.url), {})).name == "ollama:newest"
 
 
-async def test_a_server_named_that_is_not_there(nowhere: str) -> None:
+async def test_a_named_server_that_does_not_answer(nowhere: str) -> None:
     with pytest.raises(ProviderUnreachable) as caught:
         await discover("ollama", alone(nowhere), {})
     assert (caught.value.key, caught.value.values["where"]) == ("model.nothing_listens", nowhere)
@@ -226,7 +226,7 @@ async def test_a_server_named_that_is_not_there(nowhere: str) -> None:
         (SECRET, "/v1", [], "model.none_listed"),
     ],
 )
-async def test_what_is_wrong_with_a_server_of_ones_own_is_told_without_a_named_model(
+async def test_faults_of_the_users_own_server_are_reported_when_no_model_is_named(
     nowhere: str, key: str, path: str, models: list[str], told: str
 ) -> None:
     with FakeEndpoint(says(""), models=[{"id": name} for name in models], key=SECRET) as server:
@@ -244,7 +244,7 @@ async def test_what_is_wrong_with_a_server_of_ones_own_is_told_without_a_named_m
         ("https://ducks.example", "https://ducks.example:443/v1"),
     ],
 )
-async def test_ollama_elsewhere(host: str, url: str) -> None:
+async def test_ollama_at_another_address(host: str, url: str) -> None:
     choice = await discover("ollama:x", LlmSettings(), {"OLLAMA_HOST": host})
     assert choice.endpoint is not None
     assert choice.endpoint.base_url == url
@@ -255,7 +255,7 @@ def endpoint_of(choice: ModelChoice) -> tuple[str, str, str]:
     return choice.name, choice.endpoint.base_url, choice.key_source
 
 
-async def test_an_endpoint_of_ones_own() -> None:
+async def test_an_endpoint_defined_by_the_user() -> None:
     own = EndpointSettings(base_url="https://llm.example/v1/", key_env="COMPANY_KEY", model="house-model", window=5)
     settings = LlmSettings(model="company", endpoints={"company": own})
     choice = await discover("", settings, {"COMPANY_KEY": "k"})
@@ -279,7 +279,7 @@ async def test_a_key_does_not_follow_a_known_name_to_another_address() -> None:
         ("openai:x", {"OPENAI_API_KEY": "ключ"}, "model.key_malformed"),
     ],
 )
-async def test_what_makes_no_sense_is_said(name: str, environ: dict[str, str], key: str) -> None:
+async def test_malformed_settings_are_reported(name: str, environ: dict[str, str], key: str) -> None:
     with pytest.raises(UsageError) as caught:
         await discover(name, LlmSettings(), environ)
     assert caught.value.key == key

@@ -1,4 +1,4 @@
-"""The embedded model: its server is started when needed, started again when it died, and ended with it."""
+"""The embedded model: its server is started when needed, restarted after it died, and ended with the conversation."""
 
 import asyncio
 from pathlib import Path
@@ -46,7 +46,7 @@ async def ask(model: Embedded) -> str:
     return text_of([chunk async for chunk in model.stream(HELLO)])
 
 
-async def test_it_lives_as_long_as_the_conversation() -> None:
+async def test_the_server_runs_as_long_as_the_conversation() -> None:
     server = HouseServer()
     model = Embedded(server, "duck", 4096, QUICK)
     assert (model.model, model.window, server.alive()) == ("local:duck", 4096, False)

@@ -47,7 +47,7 @@ async def test_usage_is_estimated_when_the_endpoint_reports_none() -> None:
     assert usage.cost_usd == 0
 
 
-async def test_the_cost_an_endpoint_reports_is_believed() -> None:
+async def test_the_cost_that_an_endpoint_reports_is_used() -> None:
     with FakeEndpoint(says("x", usage={"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.25})) as server:
         assert finished(await collect(provider_for(server))).usage.cost_usd == 0.25
 
@@ -137,13 +137,13 @@ async def test_closing_the_iterator_closes_the_connection() -> None:
         await provider.aclose()
 
 
-async def test_a_broken_file_name_in_the_prompt_is_no_reason_to_fail() -> None:
+async def test_a_broken_file_name_in_the_prompt_does_not_fail_the_request() -> None:
     with FakeEndpoint(says("fine")) as server:
         request = Request((PromptMessage("user", "caf\udce9.txt"),))
         assert text_of(await collect(provider_for(server), request)) == "fine"
 
 
-async def test_the_window_is_set_or_known() -> None:
+async def test_the_window_comes_from_settings_or_known_facts() -> None:
     assert EndpointModel(Endpoint("openai", "https://x"), "gpt-4o-mini").window == 128_000
     assert EndpointModel(Endpoint("openrouter", "https://x"), "anthropic/claude-sonnet-5").window == 1_000_000
     assert EndpointModel(Endpoint("mine", "https://x", window=9000), "duck-1").window == 9000

@@ -1,4 +1,4 @@
-"""What is known of models without asking anybody: windows, prices, abilities."""
+"""Facts about models that are known without asking: windows, prices, abilities."""
 
 import pytest
 
@@ -26,7 +26,7 @@ LISTED = LlmSettings()
         ("openrouter", "openai/gpt-5-mini", 100_000, 0, 0, 2_000, 0.1 * 0.25 + 0.002 * 2),
     ],
 )
-def test_what_a_reply_costs(
+def test_the_cost_of_a_reply(
     endpoint: str, model: str, prompt: int, cached: int, written: int, completion: int, dollars: float
 ) -> None:
     price = price_of(LISTED, endpoint, model)
@@ -53,11 +53,11 @@ def test_the_users_own_price_comes_first_and_an_unlisted_model_has_none() -> Non
         ("gateway", "quack-7", DEFAULT_WINDOW),
     ],
 )
-def test_the_window_of_a_model_or_of_those_that_are_called_like_it(endpoint: str, model: str, window: int) -> None:
+def test_the_window_of_a_model_or_of_models_with_similar_names(endpoint: str, model: str, window: int) -> None:
     assert facts_of(endpoint, model).window == window
 
 
-def test_abilities_are_known_or_not_known() -> None:
+def test_an_ability_is_true_false_or_unknown() -> None:
     seeing = facts_of("openai", "gpt-5-mini")
     assert [seeing.has(flag) for flag in "tvrs"] == [True] * 4
     assert facts_of("deepseek", "deepseek-chat").has("v") is False
@@ -65,7 +65,9 @@ def test_abilities_are_known_or_not_known() -> None:
     assert facts_of("gateway", "claude-opus-9").has("v") is True
 
 
-def test_the_models_that_are_used_when_none_is_named_are_listed() -> None:
-    named = [one for one in KNOWN if one.model and models_of(one.name)]
+def test_default_models_of_endpoints_are_in_the_table() -> None:
+    named = [endpoint for endpoint in KNOWN if endpoint.model and models_of(endpoint.name)]
     assert len(named) > 10
-    assert [f"{one.name}:{one.model}" for one in named if not facts_of(one.name, one.model).known] == []
+    assert [
+        f"{endpoint.name}:{endpoint.model}" for endpoint in named if not facts_of(endpoint.name, endpoint.model).known
+    ] == []

@@ -1,4 +1,4 @@
-"""What people are told when an endpoint says no."""
+"""Messages for people when an endpoint refuses."""
 
 import logging
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SECRET = "sk-very-secret-9f8e7d6c"
 
 
 @pytest.mark.parametrize("status", [429, 402])
-async def test_an_empty_purse_is_final(status: int) -> None:
+async def test_a_lack_of_credit_is_not_retried(status: int) -> None:
     with FakeEndpoint(refuses(status, "You exceeded your current quota", code="insufficient_quota")) as server:
         with pytest.raises(ProviderRefused) as caught:
             await collect(provider_for(server))
@@ -25,7 +25,7 @@ async def test_an_empty_purse_is_final(status: int) -> None:
     assert caught.value.key == "model.no_credit"
 
 
-async def test_401_says_which_variable_to_set_and_keeps_the_key_to_itself(
+async def test_401_names_the_variable_to_set_and_never_shows_the_key(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -37,14 +37,14 @@ async def test_401_says_which_variable_to_set_and_keeps_the_key_to_itself(
         assert len(server.received) == 1
         assert server.headers_seen[0]["authorization"] == f"Bearer {SECRET}"
     error = caught.value
-    # Of an endpoint on this machine no key is stored, so nothing is said of a keyring.
+    # The keyring holds no key for an endpoint on this machine, so the message does not mention it.
     assert error.key == "model.key_refused_alone"
     assert error.values["variable"] == "FAKE_API_KEY"
     assert error.values["entry"] == "duckflow fake"
     assert error.values["source"] == "FAKE_API_KEY"
     assert error.values["detail"] == ": Incorrect API key provided: *** [31m"
-    said = [repr(error), str(error), repr(provider), repr(key), str(vars(error)), caplog.text]
-    assert not any(SECRET in text for text in said)
+    texts = [repr(error), str(error), repr(provider), repr(key), str(vars(error)), caplog.text]
+    assert not any(SECRET in text for text in texts)
 
 
 async def test_403_without_a_key_asks_for_one() -> None:
@@ -84,7 +84,7 @@ async def test_an_unknown_model_is_named(status: int, message: str) -> None:
         (403, "Request had insufficient authentication scopes.", "model.key_refused_alone"),
     ],
 )
-async def test_a_403_is_about_the_key_only_where_it_says_so(status: int, message: str, told: str) -> None:
+async def test_a_403_concerns_the_key_only_where_it_says_so(status: int, message: str, told: str) -> None:
     with FakeEndpoint(refuses(status, message)) as server, pytest.raises(ProviderRefused) as caught:
         await collect(provider_for(server, key=Key(SECRET, "FAKE_API_KEY")))
     assert caught.value.key == told
@@ -100,7 +100,7 @@ async def test_a_403_is_about_the_key_only_where_it_says_so(status: int, message
         ("anthropic", "https://api.example/v1", "https://api.example"),
     ],
 )
-def test_another_address_is_named_only_where_that_may_be_the_fault(wire: WireName, address: str, other: str) -> None:
+def test_another_address_is_suggested_only_where_that_may_help(wire: WireName, address: str, other: str) -> None:
     problem = Failures(Endpoint("fake", address, wire=wire), "duck-1", None).of_status(404, {}, "not here").error
     assert problem.values["other"] == other
 
@@ -130,7 +130,7 @@ async def test_a_wrong_address_is_named(answer: Callable[[Exchange], None]) -> N
         (429, "Request too large for duck-1 on tokens per min (TPM): Limit 10000, Requested 12000"),
     ],
 )
-async def test_a_context_too_long_in_many_words(status: int, message: str) -> None:
+async def test_a_context_that_is_too_long_is_recognized_in_many_wordings(status: int, message: str) -> None:
     with FakeEndpoint(refuses(status, message)) as server:
         with pytest.raises(ContextTooLong) as caught:
             await collect(provider_for(server), AS_JSON)
@@ -138,7 +138,7 @@ async def test_a_context_too_long_in_many_words(status: int, message: str) -> No
     assert caught.value.key == "model.too_long"
 
 
-async def test_a_final_error_inside_a_200_is_final() -> None:
+async def test_a_final_error_in_a_200_answer_is_not_retried() -> None:
     with FakeEndpoint(bodies({"error": {"code": 401, "message": "No auth"}})) as server:
         with pytest.raises(ProviderRefused) as caught:
             await collect(provider_for(server))
@@ -146,7 +146,7 @@ async def test_a_final_error_inside_a_200_is_final() -> None:
     assert caught.value.key == "model.key_missing_alone"
 
 
-async def test_an_https_address_that_does_not_speak_it() -> None:
+async def test_an_https_address_of_a_server_without_tls() -> None:
     with FakeEndpoint(says("hi")) as server:
         secure = Endpoint("fake", server.url.replace("http:", "https:"))
         with pytest.raises(ProviderUnreachable) as caught:

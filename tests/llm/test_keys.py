@@ -1,4 +1,4 @@
-"""Keys come from the environment, else from a keyring, and never show themselves."""
+"""Keys come from the environment, else from a keyring, and are never shown."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ print(key.secret + " from " + key.source if key else "none")
 
 
 def look(folder: Path, body: str, environ: dict[str, str] | None = None, url: str = "https://ducks.example") -> str:
-    """What a fresh process finds whose keyring does this."""
+    """Returns the key that a fresh process finds with this keyring."""
     (folder / "duckring.py").write_text(RING.format(body=body))
     done = subprocess.run(
         [sys.executable, "-c", LOOK.format(url=url, environ=environ or {})],
@@ -54,7 +54,7 @@ def test_the_first_variable_that_is_set_wins() -> None:
     assert key_in_environment(ENDPOINT, {"DUCK_KEY": "  "}) is None
 
 
-def test_a_key_never_shows_itself() -> None:
+def test_a_key_is_never_shown() -> None:
     key = Key("sk-1234", "DUCK_KEY")
     assert "sk-1234" not in f"{key!r} {key} {[key]}"
     assert without_keys("you sent sk-1234!") == "you sent ***!"
@@ -63,7 +63,7 @@ def test_a_key_never_shows_itself() -> None:
 
 
 @pytest.mark.parametrize("secret", ["鍵", "two words", "line\nbreak", "esc\x1b[0m"])
-def test_what_cannot_be_a_key_is_refused_without_being_shown(secret: str) -> None:
+def test_a_malformed_key_is_refused_without_being_shown(secret: str) -> None:
     with pytest.raises(UsageError) as caught:
         find_key(ENDPOINT, {"DUCK_KEY": secret})
     assert caught.value.values == {"source": "DUCK_KEY"}
@@ -81,5 +81,5 @@ def test_a_server_on_this_machine_gets_no_key_from_the_keyring(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("body", ["raise RuntimeError('no desktop')", "return None", "threading.Event().wait()"])
-def test_a_keyring_that_fails_or_hangs_is_no_keyring(tmp_path: Path, body: str) -> None:
+def test_a_keyring_that_fails_or_hangs_is_ignored(tmp_path: Path, body: str) -> None:
     assert look(tmp_path, body) == "none"

@@ -1,4 +1,4 @@
-"""Streams, whole or broken, and what is no reply at all."""
+"""Whole and broken streams, and answers that are no reply at all."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ async def test_a_stream_that_ends_without_a_reason_is_broken() -> None:
     assert text_of(chunks) == "whole"
 
 
-async def test_nothing_at_all_is_a_time_out() -> None:
+async def test_no_answer_at_all_is_a_time_out() -> None:
     with FakeEndpoint(falls_silent()) as server:
         with pytest.raises(ProviderUnreachable) as caught:
             await collect(provider_for(server, HASTY))
@@ -37,7 +37,7 @@ async def test_a_stream_that_falls_silent_is_a_time_out() -> None:
     assert text_of(chunks) == "and then he spoke"
 
 
-async def test_an_endless_drip_ends_too() -> None:
+async def test_a_stream_that_never_ends_is_stopped() -> None:
     def drips(exchange: Exchange) -> None:
         exchange.begin()
         while True:
@@ -63,7 +63,7 @@ async def test_a_complete_reply_does_not_need_its_usage_or_its_end() -> None:
     assert retries(chunks) == []
 
 
-async def test_html_with_200_is_no_model() -> None:
+async def test_html_with_status_200_is_not_a_reply() -> None:
     with FakeEndpoint(bodies("<html><title>Welcome to Hotel WiFi</title><body>Log in</body></html>")) as server:
         with pytest.raises(ModelError) as caught:
             await collect(provider_for(server))
@@ -73,7 +73,7 @@ async def test_html_with_200_is_no_model() -> None:
 
 
 @pytest.mark.parametrize("answer", [sends("what?", "{broken"), bodies('"just a string"'), bodies({"hello": 1})])
-async def test_garbage_is_no_reply(answer: Callable[[Exchange], None]) -> None:
+async def test_garbage_is_not_a_reply(answer: Callable[[Exchange], None]) -> None:
     with FakeEndpoint(answer) as server, pytest.raises(ModelError) as caught:
         await collect(provider_for(server))
     assert caught.value.key == "model.no_model_there"
@@ -119,7 +119,7 @@ async def test_an_endpoint_that_does_not_stream() -> None:
     ("finish", "reason"),
     [("length", "length"), ("content_filter", "filtered"), ("tool_calls", "stop"), ("odd", "unknown")],
 )
-async def test_reasons(finish: str, reason: str) -> None:
+async def test_reasons_of_the_end_are_translated(finish: str, reason: str) -> None:
     with FakeEndpoint(says("so", finish=finish)) as server:
         assert finished(await collect(provider_for(server))).reason == reason
 
@@ -131,7 +131,7 @@ async def test_a_reply_that_ends_in_an_error_does_not_count() -> None:
     assert text_of(chunks) == "whole"
 
 
-async def test_a_refusal_in_words() -> None:
+async def test_a_refusal_with_a_text() -> None:
     refusal = {"choices": [{"delta": {"refusal": "I would rather not."}, "finish_reason": None}]}
     with FakeEndpoint(sends(refusal, chunk(finish="stop"))) as server:
         chunks = await collect(provider_for(server))
@@ -148,7 +148,7 @@ async def test_reasoning_is_not_part_of_the_text() -> None:
         assert text_of(await collect(provider_for(server))) == "42"
 
 
-async def test_content_in_parts() -> None:
+async def test_content_that_is_a_list_of_parts() -> None:
     parts = {"choices": [{"delta": {"content": [{"type": "thinking"}, {"type": "text", "text": "quack"}]}}]}
     with FakeEndpoint(sends(parts, chunk(finish="stop"))) as server:
         assert text_of(await collect(provider_for(server))) == "quack"
@@ -177,7 +177,7 @@ def test_small_pieces_take_no_longer_than_large_ones(line: bytes) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "-5", "9" * 4000, '"many"', "null", "[]"])
-async def test_any_number_in_the_usage_is_a_number_like_others(number: str) -> None:
+async def test_odd_numbers_in_the_usage_do_no_harm(number: str) -> None:
     usage = f'{{"prompt_tokens": {number}, "completion_tokens": {number}, "cost": {number}}}'
 
     def answer(exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""Pictures over real HTTP, in each wire's own form; and what becomes of a model that refuses them."""
+"""Pictures over real HTTP, in each wire's own form; and how a model that refuses them is treated."""
 
 import base64
 from pathlib import Path
@@ -44,7 +44,7 @@ async def sent(provider: Provider, server: FakeEndpoint) -> dict[str, Any]:
     return server.received[-1]
 
 
-async def test_the_chat_wire_has_them_as_data_beside_the_text() -> None:
+async def test_the_chat_wire_sends_them_as_data_beside_the_text() -> None:
     with FakeEndpoint(says("a duck")) as server:
         messages = (await sent(provider_for(server), server))["messages"]
     assert messages[1]["content"] == [
@@ -55,10 +55,10 @@ async def test_the_chat_wire_has_them_as_data_beside_the_text() -> None:
     assert [messages[number]["content"] for number in (0, 2, 3)] == ["Be kind.", "I see.", "and?"]
 
 
-async def test_the_responses_wire_has_a_form_of_its_own() -> None:
+async def test_the_responses_wire_sends_them_in_its_own_form() -> None:
     with FakeEndpoint(responded(calls=False)) as server:
-        given = (await sent(speaker("openai", server, "gpt-5.2"), server))["input"]
-    content = next(one["content"] for one in given if isinstance(one["content"], list))
+        items = (await sent(speaker("openai", server, "gpt-5.2"), server))["input"]
+    content = next(item["content"] for item in items if isinstance(item["content"], list))
     assert content == [
         {"type": "input_text", "text": "look"},
         {"type": "input_image", "image_url": url("one", "image/png"), "detail": "auto"},
@@ -66,14 +66,14 @@ async def test_the_responses_wire_has_a_form_of_its_own() -> None:
     ]
 
 
-async def test_claude_gets_them_in_the_vendors_form() -> None:
+async def test_the_anthropic_wire_sends_them_in_its_own_form() -> None:
     with FakeEndpoint(tells("a duck")) as server:
         provider = claude_at(server)
         assert provider.takes_pictures
         content = cast("list[dict[str, Any]]", (await sent(provider, server))["messages"][0]["content"])
     assert content[0]["text"] == "look"
-    sources = [one["source"] for one in content if one["type"] == "image"]
-    assert [(one["media_type"], base64.b64decode(one["data"])) for one in sources] == [
+    sources = [block["source"] for block in content if block["type"] == "image"]
+    assert [(source["media_type"], base64.b64decode(source["data"])) for source in sources] == [
         ("image/png", DATA["one"]),
         ("image/gif", DATA["two"]),
     ]
@@ -95,24 +95,24 @@ CALLED = Request(
 )
 
 
-async def test_pictures_of_results_follow_them_in_every_wire() -> None:
+async def test_pictures_of_results_come_after_the_results_in_every_wire() -> None:
     with FakeEndpoint(says("a duck")) as server:
         await collect(provider_for(server), CALLED)
         messages = server.received[-1]["messages"]
-    assert [one["role"] for one in messages] == ["system", "user", "assistant", "tool", "tool", "user"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "tool", "user"]
     assert messages[-1]["content"][1]["image_url"]["url"] == url("one", "image/png")
     with FakeEndpoint(responded(calls=False)) as server:
         await collect(speaker("openai", server, "gpt-5.2"), CALLED)
-        given = server.received[-1]["input"]
-    assert [one["type"] for one in given[-3:-1]] == ["function_call_output"] * 2
-    assert given[-1]["content"][1] == {"type": "input_image", "image_url": url("one", "image/png"), "detail": "auto"}
+        items = server.received[-1]["input"]
+    assert [item["type"] for item in items[-3:-1]] == ["function_call_output"] * 2
+    assert items[-1]["content"][1] == {"type": "input_image", "image_url": url("one", "image/png"), "detail": "auto"}
     with FakeEndpoint(tells("a duck")) as server:
         await collect(claude_at(server), CALLED)
         content = cast("list[dict[str, Any]]", server.received[-1]["messages"][-1]["content"])
-    assert [one["type"] for one in content] == ["tool_result", "tool_result", "text", "image"]
+    assert [block["type"] for block in content] == ["tool_result", "tool_result", "text", "image"]
 
 
-async def test_where_nobody_may_speak_after_a_result_its_pictures_stand_in_it() -> None:
+async def test_where_no_user_message_may_follow_a_result_it_holds_its_pictures() -> None:
     refusal = refuses(400, "Unexpected role 'user' after role 'tool'")
     with FakeEndpoint(refusal, says("a duck")) as server:
         await collect(provider_for(server), CALLED)
@@ -124,8 +124,8 @@ async def test_where_nobody_may_speak_after_a_result_its_pictures_stand_in_it() 
     ]
 
 
-def test_a_request_is_counted_with_its_pictures() -> None:
-    without = LOOK._replace(messages=tuple(PromptMessage(one.role, one.text) for one in LOOK.messages))
+def test_the_tokens_of_a_request_include_its_pictures() -> None:
+    without = LOOK._replace(messages=tuple(PromptMessage(message.role, message.text) for message in LOOK.messages))
     assert estimate_request(LOOK) - estimate_request(without) == 3 * 85
 
 
@@ -171,14 +171,14 @@ async def test_a_picture_that_cannot_be_used_does_not_make_a_model_blind(status:
             assert problem.value.key == "model.picture_refused" and asked.takes_pictures is not False
 
 
-async def test_a_servers_own_trouble_says_nothing_of_pictures() -> None:
+async def test_a_failure_of_the_server_does_not_count_against_pictures() -> None:
     with FakeEndpoint(refuses(500, "image cache restarting"), says("a duck")) as server:
         provider = provider_for(server)
         await collect(provider, LOOK)
         assert provider.takes_pictures is None and len(server.received) == 2
 
 
-async def test_it_is_learned_of_claude_that_a_model_is_blind() -> None:
+async def test_a_model_on_the_anthropic_wire_is_remembered_as_blind() -> None:
     with FakeEndpoint(refuses(400, "this model does not support image input")) as server:
         provider = claude_at(server)
         with pytest.raises(PicturesRefused):
@@ -196,12 +196,12 @@ async def test_it_is_learned_of_claude_that_a_model_is_blind() -> None:
         ("ollama", "some-new-model:7b", None),
     ],
 )
-def test_what_is_known_of_a_model_is_known_before_it_is_asked(endpoint: str, model: str, sees: bool | None) -> None:
+def test_known_facts_hold_before_the_first_request(endpoint: str, model: str, sees: bool | None) -> None:
     provider = EndpointModel(Endpoint(endpoint, "http://127.0.0.1:9/v1"), model, None, QUICK)
     assert provider.takes_pictures is sees
 
 
-async def test_the_user_is_told_and_the_conversation_goes_on_without_them(tmp_path: Path) -> None:
+async def test_the_user_is_told_and_the_conversation_goes_on_without_pictures(tmp_path: Path) -> None:
     with FakeEndpoint(refuses(400, "image input is not supported"), says("A duck, then.")) as server:
         story = Story(tmp_path, [])
         story.provider = provider = provider_for(server)

@@ -1,4 +1,4 @@
-"""When another try helps, and when it does not."""
+"""Failures that are retried, and failures that are not."""
 
 import re
 import socket
@@ -36,7 +36,7 @@ async def test_429_waits_as_long_as_it_is_asked_to(answer: Answer, seconds: floa
     assert text_of(chunks) == "there you are"
 
 
-async def test_without_a_word_from_the_endpoint_the_pauses_grow() -> None:
+async def test_the_pauses_grow_where_the_endpoint_asks_for_none() -> None:
     settings = QUICK.model_copy(update={"tries": 5, "backoff_seconds": 0.01, "backoff_max_seconds": 0.03})
     with FakeEndpoint(refuses(429, "slow"), refuses(429, "slow"), refuses(429, "slow"), says("ok")) as server:
         chunks = await collect(provider_for(server, settings))
@@ -44,7 +44,7 @@ async def test_without_a_word_from_the_endpoint_the_pauses_grow() -> None:
         assert longest / 2 <= again.seconds <= longest
 
 
-async def test_429_forever_ends_with_a_clear_word() -> None:
+async def test_429_forever_ends_with_a_clear_message() -> None:
     with FakeEndpoint(refuses(429, "slow down", {"retry-after": "0"})) as server:
         with pytest.raises(ProviderRefused) as caught:
             await collect(provider_for(server))
@@ -57,7 +57,7 @@ async def test_429_forever_ends_with_a_clear_word() -> None:
     "headers",
     [{"retry-after": "9999"}, {"retry-after": format_datetime(datetime.now(UTC) + timedelta(hours=1))}],
 )
-async def test_who_asks_for_more_patience_than_there_is_is_not_waited_for(status: int, headers: dict[str, str]) -> None:
+async def test_an_endpoint_that_asks_for_too_long_a_wait_is_given_up(status: int, headers: dict[str, str]) -> None:
     with FakeEndpoint(refuses(status, "slow down", headers)) as server:
         with pytest.raises(ProviderRefused) as caught:
             await collect(provider_for(server))
@@ -81,7 +81,7 @@ class Clock:
         return self.at
 
 
-async def test_another_model_takes_over_and_hands_back_later() -> None:
+async def test_another_model_takes_over_and_later_the_first_is_used_again() -> None:
     clock = Clock()
     busy = refuses(529, "Overloaded", {"retry-after": "3600"})
     with FakeEndpoint(busy, busy, says("back")) as first, FakeEndpoint(says("instead")) as other:
@@ -104,7 +104,7 @@ async def test_another_model_takes_over_and_hands_back_later() -> None:
     assert [chunk.what.key for chunk in chunks if isinstance(chunk, Remark)] == ["model.fallback_over"]
 
 
-async def test_what_was_asked_is_no_reason_to_ask_another_model() -> None:
+async def test_an_error_about_the_request_does_not_switch_models() -> None:
     async def find(name: str) -> EndpointModel:
         raise AssertionError(name)
 
@@ -121,7 +121,7 @@ async def test_a_passing_failure_is_tried_again(status: int) -> None:
     assert text_of(chunks) == "fine"
 
 
-async def test_500_forever() -> None:
+async def test_500_forever_ends_in_an_error() -> None:
     with FakeEndpoint(bodies("<html><title>Bad Gateway</title></html>", 502)) as server:
         with pytest.raises(ProviderUnreachable) as caught:
             await collect(provider_for(server))
@@ -130,14 +130,14 @@ async def test_500_forever() -> None:
     assert caught.value.values == {"where": server.url, "status": 502, "detail": "Bad Gateway"}
 
 
-async def test_half_a_stream_then_a_whole_one() -> None:
+async def test_after_half_a_stream_the_request_is_sent_again() -> None:
     with FakeEndpoint(breaks_off("I was say"), says("I was saying this.")) as server:
         chunks = await collect(provider_for(server))
     assert [type(item) for item in chunks] == [Delta, Retrying, Delta, Finished]
     assert text_of(chunks) == "I was saying this."
 
 
-async def test_half_a_stream_forever() -> None:
+async def test_streams_that_always_break_off_end_in_an_error() -> None:
     with FakeEndpoint(breaks_off("half")) as server:
         with pytest.raises(ProviderUnreachable) as caught:
             await collect(provider_for(server))
@@ -145,12 +145,12 @@ async def test_half_a_stream_forever() -> None:
     assert caught.value.key == "model.broken_reply"
 
 
-async def test_a_server_that_hangs_up_without_a_word() -> None:
+async def test_a_server_that_closes_the_connection_without_an_answer() -> None:
     with FakeEndpoint(lambda exchange: exchange.hang_up(), says("back")) as server:
         assert text_of(await collect(provider_for(server))) == "back"
 
 
-async def test_a_refused_connection_on_this_machine_is_told_at_once() -> None:
+async def test_a_refused_connection_on_this_machine_is_reported_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

@@ -1,4 +1,4 @@
-"""A scripted model plays its part."""
+"""The scripted model plays its replies."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ async def ask(model: Scripted, text: str = "go on") -> list[Chunk]:
     return [chunk async for chunk in model.stream(Request((PromptMessage("user", text),)))]
 
 
-async def test_replies_come_in_order_and_requests_are_kept() -> None:
+async def test_replies_come_in_order_and_requests_are_recorded() -> None:
     model = Scripted(["one", {"rationale": "二"}])
     assert text_of([chunk async for chunk in model.stream(HELLO)]) == "one"
     assert text_of(await ask(model)) == '{"rationale": "二"}'
@@ -30,12 +30,12 @@ async def test_a_reply_in_pieces_with_its_own_end_and_usage() -> None:
     assert finished(chunks).usage == usage
 
 
-async def test_usage_is_estimated_otherwise() -> None:
+async def test_usage_is_estimated_where_none_is_given() -> None:
     usage = finished(await ask(Scripted(["12345678"]))).usage
     assert (usage.completion_tokens, usage.calls) == (2, 1)
 
 
-async def test_a_reply_that_waits_for_its_cue() -> None:
+async def test_a_reply_with_a_cue_waits_for_a_fitting_request() -> None:
     model = Scripted(["first", ScriptedReply("about ducks", when="duck"), "second"])
     assert text_of(await ask(model)) == "first"
     assert text_of(await ask(model, "what about a duck?")) == "about ducks"
@@ -86,7 +86,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     assert caught.value.values == {"path": str(path), "line": 2}
 
 
-def test_a_script_that_is_not_there(tmp_path: Path) -> None:
+def test_a_script_file_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         Scripted.from_file(tmp_path / "missing.jsonl")
     assert caught.value.key == "model.script_unreadable"

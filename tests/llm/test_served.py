@@ -1,4 +1,4 @@
-"""How many tokens a model gets from a server on this machine: what the servers say, over real HTTP."""
+"""The window that a local server gives to a model, asked over real HTTP."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ QWEN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 
 
 
 class Server(FakeEndpoint):
-    """Answers by path; what is posted to `/api/generate` loads the model."""
+    """Answers by path. A request to `/api/generate` loads the model."""
 
     def __init__(self, pages: Mapping[str, Any], loads: Mapping[str, Any] | None = None) -> None:
         super().__init__(self._answered, page="{}")
@@ -37,14 +37,14 @@ def told(choice: ModelChoice) -> tuple[int, list[str]]:
     return choice.endpoint.window, [note.key for note in choice.notes]
 
 
-async def test_ollama_is_asked_what_a_loaded_model_has() -> None:
+async def test_ollama_is_asked_for_the_window_of_a_loaded_model() -> None:
     running = {"models": [{"model": "qwen3:latest", "context_length": 65_536}]}
     with Server({"/api/show": QWEN, "/api/ps": running}) as server:
         assert told(await chosen("ollama", server)) == (65_536, ["model.served"])
         assert "/api/generate" not in server.paths
 
 
-async def test_ollama_loads_a_model_to_know_and_a_small_window_is_said() -> None:
+async def test_ollama_loads_a_model_to_find_its_window_and_a_small_one_is_noted() -> None:
     loads = {"models": [{"model": "qwen3:latest", "context_length": 4096}]}
     with Server({"/api/show": QWEN, "/api/ps": {"models": []}, "/api/generate": {"done": True}}, loads) as server:
         choice = await chosen("ollama", server)
@@ -52,17 +52,17 @@ async def test_ollama_loads_a_model_to_know_and_a_small_window_is_said() -> None
     assert choice.notes[0].values["most"] == 262_144
 
 
-async def test_what_a_model_file_of_ollama_sets_holds() -> None:
+async def test_a_window_set_in_an_ollama_model_file_is_used() -> None:
     with Server({"/api/show": QWEN | {"parameters": "stop  x\nnum_ctx    40960"}}) as server:
         assert told(await chosen("ollama", server)) == (40_960, ["model.served"])
 
 
-async def test_an_ollama_that_does_not_say_is_no_secret() -> None:
+async def test_the_user_is_told_when_ollama_does_not_give_a_window() -> None:
     with Server({}) as server:
         assert told(await chosen("ollama", server)) == (0, ["model.served_unknown"])
 
 
-async def test_the_users_own_window_is_not_asked_about() -> None:
+async def test_no_server_is_asked_when_the_user_has_set_a_window() -> None:
     with Server({"/api/show": QWEN}) as server:
         assert told(await chosen("ollama", server, window=9000)) == (0, [])
         assert server.paths == []
@@ -80,7 +80,7 @@ async def test_the_users_own_window_is_not_asked_about() -> None:
         ),
     ],
 )
-async def test_other_servers_have_their_own_ways(name: str, pages: dict[str, Any], window: int) -> None:
+async def test_other_servers_are_asked_in_their_own_ways(name: str, pages: dict[str, Any], window: int) -> None:
     with Server(pages) as server:
         choice = await chosen(name, server)
     assert choice.endpoint and choice.endpoint.window == window

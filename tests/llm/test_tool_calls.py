@@ -1,4 +1,4 @@
-"""Tool calls over real HTTP, through the whole program: what comes in pieces, badly, or not at all."""
+"""Tool calls over real HTTP, through the whole program: in pieces, malformed, or not at all."""
 
 import json
 from itertools import pairwise
@@ -27,7 +27,7 @@ def piece(index: int, arguments: str, call_id: str = "", name: str = "", **more:
 def calls(
     *made: tuple[str, dict[str, Any]], text: str = "So it goes.", size: int = 7, finish: str = "tool_calls"
 ) -> Answer:
-    """A reply that calls these, their arguments in pieces."""
+    """Answers with these calls, their arguments in pieces."""
     events = [chunk(text)]
     for index, (name, args) in enumerate(made):
         written = json.dumps(args)
@@ -42,7 +42,7 @@ def story_with(server: FakeEndpoint, top: Path, book: AbilityBook | None = None,
     return story
 
 
-async def test_calls_in_pieces_are_done_in_order_and_go_back_as_they_came(tmp_path: Path) -> None:
+async def test_calls_in_pieces_are_done_in_order_and_sent_back_unchanged(tmp_path: Path) -> None:
     read = ("file_ops_read_file", {"path": "a.txt"})
     edit = {"reasoning": "better", "path": "a.txt", "edits": [{"old": "hello", "new": "good day"}]}
     with FakeEndpoint(calls((WRITE, HELLO), ("file_ops_edit_file", edit), read), says("It is written.")) as server:
@@ -80,9 +80,7 @@ async def test_calls_in_pieces_are_done_in_order_and_go_back_as_they_came(tmp_pa
     ],
     ids=["cut in a call", "cut after a call", "broken", "no object"],
 )
-async def test_what_cannot_be_read_whole_is_asked_for_again_and_nothing_of_it_is_done(
-    tmp_path: Path, bad: Answer
-) -> None:
+async def test_an_incomplete_reply_is_requested_again_and_none_of_it_is_done(tmp_path: Path, bad: Answer) -> None:
     with FakeEndpoint(bad, calls((WRITE, HELLO | {"path": "b.txt"})), says("Now it is.")) as server:
         story = story_with(server, tmp_path)
         assert await story.tell("write") == "done"
@@ -91,8 +89,8 @@ async def test_what_cannot_be_read_whole_is_asked_for_again_and_nothing_of_it_is
         assert "could not be used" in server.received[1]["messages"][-1]["content"]
 
 
-async def test_a_call_that_cannot_be_read_among_others_is_answered_with_the_reason(tmp_path: Path) -> None:
-    """What can be read is done as after any other error: edits of other files are, commands are not."""
+async def test_an_unreadable_call_among_others_is_answered_with_the_reason(tmp_path: Path) -> None:
+    """The readable calls are treated as after any other error: edits of other files are done, commands are not."""
     bad = sends(
         piece(0, '{"path": b.txt}', "c1", WRITE),
         piece(1, json.dumps(HELLO), "c2", WRITE),
@@ -104,16 +102,16 @@ async def test_a_call_that_cannot_be_read_among_others_is_answered_with_the_reas
         assert await story.tell("write both") == "done"
         assert [path.name for path in story.folder.iterdir()] == ["a.txt"]
         assert len(server.received) == 3 and not story.all(ReplyRejected), "the last one is a look at what failed"
-        told = [one for one in server.received[1]["messages"] if one["role"] == "tool"]
-        results = {one["tool_call_id"]: one["content"] for one in told}
+        answers = [message for message in server.received[1]["messages"] if message["role"] == "tool"]
+        results = {message["tool_call_id"]: message["content"] for message in answers}
     assert "are no JSON" in results["c1"] and "ERROR" not in results["c2"] and "not run" in results["c3"].lower()
 
 
-async def test_a_tool_that_does_not_exist_is_a_result(tmp_path: Path) -> None:
+async def test_a_call_of_an_unknown_tool_gets_a_result_that_says_so(tmp_path: Path) -> None:
     with FakeEndpoint(calls(("file_ops_reed", {"path": "x"})), says("I was wrong.")) as server:
         story = story_with(server, tmp_path)
         assert await story.tell("read x") == "done"
-        [result] = [one for one in server.received[1]["messages"] if one["role"] == "tool"]
+        [result] = [message for message in server.received[1]["messages"] if message["role"] == "tool"]
     assert "unknown operation" in result["content"] and "file_ops_read_file" in result["content"]
 
 
@@ -124,7 +122,7 @@ async def test_a_question_before_the_calls_holds_them_back(tmp_path: Path) -> No
     assert list(story.folder.iterdir()) == [] and story.said() == ["Shall I write it to a.txt?"]
 
 
-async def test_who_refuses_tools_is_asked_for_json_and_remembered(tmp_path: Path) -> None:
+async def test_an_endpoint_that_refuses_tools_is_asked_for_json_and_remembered(tmp_path: Path) -> None:
     fine = says(json.dumps(decide(respond("Hello."), step="PLANNING")))
     book = AbilityBook(tmp_path / "abilities.json")
     with FakeEndpoint(refuses_field("tools", "this model does not support tools", fine)) as server:
@@ -145,7 +143,7 @@ async def test_who_refuses_tools_is_asked_for_json_and_remembered(tmp_path: Path
     ],
     ids=["decision", "tagged call", "bare call"],
 )
-async def test_who_does_not_heed_tools_is_understood_and_remembered(tmp_path: Path, text: str) -> None:
+async def test_a_model_that_ignores_tools_is_understood_and_remembered(tmp_path: Path, text: str) -> None:
     book = AbilityBook(tmp_path / "abilities.json")
     done = says(json.dumps(decide(respond("Done."))))
     with FakeEndpoint(says(text), done) as server:
@@ -155,27 +153,27 @@ async def test_who_does_not_heed_tools_is_understood_and_remembered(tmp_path: Pa
         assert ["tools" in body for body in server.received] == [True, False]
 
 
-async def test_the_setting_decides(tmp_path: Path) -> None:
+async def test_the_setting_decides_whether_tools_are_sent(tmp_path: Path) -> None:
     with FakeEndpoint(says(json.dumps(decide(respond("Hello."), step="PLANNING")))) as server:
         assert await story_with(server, tmp_path, tools="json").tell("hi") == "done"
     assert "tools" not in server.received[0]
     assert LlmSettings().tools == "auto"
 
 
-async def test_what_was_thought_is_told_apart_and_goes_back_with_the_calls(tmp_path: Path) -> None:
+async def test_thoughts_are_separated_from_the_reply_and_sent_back_with_the_calls(tmp_path: Path) -> None:
     thinks = [{"choices": [{"index": 0, "delta": {"reasoning_content": text}}]} for text in ("Hm, ", "a.txt.")]
     looks = [piece(0, '{"path": "."}', "c1", "file_ops_list_files"), chunk(finish="tool_calls")]
     with FakeEndpoint(sends(*thinks, *looks), says("<think>I know", " it.</think>It is empty.")) as server:
         story = story_with(server, tmp_path, effort="low")
         assert await story.tell("look") == "done"
-        replied = next(one for one in server.received[1]["messages"] if one["role"] == "assistant")
+        replied = next(message for message in server.received[1]["messages"] if message["role"] == "assistant")
     assert replied["reasoning_content"] == "Hm, a.txt." and replied["tool_calls"]
     assert [body["reasoning_effort"] for body in server.received] == ["low", "low"]
     thought = "".join(event.text for event in story.all(TextStreamed) if event.channel == "think")
     assert thought == "Hm, a.txt.I know it." and story.said() == ["It is empty."]
 
 
-async def test_who_takes_no_thoughts_and_no_effort_is_spared_them(tmp_path: Path) -> None:
+async def test_an_endpoint_that_refuses_thoughts_and_effort_gets_neither(tmp_path: Path) -> None:
     thinks = {"choices": [{"index": 0, "delta": {"reasoning": "Hm."}}]}
     looks = sends(thinks, piece(0, '{"path": "."}', "c1", "file_ops_list_files"), chunk(finish="tool_calls"))
 
@@ -183,9 +181,9 @@ async def test_who_takes_no_thoughts_and_no_effort_is_spared_them(tmp_path: Path
         body = exchange.endpoint.received[-1]
         if "reasoning_effort" in body:
             refuses(400, "Unrecognized request argument: reasoning_effort")(exchange)
-        elif any("reasoning" in one for one in body["messages"]):
+        elif any("reasoning" in message for message in body["messages"]):
             refuses(400, "messages.2: property 'reasoning' is unsupported")(exchange)
-        elif any(one["role"] == "tool" for one in body["messages"]):
+        elif any(message["role"] == "tool" for message in body["messages"]):
             says("It is empty.")(exchange)
         else:
             looks(exchange)
@@ -196,11 +194,11 @@ async def test_who_takes_no_thoughts_and_no_effort_is_spared_them(tmp_path: Path
         assert len(server.received) == 4 and story.said() == ["It is empty."]
 
 
-async def test_where_no_user_may_speak_after_a_result_it_is_said_at_its_end(tmp_path: Path) -> None:
+async def test_where_no_user_message_may_follow_a_result_it_is_appended_to_it(tmp_path: Path) -> None:
     looks = calls(("file_ops_list_files", {"path": "."}))
 
     def strict(exchange: Exchange) -> None:
-        roles = [one["role"] for one in exchange.endpoint.received[-1]["messages"]]
+        roles = [message["role"] for message in exchange.endpoint.received[-1]["messages"]]
         if ("tool", "user") in pairwise(roles):
             refuses(400, "Unexpected role 'user' after role 'tool'")(exchange)
         else:

@@ -1,4 +1,4 @@
-"""An oracle that is not ours: the vendors' SDKs check what the wires send, and read what our servers of them send."""
+"""The vendors' SDKs as an independent check: they validate what the wires send, and read what our fake servers send."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ Check = Callable[[dict[str, Any]], None]
 
 
 def fault_of(value: Any, kind: Any, where: str = "body") -> str:
-    """Why a value is not of an SDK's type; empty where it is. A field that the type does not know is a fault."""
+    """Returns the reason why a value does not fit an SDK's type, or nothing. An unknown field is a fault too."""
     if hasattr(kind, "__value__"):
         return fault_of(value, kind.__value__, where)
     origin, args = get_origin(kind), get_args(kind)
@@ -68,7 +68,7 @@ def _fault_of_table(value: Any, kind: Any, where: str) -> str:
 
 
 def typed(kind: Any, *ours: str) -> Check:
-    """A check that a body is what the SDK's own type takes, but for the fields `ours`."""
+    """Returns a check that a body fits the SDK's own type, except for the fields `ours`."""
 
     def check(body: dict[str, Any]) -> None:
         assert fault_of({name: value for name, value in body.items() if name not in ours}, kind) == ""
@@ -76,7 +76,7 @@ def typed(kind: Any, *ours: str) -> Check:
     return check
 
 
-def test_the_oracle_finds_faults() -> None:
+def test_the_check_finds_faults() -> None:
     from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
     body: dict[str, Any] = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}]}
@@ -101,7 +101,7 @@ def google_check() -> Check:
 
 
 def checks(wire: str) -> Check:
-    # Loaded here: whoever only collects these tests would pay seconds for the SDKs.
+    # The SDKs take seconds to import, so they are not imported while tests are collected.
     if wire == "google":
         return google_check()
     if wire == "anthropic":
@@ -118,7 +118,7 @@ def checks(wire: str) -> Check:
 
 
 @pytest.mark.parametrize("wire", VENDORS)
-async def test_the_vendors_types_take_every_request(wire: str) -> None:
+async def test_every_request_fits_the_vendors_types(wire: str) -> None:
     vendor, check = VENDORS[wire], checks(wire)
     bodies = await conversation(vendor)
     for effort in ("none", "minimal", "xhigh"):
@@ -133,7 +133,7 @@ async def test_the_vendors_types_take_every_request(wire: str) -> None:
 
 
 def _without_marks_of_others(body: dict[str, Any], wire: str) -> dict[str, Any]:
-    """OpenRouter's own fields for Claude's cache and thoughts, which OpenAI's types do not know."""
+    """Removes OpenRouter's own fields for Claude's cache and thoughts, which OpenAI's types do not know."""
     if wire != "chat":
         return body
     messages: list[dict[str, Any]] = json.loads(json.dumps(body["messages"]))

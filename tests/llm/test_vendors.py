@@ -32,14 +32,14 @@ every_wire = pytest.mark.parametrize("vendor", VENDORS.values(), ids=list(VENDOR
 
 
 def remarks(chunks: list[Chunk]) -> list[Any]:
-    """The parts of the request that were told to be left out, in one remark."""
-    told = [str(chunk.what.values["parts"]) for chunk in chunks if isinstance(chunk, Remark)]
-    assert len(told) <= 1
-    return told[0].split(", ") if told else []
+    """Returns the parts of the request that the one remark says were left out."""
+    parts = [str(chunk.what.values["parts"]) for chunk in chunks if isinstance(chunk, Remark)]
+    assert len(parts) <= 1
+    return parts[0].split(", ") if parts else []
 
 
 async def conversation(vendor: Vendor, model: str = "") -> list[dict[str, Any]]:
-    """Both requests of a conversation: a picture is shown, two tools are called, the results are told."""
+    """Returns both requests of a conversation: one with a picture, and one with the results of two tool calls."""
     with FakeEndpoint(vendor.says(BOTH), vendor.says(Said("Both are there."))) as server:
         provider = vendor.at(server, EFFORT, model)
         chunks = [chunk async for chunk in provider.stream(SHOWN)]
@@ -50,13 +50,13 @@ async def conversation(vendor: Vendor, model: str = "") -> list[dict[str, Any]]:
         assert [json.loads(call.arguments) for call in end.calls] == [{"path": "a"}, {"path": "b"}]
         used = end.usage
         assert (used.prompt_tokens, used.completion_tokens, used.cached_tokens) == (27, 9, 5)
-        told = (
+        messages = (
             *SHOWN.messages,
             PromptMessage("assistant", "I look.", end.calls, extra=end.extra),
             *(PromptMessage("tool", f"this is {call.call_id}", answers=call.call_id) for call in end.calls),
             PromptMessage("user", "[state]"),
         )
-        assert text_of(await collect(provider, SHOWN._replace(messages=told))) == "Both are there."
+        assert text_of(await collect(provider, SHOWN._replace(messages=messages))) == "Both are there."
         return server.received
 
 
@@ -69,13 +69,13 @@ async def test_a_conversation_with_pictures_thoughts_and_parallel_calls(vendor: 
 
 
 @pytest.mark.parametrize(("wire", "mark"), [("chat", "cache_control"), ("anthropic", "cache_control")])
-async def test_what_is_worth_keeping_is_marked_for_the_cache(wire: str, mark: str) -> None:
+async def test_the_beginning_of_a_prompt_is_marked_for_the_cache(wire: str, mark: str) -> None:
     for body in await conversation(VENDORS[wire]):
         assert mark in json.dumps(body)
         assert mark not in json.dumps(body["messages"][-1]).partition("[state]")[2]
 
 
-async def test_openai_gets_a_key_for_its_cache_and_the_phase_back() -> None:
+async def test_openai_gets_a_cache_key_and_the_phase_of_its_texts() -> None:
     first, second = await conversation(VENDORS["responses"])
     assert first["prompt_cache_key"] == second["prompt_cache_key"]
     assert [item["phase"] for item in second["input"] if "phase" in item] == ["commentary"]
@@ -102,7 +102,9 @@ ENDS = {
 @pytest.mark.parametrize(
     ("wire", "finish", "kind"), [(wire, *end) for wire, ends in ENDS.items() for end in ends.items()]
 )
-async def test_an_end_that_is_none_does_nothing_and_is_told(wire: str, finish: str, kind: str, tmp_path: Path) -> None:
+async def test_nothing_is_done_after_an_irregular_end_and_the_user_is_told(
+    wire: str, finish: str, kind: str, tmp_path: Path
+) -> None:
     vendor = VENDORS[wire]
     args = {"reasoning": "it was asked for", "path": "a.txt", "content": "half"}
     cut = Said("So.", "", (("c1", "file_ops_write_file", args),), finish)
@@ -120,7 +122,7 @@ async def test_an_end_that_is_none_does_nothing_and_is_told(wire: str, finish: s
 
 
 @every_wire
-async def test_a_busy_server_is_waited_for_and_a_wrong_key_is_told(vendor: Vendor) -> None:
+async def test_a_busy_server_is_waited_for_and_a_wrong_key_is_reported(vendor: Vendor) -> None:
     busy = refuses(429, "slow down", {"retry-after": "0.01"})
     with FakeEndpoint(busy, vendor.says(Said("There."))) as server:
         chunks = await collect(vendor.at(server, QUICK), SHOWN)
@@ -145,7 +147,7 @@ async def test_a_busy_server_is_waited_for_and_a_wrong_key_is_told(vendor: Vendo
         ("google", "gemini-3-pro-preview"),
     ],
 )
-async def test_every_effort_is_one_that_the_model_has(wire: str, model: str, effort: Any) -> None:
+async def test_every_effort_is_sent_as_one_that_the_model_has(wire: str, model: str, effort: Any) -> None:
     vendor = VENDORS[wire]
     for limit in (16, 2000, None):
         with FakeEndpoint(vendor.says(Said("So."))) as server:
@@ -157,7 +159,7 @@ async def test_every_effort_is_one_that_the_model_has(wire: str, model: str, eff
 UNVERIFIED = "Your organization must be verified to generate reasoning summaries. Please go to: https://platform"
 
 
-async def test_an_organization_that_is_not_verified_goes_without_summaries_and_hears_so_once(tmp_path: Path) -> None:
+async def test_an_unverified_organization_gets_no_summaries_and_is_told_once(tmp_path: Path) -> None:
     vendor, book = VENDORS["responses"], AbilityBook(tmp_path / "abilities.json")
 
     def answer(exchange: Any) -> None:
@@ -179,11 +181,11 @@ async def test_an_organization_that_is_not_verified_goes_without_summaries_and_h
     ("wire", "field"),
     [("chat", "stream_options"), ("responses", "prompt_cache_key"), ("anthropic", "thinking"), ("chat", "usage")],
 )
-async def test_a_refusal_without_a_name_costs_decoration_and_never_the_tools(wire: str, field: str) -> None:
+async def test_after_an_unclear_refusal_optional_parts_are_dropped_but_never_tools(wire: str, field: str) -> None:
     vendor = VENDORS[wire]
     with FakeEndpoint(refuses_field(field, "Bad Request", vendor.says(Said("So.")))) as server:
         provider = vendor.at(server, EFFORT)
-        if field == "usage":  # It is no part that can be left out.
+        if field == "usage":  # This part cannot be left out.
             with pytest.raises((ProviderRefused,)):
                 await collect(provider, SHOWN._replace(tools=()))
             return
@@ -224,7 +226,7 @@ async def test_models_are_listed_on_every_wire() -> None:
         assert (listed.model, listed.window) == ("gemini-9", 9000)
 
 
-async def test_esc_ends_a_long_wait() -> None:
+async def test_escape_ends_a_long_wait() -> None:
     vendor, waiting = VENDORS["anthropic"], asyncio.Event()
     with FakeEndpoint(refuses(529, "Overloaded", {"retry-after": "60"})) as server:
         provider = vendor.at(server, QUICK.model_copy(update={"patience_seconds": 600.0}))

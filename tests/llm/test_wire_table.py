@@ -1,5 +1,5 @@
-"""The table of the wires in docs/models.md is what they are seen to send and to read. `UPDATE_SNAPSHOTS=1 pytest`
-writes it anew."""
+"""The table of the wires in docs/models.md shows what they really send and read. `UPDATE_SNAPSHOTS=1 pytest` writes it
+anew."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def first_of(names: tuple[str, ...], bodies: list[dict[str, Any]]) -> str:
 
 async def seen_on(wire: str) -> dict[str, str]:
     vendor = VENDORS[wire]
-    # It fails unless text, thoughts and two calls of one reply come in pieces and are read.
+    # This fails unless text, thoughts and two calls of one reply come in pieces and are read.
     bodies = await conversation(vendor)
     with FakeEndpoint(vendor.says(Said("{}"))) as server:
         await collect(vendor.at(server, EFFORT), SHOWN._replace(schema=SCHEMA, tools=(), max_tokens=None))

@@ -1,4 +1,4 @@
-"""The habits of single providers, over real HTTP, in pieces as they stream. Each names where its habit is written."""
+"""Peculiarities of single providers, over real HTTP, streamed in pieces. A link above a test documents it."""
 
 import json
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ ASKED = Request((PromptMessage("system", "Be kind."), PromptMessage("user", "rea
 
 
 def named(name: str, server: FakeEndpoint, **changed: Any) -> Endpoint:
-    """A known endpoint, moved here with its habits."""
-    known = next(one for one in KNOWN if one.name == name)
+    """Returns a known endpoint with its peculiarities, moved to the test server."""
+    known = next(endpoint for endpoint in KNOWN if endpoint.name == name)
     return known._replace(base_url=server.url, key_needed=False, **changed)
 
 
@@ -90,13 +90,13 @@ async def test_openai_reasoning_models_call_tools_on_the_responses_wire(tmp_path
         "function_call_output",
     ]
     assert second["input"][at] == THOUGHT
-    assert [one["call_id"] for one in second["input"][at + 1 : at + 5]] == ["call_1", "call_2"] * 2
+    assert [item["call_id"] for item in second["input"][at + 1 : at + 5]] == ["call_1", "call_2"] * 2
     used = story.chat.state.usage
     assert (used.prompt_tokens, used.cached_tokens) == (1800, 1200)
     assert used.cost_usd == pytest.approx((600 * 0.25 + 1200 * 0.025 + 100 * 2) / 1e6)
 
 
-async def test_thoughts_are_heard_and_a_response_that_fails_is_no_reply() -> None:
+async def test_thoughts_are_streamed_and_a_failed_response_is_not_a_reply() -> None:
     failed = {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "oops"}}}
     with FakeEndpoint(sends(failed, done=False), responded(calls=False)) as server:
         chunks = await collect(speaker("openai", server, "gpt-5-mini"), ASKED)
@@ -110,17 +110,19 @@ async def test_a_response_that_was_cut_off_says_so() -> None:
         assert finished(await collect(speaker("openai", server, "gpt-5-mini"), ASKED)).reason == "length"
 
 
-async def test_who_points_to_the_responses_wire_is_followed_there_and_remembered(tmp_path: Path) -> None:
+async def test_a_refusal_that_points_to_the_responses_wire_is_followed_and_remembered(tmp_path: Path) -> None:
     book = AbilityBook(tmp_path / "abilities.json")
-    told = "Function tools with reasoning_effort are not supported in /v1/chat/completions. Use /v1/responses instead."
-    with FakeEndpoint(refuses(400, told), responded(calls=False)) as server:
+    reason = (
+        "Function tools with reasoning_effort are not supported in /v1/chat/completions. Use /v1/responses instead."
+    )
+    with FakeEndpoint(refuses(400, reason), responded(calls=False)) as server:
         for _ in range(2):
             provider = EndpointModel(Endpoint("gateway", server.url), "quack-1", None, QUICK, book)
             assert text_of(await collect(provider, ASKED)) == "Both are there."
     assert server.paths == ["/v1/chat/completions", "/v1/responses", "/v1/responses"]
 
 
-async def test_a_server_without_the_responses_wire_is_spoken_to_on_the_other() -> None:
+async def test_a_server_without_the_responses_wire_gets_chat_requests() -> None:
     with FakeEndpoint(refuses(404, "Not Found"), says("Here.")) as server:
         assert text_of(await collect(speaker("openai", server, "gpt-5-mini"), ASKED)) == "Here."
     assert server.paths == ["/v1/responses", "/v1/chat/completions"]
@@ -138,13 +140,13 @@ END = chunk(finish="tool_calls")
 
 
 async def done_with(provider: EndpointModel, top: Path, server: FakeEndpoint) -> dict[str, Any]:
-    """Both files are read and it is said: the assistant's message as it goes back."""
+    """Runs a turn that reads both files, and returns the assistant's message as it is sent back."""
     story = story_of(provider, top)
     assert await story.tell("read both files") == "done"
     back = server.received[1]["messages"]
-    results = [one["content"] for one in back if one["role"] == "tool"]
+    results = [message["content"] for message in back if message["role"] == "tool"]
     assert ["this is a.txt" in results[0], "this is b.txt" in results[1]] == [True, True]
-    return next(one for one in back if one.get("tool_calls"))
+    return next(message for message in back if message.get("tool_calls"))
 
 
 # https://api-docs.deepseek.com/guides/thinking_mode (tool calls) and
@@ -181,15 +183,15 @@ async def test_mistral_gets_ids_of_nine_letters_whoever_made_them() -> None:
     with FakeEndpoint(says("So.")) as server:
         await collect(speaker("mistral", server, "mistral-large-latest"), Request(history, tools=(SPEC,)))
     replied, *results = server.received[0]["messages"][2:]
-    ids = [one["id"] for one in replied["tool_calls"]]
-    assert ids == [one["tool_call_id"] for one in results]
+    ids = [call["id"] for call in replied["tool_calls"]]
+    assert ids == [result["tool_call_id"] for result in results]
     assert ids[1] == "D681PevKs" and len(ids[0]) == 9 and ids[0].isalnum()
 
 
 # https://github.com/ollama/ollama/blob/main/docs/openai.md, seen with 0.5 and later: every call comes with index 0
 async def test_ollama_gives_every_call_the_same_index(tmp_path: Path) -> None:
-    one, other = call(READ, "a.txt", index=0, id="call_a1"), call(READ, "b.txt", index=0, id="call_b2")
-    with FakeEndpoint(sends(called(one), called(other), END), says("Read.")) as server:
+    first, second = call(READ, "a.txt", index=0, id="call_a1"), call(READ, "b.txt", index=0, id="call_b2")
+    with FakeEndpoint(sends(called(first), called(second), END), says("Read.")) as server:
         provider = EndpointModel(
             named("ollama", server), "qwen3-coder:480b", None, QUICK.model_copy(update={"window": 65_536})
         )
@@ -197,7 +199,7 @@ async def test_ollama_gives_every_call_the_same_index(tmp_path: Path) -> None:
 
 
 # https://lmstudio.ai/docs/app/api/tools: tool_choice takes words only; it is never sent, so nothing can be refused
-async def test_nothing_is_said_about_the_choice_of_tools() -> None:
+async def test_no_request_has_a_tool_choice() -> None:
     with FakeEndpoint(says("Hm.")) as server:
         await collect(speaker("lmstudio", server, "qwen3-coder-480b"), ASKED)
     assert "tool_choice" not in server.received[0] and "parallel_tool_calls" not in server.received[0]
@@ -217,7 +219,7 @@ async def test_llama_cpp_writes_the_call_into_the_text(tmp_path: Path) -> None:
     assert not provider.takes_tools
 
 
-async def test_what_nobody_knows_of_a_call_goes_back_with_it(tmp_path: Path) -> None:
+async def test_unknown_fields_of_a_call_are_sent_back_with_it(tmp_path: Path) -> None:
     new = call(READ, "a.txt", index=0, id="c0", provenance={"seal": 7})
     other = call(READ, "b.txt", index=1, id="c1")
     with FakeEndpoint(sends(called(new, other), END), says("Read.")) as server:

@@ -1,4 +1,4 @@
-"""Whole headless turns over the vendors' wires: an answer by a schema, an empty one, and a model that takes over."""
+"""Whole headless turns over the vendors' wires: an answer that follows a schema, an empty one, and a fallback model."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def shell_with(tmp_path: Path, more: str = "", **servers: FakeEndpoint) -> Shell
 
 
 def asked_for(wire: str, body: dict[str, Any]) -> Any:
-    """The schema as the wire has it."""
+    """Returns the schema as the wire sends it."""
     match wire:
         case "chat":
             return body["response_format"]["json_schema"]["schema"]
@@ -46,7 +46,7 @@ def asked_for(wire: str, body: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("wire", VENDORS)
-def test_a_schema_is_asked_for_by_the_wire_beside_the_tools(tmp_path: Path, wire: str) -> None:
+def test_a_schema_is_sent_together_with_the_tools(tmp_path: Path, wire: str) -> None:
     vendor = VENDORS[wire]
     with FakeEndpoint(vendor.says(Said('So: {"count": 3}. That is [all].'))) as server:
         shell = shell_with(tmp_path, "", **{wire: server})
@@ -56,7 +56,7 @@ def test_a_schema_is_asked_for_by_the_wire_beside_the_tools(tmp_path: Path, wire
     assert asked_for(wire, body) == SCHEMA and body["tools"]
 
 
-def test_an_empty_answer_is_not_done(tmp_path: Path) -> None:
+def test_an_empty_answer_is_not_a_success(tmp_path: Path) -> None:
     vendor = VENDORS["chat"]
     with FakeEndpoint(vendor.says(Said())) as server:
         shell = shell_with(tmp_path, chat=server)
@@ -66,7 +66,7 @@ def test_an_empty_answer_is_not_done(tmp_path: Path) -> None:
             assert told["result"] == "" and told["outcome"] != "done" and done.returncode != 0
 
 
-def test_another_model_takes_over_and_it_is_said(tmp_path: Path) -> None:
+def test_another_model_takes_over_and_the_user_is_told(tmp_path: Path) -> None:
     busy = refuses(529, "Overloaded", {"retry-after": "3600"})
     other = VENDORS["google"]
     with FakeEndpoint(busy) as first, FakeEndpoint(other.says(Said("I go on."))) as second:
@@ -77,7 +77,7 @@ def test_another_model_takes_over_and_it_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [10_000, 150_000])
-def test_a_long_text_that_is_piped_in_is_read_by_window_and_on_in_a_copy(tmp_path: Path, count: int) -> None:
+def test_a_long_piped_text_is_cut_to_the_window_and_stays_readable_in_a_copy(tmp_path: Path, count: int) -> None:
     vendor, line = VENDORS["chat"], "+    value = compute({number:07})"
     diff = "".join(f"{line.format(number=number)}\n" for number in range(count))
     wanted = line.format(number=count // 2)

@@ -1,4 +1,4 @@
-"""Servers that speak the four wires as the vendors do, and refuse what the vendors refuse."""
+"""Fake servers that speak the four wires as the vendors do, and refuse what the vendors refuse."""
 
 import json
 import re
@@ -18,7 +18,7 @@ SECRET = "sk-very-secret-1234"
 
 
 class Said(NamedTuple):
-    """A reply: what is thought, said and called; `finish` is the vendor's own word for its end."""
+    """A reply: its thoughts, text and calls. `finish` is the vendor's own word for its end."""
 
     text: str = ""
     thought: str = ""
@@ -28,7 +28,7 @@ class Said(NamedTuple):
 
 
 class Vendor(NamedTuple):
-    """One vendor: how it streams a reply, and what it refuses."""
+    """One vendor: streams replies in its form, and refuses wrong requests."""
 
     endpoint: str
     model: str
@@ -134,7 +134,7 @@ def _all_answered(turns: list[Table]) -> bool:
     return True
 
 
-def anthropic_events(said: Said) -> Iterator[Table]:
+def anthropic_events(reply: Said) -> Iterator[Table]:
     usage = {"input_tokens": 20, "output_tokens": 1, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 2}
     message: Table = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": []}
     yield {
@@ -142,15 +142,15 @@ def anthropic_events(said: Said) -> Iterator[Table]:
         "message": message | {"stop_reason": None, "stop_sequence": None, "usage": usage},
     }
     blocks: list[tuple[Table, list[Table]]] = []
-    if said.thought:
-        pieces: list[Table] = [{"type": "thinking_delta", "thinking": said.thought}]
+    if reply.thought:
+        pieces: list[Table] = [{"type": "thinking_delta", "thinking": reply.thought}]
         pieces.append({"type": "signature_delta", "signature": "signed"})
         blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, pieces))
-    if said.text:
-        half = len(said.text) // 2
-        texts = [said.text[:half], said.text[half:]]
+    if reply.text:
+        half = len(reply.text) // 2
+        texts = [reply.text[:half], reply.text[half:]]
         blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": text} for text in texts]))
-    for call_id, name, args in said.calls:
+    for call_id, name, args in reply.calls:
         written = json.dumps(args)
         pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in (written[:4], written[4:])]
         blocks.append(({"type": "tool_use", "id": call_id, "name": name, "input": {}}, pieces))
@@ -159,7 +159,7 @@ def anthropic_events(said: Said) -> Iterator[Table]:
         for piece in pieces:
             yield {"type": "content_block_delta", "index": index, "delta": piece}
         yield {"type": "content_block_stop", "index": index}
-    end: Table = {"stop_reason": said.finish, "stop_sequence": None}
+    end: Table = {"stop_reason": reply.finish, "stop_sequence": None}
     yield {"type": "message_delta", "delta": end, "usage": {"output_tokens": 9}}
     yield {"type": "message_stop"}
 
@@ -199,18 +199,18 @@ def google_fault(body: Table, headers: Mapping[str, str]) -> str:
     )
 
 
-def google_events(said: Said) -> Iterator[Table]:
-    parts: list[Table] = [{"text": said.thought, "thought": True}] if said.thought else []
-    half = len(said.text) // 2
-    parts += [{"text": text} for text in (said.text[:half], said.text[half:]) if text]
+def google_events(reply: Said) -> Iterator[Table]:
+    parts: list[Table] = [{"text": reply.thought, "thought": True}] if reply.thought else []
+    half = len(reply.text) // 2
+    parts += [{"text": text} for text in (reply.text[:half], reply.text[half:]) if text]
     signature = {"thoughtSignature": "c2lnbmVk"}
-    for number, (call_id, name, args) in enumerate(said.calls):
+    for number, (call_id, name, args) in enumerate(reply.calls):
         made = {"functionCall": {"id": call_id, "name": name, "args": args}}
         parts.append(made | ({} if number else signature))
     figures = {"promptTokenCount": 27, "cachedContentTokenCount": 5, "candidatesTokenCount": 6, "thoughtsTokenCount": 3}
     for part in parts:
         yield {"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}], "usageMetadata": figures}
-    yield {"candidates": [{"finishReason": said.finish, "index": 0}], "usageMetadata": figures}
+    yield {"candidates": [{"finishReason": reply.finish, "index": 0}], "usageMetadata": figures}
 
 
 # https://platform.openai.com/docs/api-reference/responses/create
@@ -241,7 +241,7 @@ def responses_fault(body: Table, headers: Mapping[str, str]) -> str:
     )
 
 
-def responses_events(said: Said) -> Iterator[Table]:
+def responses_events(reply: Said) -> Iterator[Table]:
     number = iter(range(1000))
     whole: Table = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt", "output": []}
     whole |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "in_progress"}
@@ -251,27 +251,27 @@ def responses_events(said: Said) -> Iterator[Table]:
 
     yield event("created", response=whole)
     index = 0
-    if said.thought:
+    if reply.thought:
         item: Table = {"type": "reasoning", "id": "rs_1", "summary": []}
         place = {"item_id": "rs_1", "output_index": index}
         yield event("output_item.added", output_index=index, item=item)
-        yield event("reasoning_summary_text.delta", summary_index=0, delta=said.thought, **place)
+        yield event("reasoning_summary_text.delta", summary_index=0, delta=reply.thought, **place)
         yield event("output_item.done", output_index=index, item=item | {"encrypted_content": "gAAAA"})
         index += 1
-    if said.text:
+    if reply.text:
         item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []}
-        item |= {"phase": "commentary" if said.calls else "final_answer"}
+        item |= {"phase": "commentary" if reply.calls else "final_answer"}
         place = {"item_id": "msg_1", "output_index": index, "content_index": 0}
         yield event("output_item.added", output_index=index, item=item)
         part: Table = {"type": "output_text", "text": "", "annotations": []}
         yield event("content_part.added", part=part, **place)
-        half = len(said.text) // 2
-        for text in (said.text[:half], said.text[half:]):
+        half = len(reply.text) // 2
+        for text in (reply.text[:half], reply.text[half:]):
             yield event("output_text.delta", delta=text, logprobs=[], **place)
-        done = item | {"status": "completed", "content": [part | {"text": said.text}]}
+        done = item | {"status": "completed", "content": [part | {"text": reply.text}]}
         yield event("output_item.done", output_index=index, item=done)
         index += 1
-    for call_id, name, args in said.calls:
+    for call_id, name, args in reply.calls:
         written = json.dumps(args)
         item = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name, "arguments": ""}
         yield event("output_item.added", output_index=index, item=item)
@@ -281,9 +281,9 @@ def responses_events(said: Said) -> Iterator[Table]:
         index += 1
     figures: Table = {"input_tokens": 27, "output_tokens": 9, "total_tokens": 36}
     figures |= {"input_tokens_details": {"cached_tokens": 5}, "output_tokens_details": {"reasoning_tokens": 3}}
-    complete = said.finish == "completed"
+    complete = reply.finish == "completed"
     whole |= {"status": "completed" if complete else "incomplete", "usage": figures}
-    whole |= {} if complete else {"incomplete_details": {"reason": said.finish}}
+    whole |= {} if complete else {"incomplete_details": {"reason": reply.finish}}
     yield event("completed" if complete else "incomplete", response=whole)
 
 
@@ -316,23 +316,23 @@ def chat_fault(body: Table, headers: Mapping[str, str]) -> str:
     )
 
 
-def chat_events(said: Said) -> Iterator[Table]:
+def chat_events(reply: Said) -> Iterator[Table]:
     def chunk(finish: str | None = None, **delta: Any) -> Table:
         choice: Table = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         return {"id": "gen-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
     yield chunk(role="assistant", content="")
-    if said.thought:
-        yield chunk(reasoning=said.thought, reasoning_details=[{"type": "reasoning.text", "text": said.thought}])
-    half = len(said.text) // 2
-    for text in (said.text[:half], said.text[half:]):
+    if reply.thought:
+        yield chunk(reasoning=reply.thought, reasoning_details=[{"type": "reasoning.text", "text": reply.thought}])
+    half = len(reply.text) // 2
+    for text in (reply.text[:half], reply.text[half:]):
         yield chunk(content=text)
-    for index, (call_id, name, args) in enumerate(said.calls):
+    for index, (call_id, name, args) in enumerate(reply.calls):
         written = json.dumps(args)
         begun: Table = {"index": index, "id": call_id, "type": "function"}
         yield chunk(tool_calls=[begun | {"function": {"name": name, "arguments": written[:4]}}])
         yield chunk(tool_calls=[{"index": index, "function": {"arguments": written[4:]}}])
-    yield chunk(finish=said.finish)
+    yield chunk(finish=reply.finish)
     figures = {"prompt_tokens": 27, "completion_tokens": 9, "total_tokens": 36}
     yield chunk() | {"choices": [], "usage": figures | {"prompt_tokens_details": {"cached_tokens": 5}}}
 

@@ -1,4 +1,4 @@
-"""From a choice to a provider. What is slow to import is imported for the kind of model that needs it."""
+"""Builds the provider for the chosen model. Slow imports happen only for the kind of model that needs them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ MIB = 1024 * 1024
 
 
 class Places(NamedTuple):
-    """Where providers keep things; without a place for them abilities and the local log are not kept."""
+    """Paths of the files that providers write. With None for abilities or the local log, these are not stored."""
 
     models: Path
     abilities: Path | None = None
@@ -25,7 +25,7 @@ class Places(NamedTuple):
 def connect(
     choice: ModelChoice, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
 ) -> Provider:
-    """Build the provider; nothing is asked of it yet."""
+    """Builds the provider without sending it a request."""
     match choice.kind:
         case "scripted":
             from duckflow.llm.scripted import Scripted

@@ -1,4 +1,4 @@
-"""Which model is used: flag, config, keys, a local server that answers, the embedded model."""
+"""Finds the model to use: by flag, config, keys, a local server that answers, or else the embedded model."""
 
 import asyncio
 import json
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 ASK_SECONDS = 5.0
 LOAD_SECONDS = 60.0
-"""Ollama decides on a window when it loads a model, which the first request would wait for as well."""
+"""Seconds for Ollama to load a model: only then does it decide on a window. The first request would wait as long."""
 
 
 class ServedWindow(NamedTuple):
-    """The tokens that a model gets here, and those that it could get at most; 0 where that is not said."""
+    """The context window a server gives to a model, and the largest one the model supports; 0 where unknown."""
 
     tokens: int = 0
     most: int = 0
 
 
 async def served_window(endpoint: Endpoint, model: str, key: Key | None) -> ServedWindow:
-    """What the server says; nothing where it says nothing in time."""
+    """Asks a local server for the window of a model. Both figures are 0 when it does not answer in time."""
     ask = WAYS.get(endpoint.name)
     if ask is None:
         return ServedWindow()
-    # In a thread: it is slow to load, and somebody may be typing.
+    # The import is slow, so it runs in a thread: the user may be typing meanwhile.
     await asyncio.to_thread(import_module, "duckflow.llm.endpoint_model")
     from duckflow.http import HttpError
     from duckflow.llm.endpoint_model import open_client
@@ -66,7 +66,7 @@ async def _ollama(client: "HttpClient", model: str) -> ServedWindow:
 
 
 async def _loaded(client: "HttpClient", model: str) -> int:
-    """The window of a model that is in memory."""
+    """Returns the window of a model that Ollama has in memory, or 0."""
     running = tables((await _table(client, "GET", "/api/ps")).get("models"))
     names = (model, f"{model}:latest")
     return next((as_count(entry.get("context_length")) for entry in running if text_of(entry, "model") in names), 0)
@@ -117,7 +117,7 @@ WINDOWS = ("max_model_len", "loaded_context_length", "context_length", "max_cont
 
 
 class Listed(NamedTuple):
-    """A model that an endpoint has, and its window if that was said."""
+    """A model that an endpoint lists, and its window if the listing names it."""
 
     endpoint: Endpoint
     model: str
@@ -125,7 +125,7 @@ class Listed(NamedTuple):
 
 
 async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
-    """The models to chat with; none when nothing answers in time, or something else than a model server does."""
+    """Returns the chat models of an endpoint; an empty list where no model server answers in time."""
     try:
         return await fetch_models(endpoint, key, seconds)
     except ModelError:
@@ -133,8 +133,8 @@ async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> li
 
 
 async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
-    """The models to chat with; a ModelError says why there are none."""
-    # In a thread: it is slow to load, and somebody may be typing.
+    """Returns the chat models of an endpoint, or raises a ModelError that says why there are none."""
+    # The import is slow, so it runs in a thread: the user may be typing meanwhile.
     await asyncio.to_thread(import_module, "duckflow.llm.endpoint_model")
     from duckflow.http import HttpError
     from duckflow.llm.endpoint_model import open_client, setback_of
@@ -161,59 +161,60 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
 
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
-    """Refuse a name that the endpoint does not have; one that lists nothing is believed."""
-    listed = [one.model for one in await list_models(endpoint, key, seconds)]
-    if listed and not any(_same(model, one) for one in listed):
+    """Raises a UsageError for a name that the endpoint does not list. An endpoint that lists nothing is not checked."""
+    names = [listed.model for listed in await list_models(endpoint, key, seconds)]
+    if names and not any(_same(model, name) for name in names):
         import difflib
 
-        near = difflib.get_close_matches(model, listed, n=NEAR, cutoff=0.3) or listed[:NEAR]
+        near = difflib.get_close_matches(model, names, n=NEAR, cutoff=0.3) or names[:NEAR]
         raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near))
 
 
 def _same(wanted: str, listed: str) -> bool:
-    """Gemini puts a folder before its names; a tag may be left out, and a variant that is not listed added."""
+    """Says whether two names mean the same model. Gemini lists names with a folder before them; a wanted name may leave
+    out a tag or add a variant that is not listed."""
     wanted, listed = (name.removeprefix("models/").casefold() for name in (wanted, listed))
     return wanted == listed or listed.startswith(f"{wanted}:") or wanted.startswith(f"{listed}:")
 
 
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
-    found: list[Listed] = []
+    models: list[Listed] = []
     for entry in tables(entries):
         name = text_of(entry, "id", "name").removeprefix("models/")
         if name and not re.search(NO_CHAT, name):
-            said = entry | as_table(entry.get("meta"))
-            window = next((size for field in WINDOWS if (size := as_count(said.get(field)))), 0)
-            found.append(Listed(endpoint, name, window))
-    return found
+            fields = entry | as_table(entry.get("meta"))
+            window = next((size for name in WINDOWS if (size := as_count(fields.get(name)))), 0)
+            models.append(Listed(endpoint, name, window))
+    return models
 
 
 EMBEDDED_PACKAGE = "xllamacpp"
 LISTING_SECONDS = 5.0
 WORKABLE_WINDOW = 32_768
-"""A model that could have so many tokens and gets fewer works far below what it can do."""
+"""Tokens that a model needs for good work. The user is told when a server gives less than this and than it could."""
 
 
 class ModelChoice(NamedTuple):
-    """The outcome of the search for a model; nothing has been built or asked yet."""
+    """The outcome of the search for a model. Nothing has been built or sent yet."""
 
     kind: Literal["endpoint", "embedded", "scripted"]
     model: str
-    """Its name at the endpoint; the name of the weights; the path of the script."""
+    """The model's name at the endpoint, the name of local weights, or the path of a script."""
     why: Phrase
     endpoint: Endpoint | None = None
     key: Key | None = None
     notes: tuple[Phrase, ...] = ()
-    """What was passed over on the way and may be worth a line."""
+    """Remarks for the user, such as how many tokens a local server gives to the model."""
 
     @property
     def name(self) -> str:
-        """As shown to people, such as `openai:gpt-5-mini`."""
+        """The name as shown to people, such as `openai:gpt-5-mini`."""
         where = "local" if self.kind == "embedded" else self.endpoint.name if self.endpoint else self.kind
         return f"{where}:{self.model}"
 
     @property
     def key_source(self) -> str:
-        """Where the key came from, for people; empty without one."""
+        """The place the key came from, as shown to people; empty without a key."""
         return self.key.source if self.key else ""
 
 
@@ -224,13 +225,13 @@ async def discover(
     origin: Phrase | None = None,
     typed: Mapping[str, Key] = MappingProxyType({}),
 ) -> ModelChoice:
-    """The model to use. `name` is the one that the user wants, by the command line unless `origin` says where; empty
-    when they have named none. `typed` holds the keys that they have just typed, by endpoint."""
+    """Returns the model to use. `name` is the one the user asked for, or empty; `origin` says where they named it
+    (without it: on the command line). `typed` holds the keys that they have just typed, by endpoint."""
     return await Discovery(settings, environ, typed).choose(name.strip(), origin or say("model.chosen.flag"))
 
 
 class Discovery:
-    """Reads names of models and looks around, with one set of settings and one environment."""
+    """Resolves model names and looks for a model, with one set of settings and one environment."""
 
     def __init__(
         self, settings: LlmSettings, environ: Mapping[str, str], typed: Mapping[str, Key] = MappingProxyType({})
@@ -249,35 +250,35 @@ class Discovery:
         return await self._by_environment() or await self._by_server() or self._embedded()
 
     async def named(self, name: str, why: Phrase) -> ModelChoice:
-        """The model of a name as `endpoint:model` or, as others write it, `endpoint/model`."""
-        prefix, mark, rest = _parted(name)
-        if prefix == "scripted" and mark == ":" and rest:
-            return ModelChoice("scripted", rest, why)
+        """Returns the model for a name such as `endpoint:model` or, as other programs write it, `endpoint/model`."""
+        prefix, mark, model = _parted(name)
+        if prefix == "scripted" and mark == ":" and model:
+            return ModelChoice("scripted", model, why)
         if prefix == "local":
-            return ModelChoice("embedded", rest or DEFAULT_MODEL, why)
+            return ModelChoice("embedded", model or DEFAULT_MODEL, why)
         openai = self._known["openai"]
         if mark == "/" and not openai.key_needed and await self._serves(openai, name):
-            # A server of the user's own may have names with a slash itself.
+            # The user's own server may have model names that contain a slash.
             return await self._at(openai, name, why)
         if endpoint := self._known.get(prefix):
-            return await self._at(endpoint, rest, why)
+            return await self._at(endpoint, model, why)
         if mark and openai.key_needed:
             raise self._unknown(name)
         if openai.key_needed and self._key(openai) is None:
             near = ", ".join(nearest_names(name, self._known)) or f"ollama:{name}"
             raise UsageError("model.bare_name", name=name, near=near, known=self._names())
-        # Names of models may hold colons too, such as the tags of Ollama.
+        # Names of models may contain colons too, such as the tags of Ollama.
         return await self._at(openai, name, why)
 
     def spelled(self, name: str) -> str:
-        """The name as Duckflow itself writes it; a UsageError where no endpoint is called so. Nobody is asked."""
-        prefix, mark, rest = _parted(name)
+        """Returns the name as Duckflow writes it, or raises a UsageError for an unknown endpoint. Sends no request."""
+        prefix, mark, model = _parted(name)
         own_server = not self._known["openai"].key_needed
         if not mark or prefix in ("scripted", "local") or own_server:
             return name
         if prefix not in self._known:
             raise self._unknown(name)
-        return f"{prefix}:{rest}"
+        return f"{prefix}:{model}"
 
     def _unknown(self, name: str) -> UsageError:
         near = ", ".join(nearest_names(name, self._known)) or "–"
@@ -301,18 +302,18 @@ class Discovery:
         return self._typed.get(endpoint.name) or find_key(endpoint, self._environ)
 
     async def _with_window(self, endpoint: Endpoint, model: str, why: Phrase, key: Key | None) -> ModelChoice:
-        """The choice; a server on this machine is asked how many tokens the model gets, and that is said."""
+        """Returns the choice. A local server is first asked for the model's window, and a note tells the user."""
         own = self._settings.window or self._known[endpoint.name].window
         if endpoint.name in SERVERS and not own:
             served = await served_window(endpoint, model, key)
             tokens = served.tokens or endpoint.window
             if tokens:
                 least = tokens < min(served.most, WORKABLE_WINDOW)
-                told = {"server": endpoint.name, "model": model, "tokens": tokens, "most": served.most or tokens}
-                self._notes.append(say("model.served_little" if least else "model.served", **told))
+                values = {"server": endpoint.name, "model": model, "tokens": tokens, "most": served.most or tokens}
+                self._notes.append(say("model.served_little" if least else "model.served", **values))
             elif facts_of(endpoint.name, model).window == OLLAMA_WINDOW:
-                told = {"server": endpoint.name, "model": model, "tokens": OLLAMA_WINDOW}
-                self._notes.append(say("model.served_unknown", **told))
+                values = {"server": endpoint.name, "model": model, "tokens": OLLAMA_WINDOW}
+                self._notes.append(say("model.served_unknown", **values))
             endpoint = endpoint._replace(window=tokens)
         return ModelChoice("endpoint", model, why, endpoint, key, tuple(self._notes))
 
@@ -326,15 +327,15 @@ class Discovery:
         return None
 
     async def _by_server(self) -> ModelChoice | None:
-        """All are asked at once; the first in order that has a model wins."""
+        """Asks all local servers at once and takes the first, in their order, that has a model."""
         seconds = self._settings.probe_seconds
         answers = await asyncio.gather(*(list_models(self._known[name], None, seconds) for name in SERVERS))
-        found = next((models[0] for models in answers if models), None)
-        if found is None:
+        listed = next((models[0] for models in answers if models), None)
+        if listed is None:
             return None
-        endpoint = _with_window(found)
+        endpoint = _with_window(listed)
         why = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
-        model = endpoint.model or found.model
+        model = endpoint.model or listed.model
         return await self._with_window(endpoint, model, why, key_in_environment(endpoint, self._environ))
 
     def _embedded(self) -> ModelChoice:
@@ -347,11 +348,11 @@ class Discovery:
 
 
 def _parted(name: str) -> tuple[str, str, str]:
-    """The endpoint, the sign after it, and the model's name there."""
+    """Splits a name into the endpoint, the sign after it (`:` or `/`), and the model's name there."""
     mark = next((sign for sign in name if sign in ":/"), "")
-    prefix, _, rest = name.partition(mark) if mark else (name, "", "")
-    return OTHER_NAMES.get(prefix.lower(), prefix.lower()), mark, rest
+    prefix, _, model = name.partition(mark) if mark else (name, "", "")
+    return OTHER_NAMES.get(prefix.lower(), prefix.lower()), mark, model
 
 
-def _with_window(found: Listed) -> Endpoint:
-    return found.endpoint._replace(window=found.endpoint.window or found.window)
+def _with_window(listed: Listed) -> Endpoint:
+    return listed.endpoint._replace(window=listed.endpoint.window or listed.window)

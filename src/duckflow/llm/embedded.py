@@ -1,4 +1,4 @@
-"""The model that comes with Duckflow: a provider whose server is its own child."""
+"""The embedded model: a provider that runs its model server as a child process."""
 
 import asyncio
 import contextlib
@@ -22,11 +22,11 @@ SECONDS = 30.0
 
 
 class Prefixes:
-    """A folder of slots of one server, by what stands first in the prompt. What cannot be kept or found again costs
-    only the time to read it."""
+    """A folder with saved states ("slots") of a server, each for one beginning of a prompt. A restored slot saves the
+    time to read that beginning again; when saving or restoring fails, nothing else is lost."""
 
     def __init__(self, folder: Path, about: str, most_bytes: int) -> None:
-        """`about` names the model, its file and its context: a slot fits nothing else."""
+        """`about` names the model's file, its size and its context: a slot fits only these."""
         self._folder = folder
         self._about = about
         self._most = most_bytes
@@ -37,13 +37,13 @@ class Prefixes:
         return self._folder / f"{digest[:24]}.slot"
 
     async def restore(self, request: Request, server: LocalServer) -> bool:
-        """Whether the server now has what was read before."""
+        """Loads the saved slot into the server and says whether that worked."""
         file = self.file_for(request)
         if not file.is_file():
             return False
         done = await _ask(server, "restore", file.name)
         with contextlib.suppress(OSError):
-            # The oldest go first when there are too many; one that fits nothing any more goes at once.
+            # `_sweep` deletes the least recently used slots. One that the server refuses is of no use and goes at once.
             file.touch() if done else file.unlink()
         return done
 
@@ -79,8 +79,8 @@ async def _ask(server: LocalServer, action: str, name: str) -> bool:
 
 
 class Embedded(EndpointModel):
-    """Starts the server with the first request, and again if it has died. What the
-    first request of a start has it read is kept for the next one."""
+    """A provider that starts its server with the first request, and again if it has died. The prompt that the server
+    reads first is saved to disk, so that the next start does not read it again."""
 
     def __init__(
         self, server: LocalServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
@@ -91,13 +91,13 @@ class Embedded(EndpointModel):
         self._prefixes = prefixes
         self._saving: asyncio.Task[None] | None = None
         self._fresh = False
-        """The server has started and read nothing yet."""
+        """The server has started and has read no prompt yet."""
         self._key = ""
-        """The key of the server that is spoken to; every start has its own."""
+        """The key of the running server; every start makes a new one."""
 
     @property
     def takes_pictures(self) -> bool | None:
-        """The server is started without the part that sees."""
+        """False: the server is started without the part that reads pictures."""
         return False
 
     @property
@@ -105,7 +105,7 @@ class Embedded(EndpointModel):
         return 0.0
 
     async def warm(self) -> None:
-        """Return when the server answers: one that has died is started again, one that is starting is waited for."""
+        """Starts the server if it is not running, and returns when it answers."""
         await self._server.start()
         if self._key != self._server.key:
             await super().aclose()
@@ -121,7 +121,7 @@ class Embedded(EndpointModel):
         async with aclosing(super().stream(request)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished) and self._prefixes and not known:
-                    # Nobody waits for it but whoever leaves.
+                    # Only `aclose` waits for this task.
                     self._saving = asyncio.create_task(self._prefixes.save(request, self._server))
                 yield chunk
 

@@ -1,4 +1,4 @@
-"""Models behind an endpoint, on the wire that it speaks. Import it only to build a provider: it loads HTTP."""
+"""Models behind an HTTP endpoint. Import it only to build a provider: it loads the HTTP client, which is slow."""
 
 import asyncio
 import errno
@@ -36,7 +36,7 @@ REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class EndpointModel:
-    """A provider that streams from an endpoint, tries again where that helps, and learns what is accepted."""
+    """A provider that streams from an endpoint, retries where that helps, and learns which optional parts it takes."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class EndpointModel:
         self.call(endpoint, key)
 
     def call(self, endpoint: Endpoint, key: Key | None) -> None:
-        """Speak to this endpoint from now on."""
+        """Sends requests to this endpoint from now on."""
         self._endpoint = endpoint
         self._failures = Failures(endpoint, self._model, key)
         self._client = open_client(endpoint, key, self._settings.connect_seconds)
@@ -96,7 +96,7 @@ class EndpointModel:
         await self._client.aclose()
 
     async def _exchange(self, request: Request) -> AsyncGenerator[Chunk, None]:
-        """One try, though a request that is refused for a part it can do without is sent again without it."""
+        """Makes one try. A request that is refused for an optional part is sent again without that part."""
         abilities = self._abilities
         tried = {abilities}
         while True:
@@ -132,7 +132,7 @@ class EndpointModel:
         return settings.local_first_byte_seconds if self._endpoint.is_loopback else settings.first_byte_seconds
 
     async def _send(self, body: dict[str, Any], deadline: float, path: str) -> HttpAnswer:
-        # A lone surrogate, such as a broken file name in the prompt, is no reason to fail.
+        # A lone surrogate, such as in a broken file name in the prompt, must not make the request fail.
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         headers = {"content-type": "application/json", "accept": "text/event-stream, application/json"}
         try:
@@ -147,18 +147,18 @@ class EndpointModel:
         price = price_of(self._settings, self._endpoint.name, self._model) or Price()
         calls, where = reply.calls, self._endpoint.name
         text = reply.text + "".join(call.arguments for call in calls)
-        kept = tuple(call.model_copy(update={"extra": {where: call.extra}}) if call.extra else call for call in calls)
+        tagged = tuple(call.model_copy(update={"extra": {where: call.extra}}) if call.extra else call for call in calls)
         extra = {where: reply.kept} if reply.kept else {}
-        return Finished(reply.reason, measure(request, text, reply.reported, price), kept, extra, reply.raw)
+        return Finished(reply.reason, measure(request, text, reply.reported, price), tagged, extra, reply.raw)
 
     def _lowered(self, asked: WireRequest, response: HttpAnswer, answer: str, tried: set[Abilities]) -> Abilities:
-        """What to try next after a refusal. Raises when no smaller request would help."""
+        """Returns the abilities to try next after a refusal. Raises when no smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
         unclear = setback.error.key == "model.request_refused"
         lower = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), unclear)
         if lower and lower.tools == "json" and asked.request.tools and self._settings.tools == "auto":
-            # Without tools it is another request altogether: whoever asked makes it.
+            # A request without tools has other prompts as well, so the caller has to write it anew.
             self._learn(lower)
             raise Setback(ToolsRefused("model.tools_refused", model=self.model))
         if lower and lower in tried:
@@ -168,9 +168,9 @@ class EndpointModel:
         return lower
 
     def _learn(self, abilities: Abilities) -> frozenset[str]:
-        """Remembers what is accepted; the parts that were taken until now."""
+        """Stores what the endpoint accepts, and returns the parts that it no longer takes."""
         before = self._abilities
-        # A limit left out may have been too large just once.
+        # A limit that was left out may have been too large only this once.
         learned = abilities if abilities.reply_limit else abilities._replace(reply_limit=before.reply_limit)
         if learned != before:
             self._abilities = learned
@@ -184,23 +184,23 @@ def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> 
 
 
 def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect_seconds: float) -> Setback:
-    """What a failed exchange means."""
-    told = str(error)
+    """Turns a failed HTTP exchange into a Setback."""
+    reason = str(error)
     match error:
         case ConnectTimeout():
             return failures.timed_out(connect_seconds)
         case BadRequest():
-            return failures.no_connection("model.bad_request_address", told, again=False)
+            return failures.no_connection("model.bad_request_address", reason, again=False)
         case ProxyUnknown():
             return failures.no_connection("model.proxy_unknown", again=False)
         case NotConnected(__cause__=ssl.SSLError()):
-            return failures.no_connection("model.certificate_refused", told, again=False)
-        # Nobody starts a server or a proxy while we pause: whoever waits is told at once.
-        case NotConnected() if REFUSED in told and endpoint.is_loopback:
+            return failures.no_connection("model.certificate_refused", reason, again=False)
+        # A retry is pointless: nobody starts a server or a proxy during the pause. So the user is told at once.
+        case NotConnected() if REFUSED in reason and endpoint.is_loopback:
             return failures.no_connection("model.nothing_listens", again=False)
-        case NotConnected() if REFUSED in told and proxy_for(urlsplit(endpoint.base_url)) is not None:
-            return failures.no_connection("model.proxy_failed", told, again=False)
+        case NotConnected() if REFUSED in reason and proxy_for(urlsplit(endpoint.base_url)) is not None:
+            return failures.no_connection("model.proxy_failed", reason, again=False)
         case NotConnected():
-            return failures.no_connection("model.proxy_failed" if isinstance(error, ProxyFailed) else NO_ANSWER, told)
+            return failures.no_connection("model.proxy_failed" if isinstance(error, ProxyFailed) else NO_ANSWER, reason)
         case _:
             return failures.broken()

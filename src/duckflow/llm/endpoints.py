@@ -1,4 +1,4 @@
-"""Where models are served: the known endpoints, and the user's own."""
+"""Endpoints that serve models: the known ones and the user's own; and the keys for them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,37 +18,37 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Endpoint(NamedTuple):
-    """An address that serves models, and the habits of whoever serves them."""
+    """An address that serves models, and the peculiarities of that service."""
 
     name: str
     base_url: str = ""
     key_names: tuple[str, ...] = ()
-    """Environment variables that may hold the key; the first that is set wins."""
+    """Environment variables that may hold the key; the first one that is set wins."""
     model: str = ""
-    """The model to use when none is named; empty: the first one it lists."""
+    """The model to use when none is named; empty means the first one that the endpoint lists."""
     wire: WireName = "chat"
     key_needed: bool = True
     in_keyring: bool = True
-    """Whether a key stored under this name is meant for this address."""
+    """A key stored in the keyring under this name is meant for this address."""
     window: int = 0
     reply_limit: str = "max_tokens"
-    """What the endpoint calls the largest number of tokens of a reply."""
+    """The endpoint's name for the field that limits the tokens of a reply."""
     extra: Mapping[str, Any] = MappingProxyType({})
-    """What is added to every request."""
+    """Fields that are added to every request."""
     tools: bool = False
-    """Its models are known to call tools; elsewhere it is tried with the first request."""
+    """Its models are known to call tools. At other endpoints the first request tries it."""
     cache_key: bool = False
-    """Takes a key by which requests with the same beginning find each other."""
+    """It takes a cache key, which routes requests with the same beginning to the same cache."""
     cache_marks: str = ""
-    """The beginning of the names of models that keep only what is marked in their cache."""
+    """Prefix of the names of models whose cache keeps only marked parts of a prompt."""
     short_ids: bool = False
-    """Ids of calls have nine letters and digits."""
+    """It accepts only ids of calls that have nine letters and digits."""
     found_by_key: bool = False
-    """It is used where its key lies in the environment and nothing else is said."""
+    """It is used when the user names no model and its key is in the environment."""
     listed_as: str = ""
-    """What it is called in the table of models, if something else."""
+    """Its name in the table of models, if that is another one."""
     also: tuple[str, ...] = ()
-    """What other programs (LiteLLM, models.dev) call it."""
+    """Names that other programs (LiteLLM, models.dev) use for it."""
 
     @property
     def where(self) -> str:
@@ -75,39 +75,40 @@ def _known() -> Iterator[Endpoint]:
 KNOWN: tuple[Endpoint, ...] = tuple(_known())
 """The rows of `endpoints.json`."""
 KEYED: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.found_by_key)
-"""Endpoints that are used when their key lies in the environment, in this order."""
+"""Endpoints that are used when their key is in the environment, in this order."""
 SERVERS: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.is_loopback)
 """Local servers that are looked for, in this order."""
 OTHER_NAMES = {other: endpoint.name for endpoint in KNOWN for other in endpoint.also}
 
 
 def catalogue(own: Mapping[str, EndpointSettings], environ: Mapping[str, str]) -> dict[str, Endpoint]:
-    """All endpoints by name: the known ones, moved by the environment, then changed and added to by the settings."""
-    found = {endpoint.name: _moved(endpoint, environ) for endpoint in KNOWN}
-    for name, given in own.items():
-        if name not in found and not given.base_url:
+    """Returns all endpoints by name: the known ones with addresses from the environment, and those of the settings."""
+    endpoints = {endpoint.name: _moved(endpoint, environ) for endpoint in KNOWN}
+    for name, settings in own.items():
+        if name not in endpoints and not settings.base_url:
             raise UsageError("model.endpoint_without_address", name=name)
-        found[name] = _changed(found.get(name) or Endpoint(name, key_needed=bool(given.key_env)), given)
-    return found
+        endpoints[name] = _changed(endpoints.get(name) or Endpoint(name, key_needed=bool(settings.key_env)), settings)
+    return endpoints
 
 
-def _changed(endpoint: Endpoint, given: EndpointSettings) -> Endpoint:
-    if given.base_url:
-        # A key is for the address it was made for: another address gets only the key that is named for it.
-        url = checked_address(given.base_url, f"llm.endpoints.{endpoint.name}.base_url")
+def _changed(endpoint: Endpoint, settings: EndpointSettings) -> Endpoint:
+    if settings.base_url:
+        # A key is meant for one address. Another address gets only the key that the settings name for it.
+        url = checked_address(settings.base_url, f"llm.endpoints.{endpoint.name}.base_url")
         known = bool(endpoint.base_url)
         endpoint = _at_other_address(endpoint, url)._replace(key_names=(), in_keyring=not known)
-    if given.key_env:
-        endpoint = endpoint._replace(key_names=(given.key_env,), key_needed=True)
+    if settings.key_env:
+        endpoint = endpoint._replace(key_names=(settings.key_env,), key_needed=True)
     return endpoint._replace(
-        model=given.model or endpoint.model,
-        window=given.window or endpoint.window,
-        wire=given.wire or endpoint.wire,
+        model=settings.model or endpoint.model,
+        window=settings.window or endpoint.window,
+        wire=settings.wire or endpoint.wire,
     )
 
 
 def _at_other_address(endpoint: Endpoint, url: str) -> Endpoint:
-    """Another server: whether it wants a key and what it serves is not known. OpenAI's newer wire few others speak."""
+    """Moves an endpoint to another server. Its need of a key and its abilities are unknown then, and few servers except
+    OpenAI's own speak the `responses` wire."""
     wire = "chat" if endpoint.wire == "responses" else endpoint.wire
     return endpoint._replace(base_url=url, key_needed=False, tools=False, wire=wire, cache_key=False)
 
@@ -136,7 +137,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
 
 
 def checked_address(url: str, origin: str) -> str:
-    """The address without a slash at its end; a UsageError where it is none."""
+    """Returns the address without a slash at its end, or raises a UsageError where it is not an HTTP address."""
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
@@ -149,7 +150,7 @@ def checked_address(url: str, origin: str) -> str:
 
 
 def _ollama_url(host: str) -> str:
-    """The address behind OLLAMA_HOST, which may lack scheme and port, and may be where the server listens."""
+    """Returns the address for OLLAMA_HOST. That may lack scheme and port, or name all interfaces (0.0.0.0)."""
     parts = urlsplit(checked_address(host if "://" in host else f"http://{host}", "OLLAMA_HOST"))
     name = parts.hostname or "127.0.0.1"
     if name in ("0.0.0.0", "::"):
@@ -160,7 +161,7 @@ def _ollama_url(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret and where it came from. It never shows itself, and nothing that is stored shows it."""
+    """A secret and its source. Its repr hides it, and `remember_key` keeps it out of everything that is stored."""
 
     secret: str = field(repr=False)
     source: str
@@ -174,14 +175,14 @@ TYPED = "typed"
 
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
-    """From the environment, else as it was stored with `keyring set duckflow ENDPOINT`."""
+    """Returns the key from the environment, else the one stored with `keyring set duckflow ENDPOINT`."""
     key = key_in_environment(endpoint, environ)
     secret = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""
     return usable_key(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else key
 
 
 def may_be_stored(endpoint: Endpoint) -> bool:
-    """Whether the keyring is asked for its key at all."""
+    """Says whether the keyring may hold a key for this endpoint."""
     return endpoint.in_keyring and not endpoint.is_loopback
 
 
@@ -193,8 +194,8 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
 
 
 def usable_key(secret: str, source: str) -> Key:
-    """The key, or a UsageError where it could not be sent."""
-    # A key goes into a header; the library's own complaint about a strange character would print the whole key.
+    """Returns the key, or raises a UsageError where it cannot be sent."""
+    # A key goes into a header. The HTTP library's own error about a strange character would print the whole key.
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError("model.key_malformed_typed" if source == TYPED else "model.key_malformed", source=source)
     return Key(secret, source)

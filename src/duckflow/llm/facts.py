@@ -1,4 +1,4 @@
-"""What is known of models before they are asked: windows, prices, abilities. The figures are in `models.json`
+"""Facts about models that are known without asking: windows, prices, abilities. The figures are in `models.json`
 (from models.dev, MIT, July 2026): by provider and model [window, longest reply, dollars per million tokens of input,
 output, cache read and cache write, flags: t tools, v sees pictures, r reasons, s keeps to a schema]."""
 
@@ -18,23 +18,23 @@ from duckflow.whole_file import write_whole
 from duckflow.whole_text import read_json
 
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
-"""How JSON is asked for: a schema that binds, a schema that guides, any JSON object, words in the prompt only."""
+"""Ways to ask for JSON: a strict schema, a schema as a guide, any JSON object, only words in the prompt."""
 TOOLS = ("", "native", "json")
-"""Whether tools are called: not known, seen or listed to be so, or not."""
+"""Values of `Abilities.tools`: not known; native tool calls work (seen or listed); they do not, so JSON is used."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 LIMIT_TOO_LARGE = r"(?s)max_?(completion_|output_?)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
 
 
 class Abilities(NamedTuple):
-    """Which optional parts of a request an endpoint takes for one model."""
+    """The optional parts of a request that an endpoint takes for one model."""
 
     format: str = "strict"
     reply_limit: str = "max_tokens"
     tools: str = ""
     wire: str = "chat"
     lacks: frozenset[str] = frozenset()
-    """The parts that it has refused, as the wire calls them; `effort high` is one effort; `pictures` it cannot see."""
+    """The parts it has refused, by the wire's names. `effort high` is one level of effort; `pictures`: it is blind."""
 
     def without(self, *parts: str) -> "Abilities":
         return self._replace(lacks=self.lacks | set(parts))
@@ -50,7 +50,7 @@ class Abilities(NamedTuple):
 
 
 class AbilityBook:
-    """Remembers abilities in a small file. A file that cannot be read or written is as good as none."""
+    """Remembers abilities in a small file. A file that cannot be read or written is treated like none."""
 
     def __init__(self, path: Path | None = None, days: float = 30.0, now: Callable[[], float] = time.time) -> None:
         self._path = path
@@ -90,22 +90,22 @@ TABLE = Path(__file__).with_name("models.json")
 DEFAULT_WINDOW = 32_768
 
 OLLAMA_WINDOW = 4_096
-"""What Ollama gives a model unless told otherwise; it cuts longer prompts without a word."""
+"""Tokens that Ollama gives to a model by default. It cuts longer prompts silently."""
 
 SERVED_WINDOW = 131_072
-"""Servers on the user's own machine seldom give a model all that it could take."""
+"""The largest window that is assumed for a local server: it seldom gives a model all the context it supports."""
 
 LISTED_AS = {endpoint.name: endpoint.listed_as for endpoint in KNOWN if endpoint.listed_as}
-"""Endpoints that are called something else in the table."""
+"""Names in the table of models, by endpoint, where they differ."""
 
 DATED = r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$"
-"""The end of a name that says which day's model it is."""
+"""The end of a model's name that gives a date or a version by date."""
 
 Row = tuple[int, int, float | None, float | None, float | None, float | None, str]
 
 
 class Facts(NamedTuple):
-    """Of one model. Where `known` is false these are guesses by the beginning of its name, without a price."""
+    """Facts about one model. Where `known` is false, they are guessed from similar names, without a price."""
 
     name: str = ""
     window: int = DEFAULT_WINDOW
@@ -115,14 +115,14 @@ class Facts(NamedTuple):
     known: bool = False
 
     def has(self, flag: str) -> bool | None:
-        """Whether it has the ability; None when that is not known."""
+        """Says whether the model has the ability of this flag; None when that is not known."""
         return True if flag in self.flags else False if self.known else None
 
 
 @cache
 def facts_of(endpoint: str, model: str) -> Facts:
-    """What is known of a model; else a guess by the models whose names begin like it. It is kept: a turn asks a dozen
-    times, and a guess compares the name with every model of the table."""
+    """Returns the facts about a model, or a guess from models whose names begin alike. The result is cached: a turn
+    asks a dozen times, and a guess compares the name with every model of the table."""
     rows, name = models_of(endpoint), model
     while name not in rows and (shorter := re.sub(DATED, "", name)) != name:
         name = shorter
@@ -136,12 +136,12 @@ def facts_of(endpoint: str, model: str) -> Facts:
 
 
 def models_of(endpoint: str) -> dict[str, Row]:
-    """The models that an endpoint is known to have."""
+    """Returns the rows of the models that an endpoint is known to have."""
     return _table().get(LISTED_AS.get(endpoint, endpoint), {})
 
 
 def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[str]:
-    """Names such as `openai:gpt-5-mini` that look like the one that is wanted, nearest first."""
+    """Returns names such as `openai:gpt-5-mini` that look like the wanted one, nearest first."""
     import difflib
 
     spellings: dict[str, str] = {}
@@ -156,21 +156,21 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
 
 
 def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price | None:
-    """The user's own price, else the listed one; nothing where neither is known. Servers on this machine are free."""
+    """Returns the user's own price, else the listed one, or None where neither is known. Local servers are free."""
     names = (f"{endpoint}:{model}", f"{endpoint}/{model}", model)
     own = next((settings.prices[name] for name in names if name in settings.prices), None)
     return own or facts_of(endpoint, model).price or (Price() if endpoint in SERVERS else None)
 
 
 def _facts(name: str, row: Row) -> Facts:
-    window, reply, given, got, cached, written, flags = row
-    price = None if given is None else Price(input=given, output=got or 0.0, cached=cached, written=written)
+    window, reply, prompt, output, cached, written, flags = row
+    price = None if prompt is None else Price(input=prompt, output=output or 0.0, cached=cached, written=written)
     return Facts(name, window, reply, price, flags, known=True)
 
 
 def _guessed(rows: dict[str, Row], model: str) -> Facts | None:
-    """Like those that share the longest beginning with it, cut at its dashes: their middle window, and what they all
-    can do."""
+    """Guesses from the models that share the longest beginning with this name, cut at dashes: their median window, and
+    the abilities that all of them have."""
     name = _plain(model)
     while name:
         alike = [row for other, row in rows.items() if f"{_plain(other)}-".startswith(f"{name}-")]
@@ -191,5 +191,5 @@ def _all_models() -> dict[str, Row]:
 
 @cache
 def _table() -> dict[str, dict[str, Row]]:
-    found: dict[str, dict[str, Row]] = json.loads(TABLE.read_text("utf-8"))
-    return found
+    table: dict[str, dict[str, Row]] = json.loads(TABLE.read_text("utf-8"))
+    return table

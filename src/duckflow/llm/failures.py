@@ -1,4 +1,4 @@
-"""What an endpoint's refusal means: what people are told, whether another try may help, and when it is made."""
+"""Interprets an endpoint's refusal: the message for people, whether a retry may help, and when it is made."""
 
 import asyncio
 import importlib.util
@@ -33,8 +33,8 @@ SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
 
 
 class Setback(Exception):
-    """One try failed. With `why` it may be tried again; `error` is raised when no try is left. An endpoint that is only
-    `busy` is tried as long as the user's patience lasts."""
+    """One try failed. With `why` it may be tried again; `error` is raised when no try is left. A `busy` endpoint is
+    tried until `patience_seconds` have passed."""
 
     def __init__(
         self, error: ModelError, why: Phrase | None = None, wait: float | None = None, busy: bool = False
@@ -49,7 +49,7 @@ class Setback(Exception):
 async def persist(
     attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
 ) -> AsyncGenerator[Chunk, None]:
-    """Pass on the chunks of an attempt, and of the next when it fails, as far as the settings allow."""
+    """Passes on the chunks of an attempt. When it fails, it starts the next one, as far as the settings allow."""
     tries, waited = 0, 0.0
     while True:
         tries += 1
@@ -71,16 +71,16 @@ async def persist(
             if waited > settings.patience_seconds:
                 if setback.wait is None:
                     raise setback.error from None
-                told = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
-                raise ProviderRefused("model.busy_until", until=until, **told) from None
+                values = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
+                raise ProviderRefused("model.busy_until", until=until, **values) from None
             why = setback.why.model_copy(update={"values": {**setback.why.values, "until": until}})
         yield Retrying(why, seconds)
         await asyncio.sleep(seconds)
 
 
 def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
-    """Seconds until the next try: what the endpoint asked for, else twice as long each time, with some chance in it. An
-    endpoint that keeps asking for too little gets more."""
+    """Returns the seconds until the next try: what the endpoint asked for, else twice as long each time, with some
+    randomness. When the tries run out, an asked time that is shorter than ours is not used."""
     if asked is not None and tries < settings.tries:
         return asked
     from random import uniform
@@ -90,17 +90,17 @@ def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
 
 
 def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
-    """How long the endpoint wants us to wait: by header (milliseconds, seconds, date), else in words."""
+    """Returns the seconds that the endpoint asks us to wait: by header (milliseconds, seconds, date), else in words."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
-    given = headers.get("retry-after", "").strip()
-    if (seconds := _number(given)) is not None:
+    retry_after = headers.get("retry-after", "").strip()
+    if (seconds := _number(retry_after)) is not None:
         return seconds
-    if given:
+    if retry_after:
         from email.utils import parsedate_to_datetime
 
         try:
-            return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+            return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
         except (ValueError, OverflowError):
             pass
     words = re.search(ASKED_BY_GOOGLE, answer) or re.search(ASKED_IN_WORDS, answer)
@@ -119,7 +119,7 @@ def _number(text: str) -> float | None:
 
 
 class Failures:
-    """Judges what one endpoint answered for one model."""
+    """Turns the failures of one endpoint, for one model, into Setbacks."""
 
     def __init__(self, endpoint: Endpoint, model: str, key: Key | None) -> None:
         self._endpoint = endpoint
@@ -128,10 +128,10 @@ class Failures:
 
     def of_status(self, status: int, headers: Mapping[str, str], answer: str) -> Setback:
         detail, meaning = self.detail(answer), self._meaning("requests", status, answer)
-        told = {"model": self._name, "endpoint": self._endpoint.name, "status": status, "detail": detail}
+        values = {"model": self._name, "endpoint": self._endpoint.name, "status": status, "detail": detail}
         match meaning:
             case "too_long":
-                return Setback(ContextTooLong("model.too_long", **told))
+                return Setback(ContextTooLong("model.too_long", **values))
             case "key":
                 return Setback(key_refused(self._endpoint, self._key, detail))
             case "busy":
@@ -150,16 +150,16 @@ class Failures:
             case "wrong_address":
                 return Setback(self._wrong_address(status))
             case _:
-                return Setback(ProviderRefused(f"model.{meaning}", **told))
+                return Setback(ProviderRefused(f"model.{meaning}", **values))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
-        """Where a request with pictures is refused for them: the model cannot see, or one of them cannot be used."""
+        """Returns a Setback if the pictures are the reason: the model cannot see, or one of them cannot be used."""
         meaning = self._meaning("pictures", status, answer)
         error = PicturesRefused(f"model.{meaning}", model=self._name, detail=self.detail(answer))
         return Setback(error) if meaning else None
 
     def _meaning(self, table: str, status: int, answer: str) -> str:
-        """The first row of the table that fits: by the status, by words of the answer, and whether there was a key."""
+        """Returns the meaning of the first row of the table that fits the status, the answer's words and our key."""
         return next(
             row["means"]
             for row in refusals()[table]
@@ -169,7 +169,7 @@ class Failures:
         )
 
     def of_error(self, error: Any, answer: str) -> Setback:
-        """An error object that came in place of a reply, or in the middle of one."""
+        """Judges an error object that came in place of a reply, or in the middle of one."""
         code = as_table(error).get("code") or as_table(error).get("status")
         if isinstance(code, str) and code.isdecimal():
             code = int(code)
@@ -177,7 +177,7 @@ class Failures:
             return self.of_status(code, {}, answer)
         if re.search(BUSY, answer):
             return self.of_status(429, {}, answer)
-        # Whoever begins to answer and then fails has usually run into trouble of its own.
+        # An endpoint that begins to answer and then fails usually has a problem of its own, not with the request.
         kind = str(as_table(error).get("type") or "")
         return self.of_status(400 if "invalid" in kind else 500, {}, answer)
 
@@ -198,7 +198,7 @@ class Failures:
         return Setback(error, say("model.retry.connection", endpoint=self._endpoint.name) if again else None)
 
     def detail(self, answer: str) -> str:
-        """One line of what the endpoint said, without keys and without what a terminal would obey."""
+        """Returns one line of the endpoint's message, without keys and without control characters."""
         text = without_keys(_message(answer)).rstrip(" .。\n")
         return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
 
@@ -213,7 +213,7 @@ class Failures:
         return f"{self._endpoint.name}:{self._model}"
 
     def _wrong_address(self, status: int) -> ModelError:
-        """Says where else it might be: most wires want a version at the end of the address, Anthropic's wants none."""
+        """Suggests the likely address: most wires want a version at its end, Anthropic's wants none."""
         where = self._endpoint.where
         if self._endpoint.wire == "anthropic":
             other = where.removesuffix("/v1")
@@ -231,8 +231,8 @@ def refusals() -> dict[str, list[dict[str, Any]]]:
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
-    """Says which variable to set; `source` is where the refused key came from, empty when there was none. The keyring
-    is only named where it would be looked into."""
+    """Returns an error that names the variable to set, and the source of the refused key if there was one. It mentions
+    the keyring only where the keyring would be asked."""
     if key and key.source == TYPED:
         text = "model.key_refused_typed"
     elif may_be_stored(endpoint) and importlib.util.find_spec("keyring"):

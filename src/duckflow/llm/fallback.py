@@ -1,4 +1,4 @@
-"""Another model takes over while the first one cannot be reached, and hands back later."""
+"""A provider that switches to another model while the first one cannot be reached, and back later."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -10,15 +10,15 @@ from duckflow.llm.provider import Chunk, Provider, Remark, Request, Retrying
 from duckflow.state.phrase import say
 
 PASSING = ("model.busy", "model.busy_until", "model.no_credit")
-"""Refusals that are about the endpoint and not about what was asked."""
+"""Refusals that concern the endpoint and not the request, so that another model may still answer."""
 PATIENCE_SECONDS = 10.0
-"""How long a busy endpoint is waited for where another one could answer."""
+"""Seconds to wait for a busy endpoint where another one could answer."""
 AWAY_SECONDS = 300.0
-"""After this time the first model is asked again."""
+"""Seconds after which the first model is asked again."""
 
 
 class WithFallback:
-    """A provider that asks the first of its models that answers; the others are found when they are needed."""
+    """A provider that uses the first of its models that answers. The others are connected only when they are needed."""
 
     def __init__(
         self,
@@ -80,11 +80,11 @@ class WithFallback:
             yield Retrying(say("model.retry.fallback", model=before, other=self.model), 0.0)
             yield Remark(say("model.fallback", model=before, other=self.model))
             if request.tools and not self.takes_tools:
-                # The request was written for the other one: whoever asked writes it anew.
+                # The request was written for a model with tools, so the caller has to write it anew.
                 raise ToolsRefused("model.tools_refused", model=self.model)
 
     async def _turned(self) -> bool:
-        """Whether there is another model to turn to."""
+        """Switches to the next model, and says whether there was one."""
         while self._at + 1 == len(self._models) and self._names:
             try:
                 self._models.append(await self._find(self._names.pop(0)))

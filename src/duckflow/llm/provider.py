@@ -1,4 +1,4 @@
-"""What every model looks like from inside: one streaming method."""
+"""The protocol that every model implements, with one streaming method; its requests, replies and their cost."""
 
 import json
 import math
@@ -12,13 +12,12 @@ from duckflow.state.noun import as_cost, as_count, as_table
 from duckflow.state.phrase import Phrase
 
 Finish = Literal["stop", "length", "refusal", "filtered", "malformed", "unknown", "failed"]
-"""How a reply ended: as it should; cut off by the token limit; refused by the model; cut off by a filter of the
-endpoint; with a call that the model could not form; for a reason that nobody knows; by a failure (then it is no
-reply)."""
+"""Ways a reply can end: regularly; cut off by the token limit; refused by the model; cut off by a filter of the
+endpoint; with a tool call in broken form; for an unknown reason; by a failure (then it does not count as a reply)."""
 
 
 class Request(NamedTuple):
-    """What is sent. `schema` asks for JSON of that shape; `tools` may be called; without both the reply is text."""
+    """A request. `schema` asks for JSON of that shape; `tools` may be called; without both the reply is plain text."""
 
     messages: tuple[PromptMessage, ...]
     schema: dict[str, Any] | None = None
@@ -36,7 +35,7 @@ class Delta(NamedTuple):
 
 
 class Thought(NamedTuple):
-    """A piece of what the model thinks before it replies."""
+    """A piece of the model's thinking before it replies."""
 
     text: str
 
@@ -49,7 +48,7 @@ class CallDelta(NamedTuple):
 
 
 class Retrying(NamedTuple):
-    """The call is tried again after `seconds`; whatever came so far does not count."""
+    """The request is sent again after `seconds`. Chunks that came before no longer count."""
 
     why: Phrase
     seconds: float
@@ -68,7 +67,7 @@ class Finished(NamedTuple):
     usage: Usage
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
-    """What else came with the reply and is to be sent back with it."""
+    """Other data that came with the reply and must be sent back with it."""
     raw: str = ""
     """The reason as the endpoint called it."""
 
@@ -86,7 +85,7 @@ class Reply(NamedTuple):
 
     @property
     def broke_off(self) -> bool:
-        """It has no end that a reply should have, and not for its length: nothing in it may be done."""
+        """Says whether it ended neither regularly nor at the token limit. No action of such a reply is carried out."""
         return self.finish not in ("stop", "length")
 
 
@@ -107,27 +106,26 @@ class Provider(Protocol):
 
     @property
     def window(self) -> int:
-        """How many tokens fit into one request and its reply."""
+        """The number of tokens that fit into one request and its reply."""
         ...
 
     @property
     def takes_tools(self) -> bool:
-        """Whether tools may be given, as far as is known."""
+        """Says whether requests may offer tools, as far as is known."""
         ...
 
     @property
     def takes_pictures(self) -> bool | None:
-        """Whether it can see; None when that is not known, and is found out by trying."""
+        """Says whether it can see pictures; None when only a try can tell."""
         ...
 
     @property
     def least_price(self) -> float | None:
-        """Dollars for a million tokens of a prompt, if it had them all in its cache; nothing where that is not
-        known."""
+        """Dollars for a million prompt tokens that all come from the cache; None where that is not known."""
         ...
 
     def forgo_tools(self) -> None:
-        """Tools were given and not heeded: no more of them from now on."""
+        """Stops offering tools to this model, because it ignored them."""
         ...
 
     def stream(self, request: Request) -> AsyncIterator[Chunk]: ...
@@ -136,7 +134,7 @@ class Provider(Protocol):
 
 
 class WithoutTools:
-    """A provider whose models are only asked for JSON, and see nothing."""
+    """A base for providers whose models take neither tools nor pictures and are asked for JSON."""
 
     takes_tools = False
     takes_pictures: bool | None = False
@@ -151,14 +149,14 @@ TOKENS_PER_MESSAGE = 4
 
 
 def estimate(text: str) -> int:
-    """Four ASCII characters make a token, any other character is one."""
+    """Estimates the tokens of a text: four ASCII characters count as one, any other character as one by itself."""
     plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return math.ceil(plain / CHARACTERS_PER_TOKEN) + len(text) - plain
 
 
 def estimate_request(request: Request) -> int:
-    """What a request takes: its messages, and the tools it offers."""
-    tools = sum(estimate(f"{one.name}{one.description}{json.dumps(one.parameters)}") for one in request.tools)
+    """Estimates the tokens of a request: its messages, their pictures, and the tools it offers."""
+    tools = sum(estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}") for tool in request.tools)
     pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
     return tools + pictures + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
 
@@ -170,7 +168,7 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
         prompt = estimate_request(request)
         completion = estimate(reply)
     details = as_table(reported.get("prompt_tokens_details"))
-    # DeepSeek has a name of its own for it.
+    # DeepSeek uses its own name for cached tokens.
     cached = as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))
     cached, written = min(prompt, cached), as_count(details.get("cache_write_tokens"))
     return Usage(
@@ -183,7 +181,7 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
 
 
 def charge(price: Price, prompt: int, completion: int, cached: int, written: int = 0) -> float:
-    """Dollars. `prompt` counts what was in the cache and what was written into it."""
+    """Returns the cost in dollars. `prompt` includes the tokens read from the cache and those written into it."""
     dear = price.input if price.written is None else price.written
     cheap = price.input if price.cached is None else price.cached
     fresh = max(0, prompt - cached - written)

@@ -1,4 +1,4 @@
-"""A model that says what it was told to, for tests and demonstrations."""
+"""A fake model that plays scripted replies, for tests and demonstrations."""
 
 import asyncio
 import json
@@ -25,22 +25,22 @@ WINDOW = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply. With `when` it waits for a request whose last message holds that text."""
+    """One reply. With `when` it is used only for a request whose last message contains that text."""
 
     text: str = ""
     chunk: int = 0
-    """Characters a piece; 0: all at once."""
+    """Characters in each piece of the stream; 0 means all at once."""
     delay: float = 0.0
     """Seconds before each piece."""
     finish: Finish = "stop"
     error: ModelError | None = None
-    """Raised after the text."""
+    """An error that is raised after the text."""
     when: str = ""
     usage: Usage | None = None
     calls: tuple[ToolCall, ...] = ()
     """The tools it calls."""
     thought: str = ""
-    """What it thinks first."""
+    """The thinking that is streamed before the text."""
 
     def pieces(self) -> list[Delta | Thought]:
         return [*map(Thought, self._cut(self.thought)), *map(Delta, self._cut(self.text))]
@@ -54,9 +54,10 @@ Line = str | Mapping[str, Any] | ScriptedReply
 
 
 class Scripted:
-    """A provider that plays replies: the first unused one that waits for this request, else the next in order.
+    """A provider that plays replies: the first unused one whose `when` fits the request, else the next in order.
 
-    A str is the text, a dict the JSON of the text. `requests` holds what was asked. With `native` it takes tools.
+    A reply may be a str, its text, or a dict, the JSON of its text. `requests` records what was asked. With `native`
+    it takes tools.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Scripted:
 
     @classmethod
     def from_file(cls, path: Path) -> "Scripted":
-        """A script in a JSONL file: each line a string, or an object with `text` or `json` and the other fields."""
+        """Reads a script from JSONL: each line is a string, or an object with `text` or `json` and other fields."""
         try:
             lines = path.read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeError):
@@ -89,7 +90,7 @@ class Scripted:
         self.requests.append(request)
         reply = self._choose(request)
         for piece in reply.pieces():
-            # Even without a delay others get their turn, as they do with a real model.
+            # Even a delay of 0 lets other tasks run, as they do with a real model.
             await asyncio.sleep(reply.delay)
             yield piece
         for call in reply.calls:

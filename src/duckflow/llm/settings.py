@@ -1,4 +1,4 @@
-"""Settings of the models, the local one too."""
+"""Settings of the models, including the local one."""
 
 from typing import Literal, get_args
 
@@ -11,9 +11,9 @@ DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 EFFORTS: tuple[str, ...] = get_args(Effort)
 WIRES = ("chat", "responses", "anthropic", "google")
-"""A module of `llm/wires` each."""
+"""Names of the built-in wires (protocols of endpoints), each a module of `llm/wires`."""
 WireName = str
-"""One of these, or the name of a plugin's."""
+"""One of `WIRES`, or the name of a plugin's wire."""
 
 
 class Price(Section):
@@ -22,18 +22,18 @@ class Price(Section):
     input: float = Field(default=0.0, ge=0)
     output: float = Field(default=0.0, ge=0)
     cached: float | None = Field(default=None, ge=0)
-    """Prompt tokens that the endpoint had in its cache; without a figure they cost as much as the others."""
+    """Price of prompt tokens that the endpoint had in its cache; without a figure they cost as much as others."""
     written: float | None = Field(default=None, ge=0)
-    """Prompt tokens that the endpoint wrote into its cache; without a figure they cost as much as the others."""
+    """Price of prompt tokens that the endpoint wrote into its cache; without a figure they cost as much as others."""
 
     @property
     def least(self) -> float:
-        """What prompt tokens cost at least."""
+        """The lowest price that a prompt token can have."""
         return self.input if self.cached is None else min(self.input, self.cached)
 
 
 class EndpointSettings(Section):
-    """An endpoint of the user's own, or other values for a known one."""
+    """An endpoint that the user defines, or changed values for a known one."""
 
     base_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     key_env: str = ""
@@ -42,14 +42,14 @@ class EndpointSettings(Section):
     """The model to use when only the endpoint is named."""
     window: int = Field(default=0, ge=0)
     wire: WireName = ""
-    """How it is spoken to; empty: as is known of it, else chat."""
+    """The wire to use; empty means the known one of this endpoint, else chat."""
 
 
 class LlmSettings(Section):
-    """Which model is used, and how patient Duckflow is with it."""
+    """The choice of the model, and limits for requests to it."""
 
     model: str = ""
-    """Such as `openai:gpt-5-mini`; empty: found out."""
+    """Name of the model, such as `openai:gpt-5-mini`; empty means that Duckflow looks for one."""
     fallback: list[str] = Field(default_factory=list[str])
     """Models that take over, in this order, while the first one is busy or cannot be reached."""
     second_model: str = ""
@@ -57,55 +57,55 @@ class LlmSettings(Section):
     temperature: float | None = Field(default=None, ge=0)
     max_reply_tokens: int | None = Field(default=None, gt=0)
     max_reply_characters: int = Field(default=4_000_000, gt=0)
-    """A reply that is longer is broken off while it comes."""
+    """Characters after which a reply is broken off while it streams."""
     effort: Effort | Literal[""] = ""
-    """How long a model that thinks before it replies should think; empty: as it likes. Where a model has not this
-    effort, it gets the nearest."""
+    """Amount of thinking for models that think before they reply; empty leaves it to the model. A model that does not
+    have this level gets the nearest one."""
     tools: Literal["auto", "native", "json"] = "auto"
-    """Whether a model's own tool calls are used; auto: where the endpoint takes them. Small models get JSON."""
+    """Use of native tool calls; `auto` means where the endpoint takes them. Small models get JSON."""
     window: int = Field(default=0, ge=0)
-    """Tokens of a request and its reply; 0: what is known of the model."""
+    """Tokens of a request and its reply; 0 means the known window of the model."""
 
     connect_seconds: float = Field(default=10.0, gt=0)
     first_byte_seconds: float = Field(default=120.0, gt=0)
     local_first_byte_seconds: float = Field(default=600.0, gt=0)
-    """A server on this machine may first have to load the model and read a long prompt without a graphics card."""
+    """Seconds for a local server, which may have to load the model and read a long prompt without a graphics card."""
     between_chunks_seconds: float = Field(default=60.0, gt=0)
     reply_seconds: float = Field(default=1800.0, gt=0)
-    """No reply may take longer in all, however lively it drips."""
+    """Seconds that a reply may take in all, even if pieces keep coming."""
     probe_seconds: float = Field(default=0.3, gt=0)
-    """How long a local server may take to say which models it has."""
+    """Seconds for a local server to list its models."""
 
     tries: int = Field(default=4, ge=1)
     backoff_seconds: float = Field(default=1.0, ge=0)
     backoff_max_seconds: float = Field(default=30.0, ge=0)
     patience_seconds: float = Field(default=300.0, ge=0)
-    """How long a busy endpoint is waited for in all. One that asks for more is not waited for."""
+    """Seconds to wait for a busy endpoint in all. An endpoint that asks for more is not waited for."""
     abilities_days: float = Field(default=30.0, ge=0)
-    """What an endpoint was seen to refuse is tried again after this time."""
+    """Days after which parts that an endpoint has refused are tried again."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """By model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`. Else the listed prices hold."""
+    """Prices by model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`. Others have listed prices."""
     endpoints: dict[str, EndpointSettings] = Field(default_factory=dict)
 
 
 class LocalSettings(Value):
-    """How the local model is run; the defaults are measured on two cores with Qwen2.5-Coder 1.5B."""
+    """Settings for running the local model. The defaults were measured on two cores with Qwen2.5-Coder 1.5B."""
 
     model: str = DEFAULT_MODEL
     context: int = Field(default=0, ge=0)
-    """Tokens of one request and its reply; 0: as many as the memory takes, for a small model 8,192."""
+    """Tokens of one request and its reply; 0 means as many as fit into memory, for a small model 8,192."""
     threads: int = Field(default=0, ge=0)
-    """0 means one for each physical core this process may use."""
+    """Number of threads; 0 means one for each physical core that this process may use."""
     batch: int = Field(default=128, ge=16)
-    """Prompt tokens read at a time; a cancelled request stops only between two batches."""
+    """Prompt tokens that are read at a time. A cancelled request stops only between two batches."""
     prompt_cache_mib: int = Field(default=512, ge=0)
-    """Memory for prefixes of earlier prompts, so that two conversations do not throw each other out."""
+    """Memory for the beginnings of earlier prompts, so that two conversations do not evict each other."""
     temperature: float = Field(default=0.0, ge=0.0)
-    """A small model is most reliable when it says what it finds most likely."""
+    """Randomness of replies. A small model is most reliable at 0, where it always picks the likeliest token."""
     repeat_penalty: float = Field(default=1.1, ge=1.0, le=2.0)
     gpu_layers: int = Field(default=-1, ge=-1)
-    """Layers for the graphics card, where the runtime finds one; -1: as many as fit."""
+    """Layers for the graphics card, where the runtime finds one; -1 means as many as fit."""
     prefix_disk_mib: int = Field(default=1024, ge=0)
-    """Disk for what was read of prompts, so that the next start does not read it again; 0: none is kept."""
+    """Disk space for prompts already read, so that the next start does not read them again; 0 means none."""
     start_seconds: float = Field(default=120.0, gt=0)

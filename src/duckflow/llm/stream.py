@@ -1,4 +1,4 @@
-"""A streamed reply: server-sent events, their pieces, and what they come to."""
+"""Reads a streamed reply: server-sent events, their pieces, and the whole reply they add up to."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from duckflow.whole_text import PieceJoiner, read_json
 
 LARGEST = 16 * 1024 * 1024
 MOST_LINES = 64
-"""Over as many lines an event may be split."""
+"""Lines over which one event may be split."""
 FIELDS = (b"event:", b"id:", b"retry:", b":")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -28,14 +28,14 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class EventReader:
     """Turns bytes into the JSON objects of `data:` lines.
 
-    `done` is set by `[DONE]`. `stray` holds what came before the first event, for endpoints that answer with one
+    `done` is set by `[DONE]`. `stray` holds the bytes before the first event, for endpoints that answer with one
     JSON body instead of a stream.
     """
 
     def __init__(self) -> None:
         self.done = False
         self.flooded = False
-        """More came without an event than any reply needs."""
+        """More bytes came without an event than any reply needs."""
         self.count = 0
         self.stray = bytearray()
         self._buffer = bytearray()
@@ -54,7 +54,7 @@ class EventReader:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[dict[str, Any]]:
-        """What an unended last line holds."""
+        """Reads a last line that has no end, and returns its event."""
         return self.feed(b"\n")
 
     def _line(self, line: bytes) -> dict[str, Any] | None:
@@ -71,7 +71,7 @@ class EventReader:
         if text == "[DONE]":
             self.done = True
             return None
-        # A line is tried by itself first: some servers forget the empty line between events, few split one over lines.
+        # A line is parsed alone first: some servers forget the empty line between events, few split one over lines.
         event = as_table(self._joiner.read(text))
         if not event and self._pending:
             event = as_table(self._joiner.read("".join((*self._pending, text))))
@@ -87,15 +87,15 @@ CALL_FIELDS = ("index", "id", "type", "function")
 
 
 class CallCollector:
-    """Puts the pieces of a reply's calls together, by their index, or by their ids where that is always the same."""
+    """Joins the pieces of a reply's tool calls, by index, or by id at endpoints that always send the same index."""
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
         self._places: dict[Any, int] = {}
 
-    def take(self, given: Any) -> list[CallDelta]:
-        """What these pieces add."""
-        return [self._piece(piece, number) for number, piece in enumerate(tables(given)) if piece]
+    def take(self, pieces: Any) -> list[CallDelta]:
+        """Adds these pieces, and returns them as deltas."""
+        return [self._piece(piece, number) for number, piece in enumerate(tables(pieces)) if piece]
 
     def _piece(self, piece: dict[str, Any], number: int) -> CallDelta:
         index, call_id = piece.get("index"), str(piece.get("id") or "")
@@ -116,7 +116,7 @@ class CallCollector:
 
     @staticmethod
     def _is_another(call: dict[str, Any], call_id: str) -> bool:
-        """Whether a piece with a name begins a new call: by its id, or, without any, as the last one is whole."""
+        """Says whether a piece with a name begins a new call: its id differs or, without ids, the last is whole."""
         if call_id and call["id"]:
             return call["id"] != call_id
         return not call_id and not call["id"] and read_json("".join(call["arguments"])) is not None
@@ -124,12 +124,12 @@ class CallCollector:
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(
             ToolCall(
-                call_id=one["id"] or one["own"],
-                name=one["name"] or "unnamed",
-                arguments="".join(one["arguments"]),
-                extra=one["extra"],
+                call_id=call["id"] or call["own"],
+                name=call["name"] or "unnamed",
+                arguments="".join(call["arguments"]),
+                extra=call["extra"],
             )
-            for one in self._calls
+            for call in self._calls
         )
 
 
@@ -158,7 +158,7 @@ class StreamedReply:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What is to be sent back: with calls what was thought, under the names it came by; else what the text is."""
+        """Fields to send back with the reply: with calls all thoughts, under their names; else only the phase."""
         fields = self._thinking.fields
         return fields if self.calls else {PHASE: fields[PHASE]} if PHASE in fields else {}
 
@@ -171,14 +171,14 @@ class StreamedReply:
         return "refusal" if self._refused else self._reason
 
     def take(self, event: dict[str, Any]) -> list[Piece]:
-        """What this event adds."""
+        """Adds an event, and returns the pieces that it brought."""
         usage = event.get("usage") or as_table(event.get("x_groq")).get("usage")
         if usage:
             self.reported |= as_table(usage)
         choice = first_table(event.get("choices"))
-        said = as_table(choice.get("delta") or choice.get("message"))
-        text = as_text(said.get("content")) or as_text(choice.get("text"))
-        if refusal := as_text(said.get("refusal")):
+        message = as_table(choice.get("delta") or choice.get("message"))
+        text = as_text(message.get("content")) or as_text(choice.get("text"))
+        if refusal := as_text(message.get("refusal")):
             self._refused = True
             text += refusal
         text = self._thoughts.pass_on(text) if text else ""
@@ -187,13 +187,13 @@ class StreamedReply:
             self.failed, self.ended = finish == "failed", True
             self._reason, self.raw = finish, str(choice.get("raw", ""))
             text += self._thoughts.rest()
-        thought = self._thinking.take(said) + self._thoughts.heard
+        thought = self._thinking.take(message) + self._thoughts.heard
         self._thoughts.heard = ""
         thinks = [Thought(thought)] if thought else []
-        return [*thinks, *self._said(text), *self._collector.take(said.get("tool_calls"))]
+        return [*thinks, *self._said(text), *self._collector.take(message.get("tool_calls"))]
 
     def rest(self) -> list[Piece]:
-        """What is left when an endpoint ends a reply without giving a reason."""
+        """Returns the text still held back when an endpoint ends a reply without giving a reason."""
         return self._said(self._thoughts.rest())
 
     def _said(self, text: str) -> list[Piece]:
@@ -204,22 +204,22 @@ class StreamedReply:
 ERROR_BYTES = 64 * 1024
 ERROR_SECONDS = 5.0
 USAGE_GRACE_SECONDS = 5.0
-"""How long a complete reply may keep its usage waiting."""
+"""Seconds to wait for the usage after the reply is complete."""
 DRAIN_SECONDS = 0.05
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Pieces of one kind that came together are passed on as one: each costs all who listen the same."""
+    """Joins neighbouring pieces of one kind: every piece costs each listener the same, however short it is."""
     for _, group in groupby(pieces, key=lambda piece: (type(piece), piece[1:])):
         first, *others = group
         yield first._replace(text="".join((first.text, *(piece.text for piece in others))))
 
 
 class ReplyListener:
-    """Reads one response, whether it streams or comes in one piece. `reply` is what it heard."""
+    """Reads one response, whether it streams or comes in one piece. `reply` collects what came."""
 
-    def __init__(self, response: HttpAnswer, failures: Failures, settings: LlmSettings, told: Told) -> None:
-        self._told = told
+    def __init__(self, response: HttpAnswer, failures: Failures, settings: LlmSettings, translate: Told) -> None:
+        self._translate = translate
         self.reply = StreamedReply()
         self._reader = EventReader()
         self._failures = failures
@@ -227,7 +227,7 @@ class ReplyListener:
         self._pieces = response.pieces()
 
     async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
-        """The reply as it comes. A Setback means that this was no whole reply."""
+        """Yields the pieces of the reply as they come. Raises a Setback where it is not a whole reply."""
         now = asyncio.get_running_loop().time
         latest = now() + self._settings.reply_seconds
         async with aclosing(self._pieces):
@@ -244,7 +244,7 @@ class ReplyListener:
             yield piece
 
     async def _next(self, deadline: float) -> bytes | None:
-        """The next bytes; None at the end, and when nothing comes any more that the reply needs."""
+        """Returns the next bytes; None at the end, or when the stream stops after the reply was complete."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -260,7 +260,7 @@ class ReplyListener:
             raise self._failures.broken() from None
 
     async def _drain(self) -> None:
-        """Read the end of a finished stream, mostly there already, so that the connection can be used again."""
+        """Reads the end of a finished stream, which is mostly there already, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 await anext(self._pieces, None)
@@ -268,7 +268,7 @@ class ReplyListener:
             pass
 
     def _take(self, event: dict[str, Any]) -> list[Piece]:
-        event = self._told(event)
+        event = self._translate(event)
         if error := event.get("error"):
             raise self._failures.of_error(error, json.dumps(event, ensure_ascii=False))
         pieces = self.reply.take(event)
@@ -277,7 +277,7 @@ class ReplyListener:
         return pieces
 
     def _last_pieces(self) -> list[Piece]:
-        """What only the end of the stream gives away."""
+        """Returns the pieces that can be read only after the stream has ended."""
         pieces = [piece for event in self._reader.finish() for piece in self._take(event)]
         if not self._reader.count and self._reader.stray.strip():
             pieces += self._whole(self._reader.stray.decode("utf-8", "replace"))
@@ -288,7 +288,7 @@ class ReplyListener:
         return [*pieces, *self.reply.rest()]
 
     def _whole(self, answer: str) -> list[Piece]:
-        """The reply of an endpoint that does not stream."""
+        """Reads the reply of an endpoint that does not stream."""
         event = as_table(read_json(answer))
         if not {"choices", "candidates", "error"} & event.keys():
             cut_off = not event and answer.lstrip().startswith("{")
@@ -297,7 +297,7 @@ class ReplyListener:
 
 
 async def error_text(response: HttpAnswer) -> str:
-    """As much of an error's body as comes in time and is worth reading."""
+    """Returns the body of an error, up to a limit of bytes and seconds."""
     body = bytearray()
     try:
         async with asyncio.timeout(ERROR_SECONDS), aclosing(response.pieces()) as pieces:

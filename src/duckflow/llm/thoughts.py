@@ -1,4 +1,4 @@
-"""What a model thinks: beside its reply, or in it, between tags, before it says anything."""
+"""A model's thinking: in fields beside the reply, or between tags at the beginning of its text."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ from duckflow.state.noun import tables
 
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000
-"""Spaces before a reply for which its first word is waited for."""
+"""Characters of leading space that may be held back while waiting for the first word of a reply."""
 
 
 class Thoughts:
-    """Lets a reply through without the thoughts at its beginning."""
+    """Filters the thoughts between tags out of the beginning of a reply."""
 
     def __init__(self) -> None:
         self._held = ""
         self._inside = False
         self._over = False
         self.heard = ""
-        """What was thought, as far as it has come."""
+        """The thoughts that have come so far."""
 
     def pass_on(self, text: str) -> str:
         if self._over:
@@ -39,7 +39,7 @@ class Thoughts:
         return ""
 
     def rest(self) -> str:
-        """What was held back when the reply ended, waiting for a tag that never came."""
+        """Returns the text that was held back for a tag that never came; called when the reply has ended."""
         return "" if self._inside or self._over else self._release(self._held)
 
     def _release(self, text: str) -> str:
@@ -51,32 +51,32 @@ class Thoughts:
 THOUGHTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
 PHASE = "phase"
-"""What a text of a reply is: the answer, or a remark on the way."""
+"""Field that says whether a text of a reply is the answer or a remark on the way to it."""
 GROWING = ("text", "summary", "data")
 
 
 class ThoughtCollector:
-    """Keeps what a model thought under the names it came by: some endpoints want it back with the calls."""
+    """Collects a model's thoughts under the field names they came by: some endpoints want them back with the calls."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
 
-    def take(self, said: dict[str, Any]) -> str:
-        """The text that this piece adds; one that comes under two names is told once."""
-        texts = {name: said[name] for name in THOUGHTS if isinstance(said.get(name), str) and said[name]}
+    def take(self, message: dict[str, Any]) -> str:
+        """Returns the text that this piece adds. A text that comes under two names is returned once."""
+        texts = {name: message[name] for name in THOUGHTS if isinstance(message.get(name), str) and message[name]}
         for name, text in texts.items():
             self.fields[name] = self.fields.get(name, "") + text
-        if said.get(PHASE):
-            self.fields[PHASE] = said[PHASE]
-        for piece in tables(said.get(DETAILS)):
+        if message.get(PHASE):
+            self.fields[PHASE] = message[PHASE]
+        for piece in tables(message.get(DETAILS)):
             self._detail(piece)
         return next(iter(texts.values()), "")
 
     def _detail(self, piece: dict[str, Any]) -> None:
-        kept: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
-        same = next((one for one in kept if one.get("index") == piece.get("index") is not None), None)
+        details: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
+        same = next((detail for detail in details if detail.get("index") == piece.get("index") is not None), None)
         if same is None or same.get("type") != piece.get("type"):
-            kept.append(dict(piece))
+            details.append(dict(piece))
             return
         for name, value in piece.items():
             grows = name in GROWING and isinstance(value, str) and isinstance(same.get(name), str)

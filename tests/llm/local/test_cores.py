@@ -29,10 +29,10 @@ def test_every_core_counts_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("quota", "cores"), [("100000 100000", 1), ("50000 100000", 1), ("nonsense", None), ("", None)]
 )
-def test_a_container_limits_it(tmp_path: Path, quota: str, cores: int | None) -> None:
+def test_the_limit_of_a_container_counts(tmp_path: Path, quota: str, cores: int | None) -> None:
     every = len(os.sched_getaffinity(0))
     assert usable_cores(machine(tmp_path, siblings="", quota=quota)) == (cores or every)
 
 
-def test_a_system_that_tells_nothing_leaves_it_to_the_server(tmp_path: Path) -> None:
+def test_without_facts_about_the_system_the_server_decides(tmp_path: Path) -> None:
     assert usable_cores(tmp_path) == 0

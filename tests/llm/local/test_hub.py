@@ -1,4 +1,4 @@
-"""Pulling from the hub: whole, resumed, broken off, lying."""
+"""Downloads from the hub: whole, resumed, broken off, and from a hub that sends wrong bytes."""
 
 import hashlib
 import threading
@@ -19,7 +19,7 @@ MODEL = tiny_model(CONTENT)
 
 
 class HubOnLoopback(ThreadingHTTPServer):
-    """A hub with one file; its faults can be chosen."""
+    """A hub with one file and selectable faults."""
 
     daemon_threads = True
 
@@ -41,7 +41,7 @@ class FileOfTheHub(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         hub = self.server
         assert isinstance(hub, HubOnLoopback)
-        # As the hub does it: what the file is stands beside where its bytes are.
+        # The real hub does the same: headers of the redirect give the size and the hash of the file.
         self.send_response(302)
         self.send_header("location", "/elsewhere")
         if hub.tells_sums:
@@ -91,23 +91,23 @@ def partial(folder: Path, content: bytes) -> None:
     (folder / ".tiny.gguf.partial").write_bytes(content)
 
 
-def test_a_model_is_pulled_whole_and_its_progress_told(tmp_path: Path, hub: HubOnLoopback) -> None:
-    told: list[tuple[int, int, Stage]] = []
-    path = weights(tmp_path, hub).pull("tiny", lambda done, total, stage: told.append((done, total, stage)))
+def test_a_model_is_downloaded_whole_and_progress_is_reported(tmp_path: Path, hub: HubOnLoopback) -> None:
+    reports: list[tuple[int, int, Stage]] = []
+    path = weights(tmp_path, hub).pull("tiny", lambda done, total, stage: reports.append((done, total, stage)))
     assert path.read_bytes() == CONTENT
-    assert told[0] == (0, MODEL.size, "hub")
-    assert told[-1] == (MODEL.size, MODEL.size, "check")
+    assert reports[0] == (0, MODEL.size, "hub")
+    assert reports[-1] == (MODEL.size, MODEL.size, "check")
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")] == ["tiny.gguf"]
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_a_file_that_exists_is_not_downloaded_again(tmp_path: Path, hub: HubOnLoopback) -> None:
     folder = weights(tmp_path, hub)
     assert folder.pull("tiny") == folder.pull("tiny") == folder.path("tiny")
     assert hub.asked == [""]
     assert [holding.model.name for holding in folder.installed()] == ["tiny"]
 
 
-def test_a_pull_goes_on_in_the_middle(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_a_download_is_resumed_in_the_middle(tmp_path: Path, hub: HubOnLoopback) -> None:
     partial(tmp_path, CONTENT[:700_000])
     folder = weights(tmp_path, hub)
     assert [(holding.size, holding.complete) for holding in folder.holdings()] == [(700_000, False)]
@@ -115,14 +115,14 @@ def test_a_pull_goes_on_in_the_middle(tmp_path: Path, hub: HubOnLoopback) -> Non
     assert hub.asked == ["bytes=700000-"]
 
 
-def test_a_connection_that_breaks_is_taken_up_again(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_a_broken_connection_is_resumed(tmp_path: Path, hub: HubOnLoopback) -> None:
     hub.breaks_after = [600_000, 300_000]
     assert weights(tmp_path, hub).pull("tiny").read_bytes() == CONTENT
     assert len(hub.asked) == 3
     assert all(wanted.startswith("bytes=") for wanted in hub.asked[1:])
 
 
-def test_a_user_who_interrupts_goes_on_later(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_a_download_that_the_user_interrupts_is_resumed_later(tmp_path: Path, hub: HubOnLoopback) -> None:
     def interrupt(done: int, total: int, stage: Stage) -> None:
         if done:
             raise KeyboardInterrupt
@@ -143,12 +143,14 @@ def test_a_hub_without_range_sends_it_all_again(tmp_path: Path, hub: HubOnLoopba
 
 
 @pytest.mark.parametrize("stale", [b"x" * 1000, b"x" * len(CONTENT), b"x" * (len(CONTENT) + 5)])
-def test_a_damaged_partial_file_is_noticed_and_fetched_anew(tmp_path: Path, hub: HubOnLoopback, stale: bytes) -> None:
+def test_a_damaged_partial_file_is_noticed_and_downloaded_anew(
+    tmp_path: Path, hub: HubOnLoopback, stale: bytes
+) -> None:
     partial(tmp_path, stale)
     assert weights(tmp_path, hub).pull("tiny").read_bytes() == CONTENT
 
 
-def test_bytes_with_another_hash_never_get_the_name(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_bytes_with_another_hash_never_get_the_models_name(tmp_path: Path, hub: HubOnLoopback) -> None:
     hub.content = b"y" * len(CONTENT)
     with pytest.raises(ProviderUnreachable) as caught:
         weights(tmp_path, hub).pull("tiny")
@@ -160,7 +162,7 @@ def test_bytes_with_another_hash_never_get_the_name(tmp_path: Path, hub: HubOnLo
 @pytest.mark.parametrize(
     ("content", "reason"), [(b"<html>sign in first</html>", "26 bytes"), (CONTENT + b"more", "1048580 bytes")]
 )
-def test_a_file_of_another_size_is_not_even_fetched(
+def test_a_file_of_another_size_is_not_downloaded(
     tmp_path: Path, hub: HubOnLoopback, content: bytes, reason: str
 ) -> None:
     hub.content = content
@@ -171,7 +173,7 @@ def test_a_file_of_another_size_is_not_even_fetched(
 
 
 @pytest.mark.parametrize("status", [403, 404, 429, 503])
-def test_a_hub_that_refuses_is_told_with_what_to_do(tmp_path: Path, hub: HubOnLoopback, status: int) -> None:
+def test_when_the_hub_refuses_the_user_is_told_what_to_do(tmp_path: Path, hub: HubOnLoopback, status: int) -> None:
     hub.status = status
     with pytest.raises(ProviderUnreachable) as caught:
         weights(tmp_path, hub).pull("tiny")
@@ -181,7 +183,7 @@ def test_a_hub_that_refuses_is_told_with_what_to_do(tmp_path: Path, hub: HubOnLo
 
 
 @pytest.mark.parametrize("endpoint", ["nonsense", "http://[", "ftp://127.0.0.1", "http://127.0.0.1:1"])
-def test_an_endpoint_that_makes_no_sense_is_no_traceback(tmp_path: Path, endpoint: str) -> None:
+def test_a_malformed_endpoint_gives_an_error_and_no_traceback(tmp_path: Path, endpoint: str) -> None:
     with pytest.raises(ProviderUnreachable):
         Weights(tmp_path, {"HF_ENDPOINT": endpoint}, (MODEL,)).pull("tiny")
 
@@ -190,7 +192,7 @@ UNSURE = replace(MODEL, sha256="", size=len(CONTENT) - 5000, parts=())
 """Known by name only: what the file must be the hub says."""
 
 
-def test_the_hubs_own_sum_holds_for_a_model_that_is_known_by_name(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_the_hubs_own_hash_is_used_for_a_model_without_one(tmp_path: Path, hub: HubOnLoopback) -> None:
     here = Weights(tmp_path, {"HF_ENDPOINT": hub.endpoint}, (UNSURE,))
     partial(tmp_path, CONTENT[:70_000])
     path = here.pull("tiny")
@@ -203,7 +205,7 @@ def test_the_hubs_own_sum_holds_for_a_model_that_is_known_by_name(tmp_path: Path
     assert caught.value.key == "models.damaged" and here.path("tiny") is None
 
 
-def test_a_hub_that_tells_no_sum_is_not_believed(tmp_path: Path, hub: HubOnLoopback) -> None:
+def test_a_hub_that_sends_no_hash_is_not_trusted(tmp_path: Path, hub: HubOnLoopback) -> None:
     hub.tells_sums = False
     with pytest.raises(ProviderUnreachable) as caught:
         Weights(tmp_path, {"HF_ENDPOINT": hub.endpoint}, (UNSURE,)).pull("tiny")

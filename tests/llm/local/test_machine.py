@@ -1,4 +1,4 @@
-"""Which local model suits which machine."""
+"""The choice of a local model for a machine."""
 
 import struct
 from pathlib import Path
@@ -24,7 +24,7 @@ from duckflow.llm.local.machine import GIB, ThisMachine, fitting_context, needed
         (64, 48, "qwen3-coder-30b-q8", 131_072),
     ],
 )
-def test_what_is_recommended(gigabytes: int, card: int, name: str, context: int) -> None:
+def test_the_recommended_model(gigabytes: int, card: int, name: str, context: int) -> None:
     machine = ThisMachine(gigabytes * GIB, 8, "card" if card else "", card * GIB)
     best = recommended(machine, known_models())
     assert (best.name, fitting_context(best, machine)) == (name, context)
@@ -32,14 +32,14 @@ def test_what_is_recommended(gigabytes: int, card: int, name: str, context: int)
         assert needed(best, context) <= max(machine.usable, machine.card_memory)
 
 
-def test_why_a_model_does_not_suit() -> None:
+def test_the_reason_why_a_model_does_not_suit() -> None:
     laptop = ThisMachine(16 * GIB, 8)
     assert why_not(known_model("devstral-small-24b"), laptop) == "memory"
     assert why_not(known_model("qwen2.5-coder-7b"), laptop) == "speed"
     assert why_not(known_model("qwen2.5-coder-7b"), laptop._replace(card="x", card_memory=8 * GIB)) == ""
 
 
-def test_what_a_container_or_a_card_leaves_is_seen(tmp_path: Path) -> None:
+def test_the_memory_of_a_container_and_of_a_graphics_card_is_found(tmp_path: Path) -> None:
     (tmp_path / "fs/cgroup").mkdir(parents=True)
     (tmp_path / "fs/cgroup/memory.max").write_text("1000000000\n")
     device = tmp_path / "class/drm/card0/device"
@@ -56,7 +56,7 @@ def test_what_a_container_or_a_card_leaves_is_seen(tmp_path: Path) -> None:
     assert (here.card, here.card_memory) == ("NVIDIA GeForce RTX 4090", 24564 * 1024**2)
 
 
-def test_a_file_of_the_users_own_tells_what_it_is(smollm2: Path) -> None:
+def test_facts_are_read_from_the_users_own_file(smollm2: Path) -> None:
     model, known = model_of_file(smollm2), known_model("smollm2-135m")
     assert (model.context, model.token_bytes, model.billions) == (known.context, known.token_bytes, known.billions)
 
@@ -71,7 +71,7 @@ def test_a_file_of_the_users_own_tells_what_it_is(smollm2: Path) -> None:
         b"GGUF" + struct.pack("<IQQ", 3, 0, 9) + struct.pack("<Q", 1) + b"x" + struct.pack("<I", 99),
     ],
 )
-def test_what_is_no_model_is_told(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:

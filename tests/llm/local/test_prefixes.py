@@ -1,4 +1,4 @@
-"""What was read of a prompt is there again at the next start."""
+"""The beginning of a prompt that was read once is restored at the next start."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def started(weights: Path, top: Path, disk: int = 1024) -> Provider:
 
 
 async def read_tokens(weights: Path, top: Path, text: str, disk: int = 1024) -> int:
-    """How much of the prompt was not there yet."""
+    """Returns the number of prompt tokens that were not restored."""
     provider = started(weights, top, disk)
     assert provider.model == f"local:{weights.stem}" and provider.window == 2048
     chunks = [chunk async for chunk in provider.stream(request(text))]
@@ -49,6 +49,6 @@ async def test_the_second_start_reads_only_what_is_new(tmp_path: Path, smollm2: 
 
 
 @pytest.mark.slow
-async def test_nothing_is_kept_where_the_user_wants_that(tmp_path: Path, smollm2: Path) -> None:
+async def test_nothing_is_saved_where_the_user_wants_that(tmp_path: Path, smollm2: Path) -> None:
     await read_tokens(smollm2, tmp_path, "Who swims?", disk=0)
     assert not (tmp_path / "prefixes").exists()

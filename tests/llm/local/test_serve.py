@@ -1,4 +1,4 @@
-"""The child process on its own: one order in, one line out, and gone when its input ends."""
+"""The child process on its own: it reads one order, writes one line, and ends when its input does."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_it_ends_when_its_input_does(smollm2: Path) -> None:
         assert process.wait(10) == 0
 
 
-def test_it_says_why_it_cannot(tmp_path: Path) -> None:
+def test_it_reports_why_it_cannot_start(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF, or is it?")
     with child(broken) as process:

@@ -1,4 +1,4 @@
-"""The local server with a real, small model: speaking, schema, cancelling, and ending with its parent."""
+"""The local server with a real, small model: streaming, schemas, cancelling, and ending with its parent."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     stat = Path(f"/proc/{pid}/stat")
-    # A dead orphan stays as a zombie where nobody collects it.
+    # A dead orphan stays as a zombie where no parent waits for it.
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
@@ -81,7 +81,7 @@ async def test_it_streams_and_keeps_to_a_schema(server: LocalServer) -> None:
         spoken = [text for text in map(pieces, lines[:-1]) if text]
         assert len(spoken) > 3
 
-    # A connection of its own: the server may close one that has just ended a stream.
+    # This uses a new connection: the server may close one that has just ended a stream.
     async with client(server) as http:
         form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": VERDICT}}
         body = {"messages": STORY, "max_tokens": 120, "response_format": form}
@@ -91,7 +91,7 @@ async def test_it_streams_and_keeps_to_a_schema(server: LocalServer) -> None:
         assert isinstance(verdict["yes"], bool)
 
 
-async def test_only_the_key_opens_it(server: LocalServer) -> None:
+async def test_requests_without_the_key_are_refused(server: LocalServer) -> None:
     async with httpx.AsyncClient(base_url=server.url, trust_env=False) as stranger:
         assert (await stranger.post("/chat/completions", json={"messages": STORY})).status_code == 401
     command = Path(f"/proc/{server.pid}/cmdline")
@@ -115,7 +115,7 @@ async def test_a_cancelled_reply_frees_the_server_for_the_next(server: LocalServ
 
 
 @pytest.mark.slow
-async def test_a_common_prefix_is_read_once_even_with_another_talk_in_between(server: LocalServer) -> None:
+async def test_a_common_prefix_is_read_once_even_with_another_conversation_in_between(server: LocalServer) -> None:
     long = {"role": "system", "content": "You are a duck. " * 40}
 
     async def read(question: str, system: dict[str, str] = long) -> tuple[int, int]:
@@ -151,7 +151,7 @@ async def test_it_is_gone_after_closing_and_can_start_again(smollm2: Path) -> No
     await server.aclose()
 
 
-async def test_a_start_that_is_cancelled_leaves_nothing(smollm2: Path) -> None:
+async def test_a_cancelled_start_leaves_no_process(smollm2: Path) -> None:
     server = LocalServer(smollm2, SETTINGS)
     starting = asyncio.create_task(server.start())
     pid = await asyncio.to_thread(first_pid, server)
@@ -162,7 +162,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing(smollm2: Path) -> None:
     assert not server.alive()
 
 
-async def test_closing_while_it_starts_leaves_nothing_either(smollm2: Path) -> None:
+async def test_closing_during_the_start_leaves_no_process(smollm2: Path) -> None:
     server = LocalServer(smollm2, SETTINGS)
     starting = asyncio.create_task(server.start())
     await asyncio.sleep(0)
@@ -206,7 +206,7 @@ def test_it_ends_with_a_parent_that_is_killed(smollm2: Path, when: str) -> None:
         assert ends_soon(pid)
 
 
-async def test_a_file_that_is_no_model_is_told_and_logged(tmp_path: Path) -> None:
+async def test_a_file_that_is_no_model_is_reported_and_logged(tmp_path: Path) -> None:
     broken, log = tmp_path / "broken.gguf", tmp_path / "logs" / "server.log"
     broken.write_bytes(b"not a model")
     server = LocalServer(broken, SETTINGS, log)
@@ -236,7 +236,7 @@ async def spoken(model: Embedded) -> list[Chunk]:
     return [chunk async for chunk in model.stream(request)]
 
 
-async def test_a_message_waits_for_a_server_that_is_starting_and_says_so(smollm2: Path) -> None:
+async def test_a_request_waits_for_a_starting_server_and_the_user_is_told(smollm2: Path) -> None:
     server = LocalServer(smollm2, SETTINGS)
     model = Embedded(server, "duck", 1024, LlmSettings())
     first = asyncio.create_task(spoken(model))

@@ -1,4 +1,4 @@
-"""The folder of models: adopting, listing, removing, waiting for each other, and a full disk."""
+"""The folder of models: adopting, listing, removing, two downloads at once, and a full disk."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +24,7 @@ def own_file(tmp_path: Path, content: bytes = CONTENT) -> Path:
     return file
 
 
-@pytest.mark.parametrize("model", [one for one in known_models() if one.parts], ids=lambda model: model.name)
+@pytest.mark.parametrize("model", [model for model in known_models() if model.parts], ids=lambda model: model.name)
 def test_the_parts_of_a_known_model_add_up(model: LocalModel) -> None:
     assert sum(part.size for part in model.parts) == model.size
     assert len({part.member for part in model.parts}) == len(model.parts)
@@ -36,13 +36,13 @@ def test_the_default_model_is_known() -> None:
     assert LocalSettings().model == DEFAULT_MODEL == known_model(DEFAULT_MODEL).name
 
 
-def test_an_unknown_name_is_told_the_known_ones(tmp_path: Path) -> None:
+def test_for_an_unknown_name_the_known_ones_are_listed(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         Weights(tmp_path, {}, (MODEL,)).pull("tiney")
     assert caught.value.values == {"name": "tiney", "known": "tiny"}
 
 
-def test_a_file_the_user_has_is_adopted_and_removing_it_leaves_the_users_own(tmp_path: Path) -> None:
+def test_a_file_of_the_user_is_adopted_and_removing_the_model_leaves_it(tmp_path: Path) -> None:
     weights = Weights(tmp_path / "models", {}, (MODEL,))
     assert weights.installed() == ()
     assert weights.remove("tiny") is False
@@ -77,7 +77,7 @@ def test_a_file_cut_short_under_the_models_name_does_not_count(tmp_path: Path) -
     assert weights.adopt("tiny", own_file(tmp_path)).read_bytes() == CONTENT
 
 
-def test_a_full_disk_is_told_before_anything_is_fetched(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_anything_is_downloaded(tmp_path: Path) -> None:
     weights = Weights(tmp_path, {}, (MODEL,), free=lambda folder: 5 * 1024 * 1024)
     with pytest.raises(ModelError) as caught:
         weights.pull("tiny")
@@ -86,14 +86,14 @@ def test_a_full_disk_is_told_before_anything_is_fetched(tmp_path: Path) -> None:
     assert weights.holdings()[0].size == 0
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ModelError) as caught:
         Weights(tmp_path / "file" / "models", {}, (MODEL,)).pull("tiny")
     assert caught.value.key == "models.disk"
 
 
-def test_two_pulls_at_once_fetch_once(tmp_path: Path) -> None:
+def test_two_downloads_at_once_fetch_only_once(tmp_path: Path) -> None:
     asked: list[str] = []
 
     class Site(BaseHTTPRequestHandler):

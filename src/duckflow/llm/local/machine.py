@@ -1,4 +1,4 @@
-"""What this machine has, which local model suits it, and how much context fits beside the model."""
+"""Measures this machine, and picks the local model that suits it and the context that fits beside the model."""
 
 import os
 import subprocess
@@ -14,23 +14,23 @@ from duckflow.programs.find import find_program
 GIB = 1024**3
 SPARED = 2 * GIB
 SPARED_SHARE = 0.15
-"""What the rest of the machine keeps: so much, or this share of the memory where that is more."""
+"""Share of the memory that is left to other programs, or `SPARED` where that is more."""
 OVERHEAD = GIB // 4
 SLOWEST_READ = int(2.6 * GIB)
-"""Without a graphics card memory gives some 20 GB a second: a model that reads more for every token is too slow."""
+"""Bytes per token above which a model is too slow without a graphics card: memory gives some 20 GB a second."""
 CONTEXTS = (131_072, 65_536, 32_768, 16_384, 8_192)
 WISHED_CONTEXT = 16_384
 LEAST_BILLIONS = 1.0
 SMALL_BILLIONS = 3.0
 UNAIDED_CONTEXT = 32_768
-"""Without a graphics card more is not read in any time that one would wait."""
+"""The largest context without a graphics card: to read more takes longer than anybody would wait."""
 SMALL_CONTEXT = 8_192
-"""A small model loses the thread in more, and reading it takes minutes."""
+"""The largest context for a small model: it loses the thread in more, and reading it takes minutes."""
 SMI_SECONDS = 3.0
 
 
 class ThisMachine(NamedTuple):
-    """Bytes of memory, cores, and the graphics card if there is one."""
+    """The bytes of memory, the cores, and the graphics card if there is one."""
 
     memory: int
     cores: int = 0
@@ -49,13 +49,13 @@ def this_machine(system: Path = SYSTEM, search_path: str | None = None) -> ThisM
     card, card_memory = _nvidia(search_path) or _amd(system) or ("", 0)
     memory = min(memory, limit) if limit else memory
     if sys.platform == "darwin" and os.uname().machine == "arm64":
-        # Its graphics card works in the same memory.
+        # The graphics card of these machines shares their memory.
         card, card_memory = "Apple", int(memory * 0.7)
     return ThisMachine(memory, usable_cores(system) or os.cpu_count() or 1, card, card_memory)
 
 
 def recommended(machine: ThisMachine, models: Sequence[LocalModel]) -> LocalModel:
-    """The largest that fits and is quick enough; the smallest of use where none does."""
+    """Returns the largest model that fits and is quick enough, or else the smallest useful one."""
     useful = [model for model in models if model.billions >= LEAST_BILLIONS]
     suited = [model for model in useful if not why_not(model, machine)]
     return max(suited, key=_strength) if suited else min(useful, key=_strength)
@@ -66,7 +66,7 @@ def _strength(model: LocalModel) -> tuple[float, int]:
 
 
 def why_not(model: LocalModel, machine: ThisMachine) -> str:
-    """Why a model does not suit a machine: `memory`, `speed`, or nothing."""
+    """Returns the reason why a model does not suit a machine: `memory`, `speed`, or nothing."""
     wished = min(WISHED_CONTEXT if model.billions > SMALL_BILLIONS else SMALL_CONTEXT, model.context)
     wanted = needed(model, wished)
     if wanted <= machine.card_memory:
@@ -77,12 +77,12 @@ def why_not(model: LocalModel, machine: ThisMachine) -> str:
 
 
 def needed(model: LocalModel, context: int) -> int:
-    """Bytes for the weights, the context and the work."""
+    """Returns the bytes for the weights, the context and some overhead."""
     return model.size + context * model.token_bytes + OVERHEAD
 
 
 def fitting_context(model: LocalModel, machine: ThisMachine) -> int:
-    """The largest context that the model has and the memory takes."""
+    """Returns the largest context that the model supports and that fits into memory."""
     if model.billions <= SMALL_BILLIONS:
         return min(SMALL_CONTEXT, model.context)
     on_card = [context for context in CONTEXTS if needed(model, context) <= machine.card_memory]
@@ -91,27 +91,27 @@ def fitting_context(model: LocalModel, machine: ThisMachine) -> int:
 
 
 def _container_memory(system: Path) -> int:
-    given = first_line(system / "fs" / "cgroup" / "memory.max")
-    return int(given) if given.isdigit() else 0
+    limit = first_line(system / "fs" / "cgroup" / "memory.max")
+    return int(limit) if limit.isdigit() else 0
 
 
 def _nvidia(search_path: str | None) -> tuple[str, int] | None:
     program = find_program("nvidia-smi", search_path=search_path)
     if not program:
         return None
-    asked = [program, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    command = [program, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
     try:
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=SMI_SECONDS, check=True).stdout
-        name, _, mebibytes = told.splitlines()[0].rpartition(",")
+        output = subprocess.run(command, capture_output=True, text=True, timeout=SMI_SECONDS, check=True).stdout
+        name, _, mebibytes = output.splitlines()[0].rpartition(",")
         return name.strip(), int(mebibytes) * 1024**2
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
 
 
 def _amd(system: Path) -> tuple[str, int] | None:
-    for told in sorted(system.glob("class/drm/card*/device/mem_info_vram_total")):
+    for path in sorted(system.glob("class/drm/card*/device/mem_info_vram_total")):
         try:
-            memory = int(told.read_text())
+            memory = int(path.read_text())
         except (OSError, ValueError):
             continue
         if memory >= GIB:

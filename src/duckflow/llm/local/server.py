@@ -1,4 +1,4 @@
-"""The local model's server: on which cores, started, watched and ended."""
+"""Starts, watches and ends the server process of the local model, and counts the cores it may use."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ SYSTEM = Path("/sys")
 
 
 def usable_cores(system: Path = SYSTEM) -> int:
-    """0 where the system does not tell; the server then decides by itself."""
+    """Returns the physical cores this process may use; 0 where the system does not tell, so that the server decides."""
     siblings = {first_line(path) for path in _allowed_topologies(system)} - {""}
     return min(filter(None, (len(siblings), _container_limit(system))), default=0)
 
@@ -32,7 +32,7 @@ def _allowed_topologies(system: Path) -> list[Path]:
 
 
 def _container_limit(system: Path) -> int:
-    """CPUs' worth of time a container may use, rounded up; 0 without a limit."""
+    """Returns the CPUs that a container's quota of time is worth, rounded up; 0 without a limit."""
     quota, _, period = first_line(system / "fs" / "cgroup" / "cpu.max").partition(" ")
     if not quota.isdigit() or not period.isdigit() or int(period) == 0:
         return 0
@@ -58,7 +58,7 @@ class LocalServer:
     def __init__(
         self, weights: Path, settings: LocalSettings, log: Path | None = None, prefixes: Path | None = None
     ) -> None:
-        """`prefixes` is the folder for what was read of prompts."""
+        """`prefixes` is the folder for saved states of prompts that were read."""
         self._prefixes = prefixes
         self._weights = weights
         self._settings = settings
@@ -78,7 +78,7 @@ class LocalServer:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Return when the model is loaded and answers; nothing is left behind if that fails or is cancelled."""
+        """Returns when the model is loaded and answers. If that fails or is cancelled, no process is left behind."""
         async with self._starting:
             if self.alive():
                 return
@@ -91,12 +91,12 @@ class LocalServer:
                 await self._start(log)
 
     async def aclose(self) -> None:
-        """End the server and wait until it is gone; a start that is under way fails."""
+        """Ends the server and waits until it is gone. A start that is under way fails."""
         self._wanted = False
         process, self._process = self._process, None
         self.url = self.key = ""
         if process and process.returncode is None:
-            # It keeps nothing that it would have to put in order.
+            # The server has nothing to clean up, so it can be killed.
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -109,7 +109,7 @@ class LocalServer:
                 os.fchmod(handle, 0o600)
                 return os.fdopen(handle, "w+b")
         except OSError:
-            # A log that cannot be written is no reason not to talk.
+            # A log that cannot be written must not keep the server from starting.
             pass
         return cast("BinaryIO", tempfile.TemporaryFile())
 
@@ -139,7 +139,7 @@ class LocalServer:
         weights = self._weights.resolve()
         # -P keeps a json.py or a duckflow/ in the work folder from being imported in place of the real one.
         argv = (sys.executable, "-P", "-m", "duckflow.llm.local.serve", str(weights))
-        # Threads that spin while they wait are ten times slower where cores are shared.
+        # PASSIVE: threads that spin while they wait are ten times slower where cores are shared.
         launch = Launch(argv, weights.parent, os.environ | {"OMP_WAIT_POLICY": "PASSIVE"})
         self._process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.PIPE, log)
         if not self._wanted:
@@ -147,7 +147,7 @@ class LocalServer:
         return self._process
 
     async def _instruct(self, process: asyncio.subprocess.Process) -> dict[str, str]:
-        """Give the child its order and wait for its one line; empty if it died without a word."""
+        """Sends the child its order and returns its one line of answer; empty if it died without one."""
         assert process.stdin is not None and process.stdout is not None
         self.key = secrets.token_urlsafe(24)
         order = self._settings.model_dump() | {
@@ -155,7 +155,7 @@ class LocalServer:
             "key": self.key,
             "context": self._settings.context or DEFAULT_CONTEXT,
             "threads": self._settings.threads or usable_cores(),
-            # The server puts the name right behind it.
+            # The server appends the file name directly to this.
             "prefixes": f"{self._prefixes}/" if self._prefixes else "",
         }
         process.stdin.write(json.dumps(order).encode() + b"\n")

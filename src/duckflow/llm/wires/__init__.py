@@ -1,1 +1,1 @@
-"""How requests travel to endpoints and replies come back, one file a wire."""
+"""The wires: protocols for requests to endpoints and replies from them, one file each."""

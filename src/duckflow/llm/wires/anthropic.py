@@ -1,4 +1,4 @@
-"""The Messages wire of Anthropic. What Claude thought is signed, is kept with its reply and goes back with it."""
+"""The Messages wire of Anthropic. Claude's thoughts are signed, stored with its reply, and sent back with it."""
 
 import re
 from collections.abc import Iterator
@@ -23,23 +23,23 @@ from duckflow.state.noun import as_count, as_table
 from duckflow.whole_text import read_json
 
 VERSION = "2026-10-21"
-"""In this version of the API there is no temperature."""
+"""Version of the API. It has no temperature."""
 MARK = {"cache_control": {"type": "ephemeral"}}
 REPLY_TOKENS = 8192
-"""The limit must be named; this many every model gives."""
+"""Limit of a reply where none is set: the API requires one, and every model accepts this many tokens."""
 LONGEST_REPLY = 32_000
 LEAST_BUDGET = 1024
 BUDGETS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 24_000, "xhigh": 48_000}
 ADAPTIVE = (4, 6)
-"""From this model on it is told how much effort to make, not how many tokens to think."""
+"""The first version of models that take a level of effort instead of a number of tokens to think."""
 GREATEST_NAMED = (4, 7)
-"""From this model on the effort above high is called as we call it; before, it is the greatest that there is."""
+"""The first version of models that call the effort above high `xhigh`; earlier ones call it `max`."""
 REASONS = reasons(
     stop="end_turn tool_use stop_sequence", length="max_tokens model_context_window_exceeded", refusal="refusal"
 )
 NOT_IN_SCHEMAS = ("minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
                   "multipleOf", "minItems", "maxItems", "uniqueItems", "pattern", "title", "default")  # fmt: skip
-"""What the endpoint refuses in a schema; whoever asked checks it."""
+"""Keywords that the endpoint refuses in a schema. The caller checks the reply for them."""
 
 
 class AnthropicWire(Wire):
@@ -85,17 +85,17 @@ class AnthropicWire(Wire):
 
 
 def _version(model: str) -> tuple[int, int]:
-    """The two numbers in a model's name; the date at its end is none."""
+    """Returns the two version numbers in a model's name; a date at its end does not count."""
     numbers = re.findall(r"(?<!\d)\d{1,2}(?!\d)", model)
     return (int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0) if numbers else (99, 0)
 
 
 def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
-    """The body with the effort that the user wishes. What Claude thinks comes out of the limit of the reply, so that
-    grows by as much."""
+    """Returns the body with the effort that the settings name. Thinking counts against the limit of the reply, so the
+    limit grows by the same number of tokens."""
     effort, version = asked.effort, _version(asked.model)
     replies = [message for message in asked.request.messages if message.role == "assistant"]
-    # A reply whose calls are being answered must show the thoughts it came with: where there were none, none follow.
+    # A reply whose calls are being answered must be sent with its thoughts. If it had none, thinking stays off.
     goes_on = bool(replies and replies[-1].calls and asked.request.messages[-1].role in ("tool", "user"))
     unthought = goes_on and not asked.kept(replies[-1]).get(DETAILS)
     if not effort or asked.facts.has("r") is False:
@@ -131,19 +131,19 @@ def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, An
 
 
 def _wire_id(call_id: str) -> str:
-    """An id that another endpoint gave may hold signs that this one refuses."""
+    """Replaces signs that this endpoint refuses; an id from another endpoint may contain them."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call as an object; what cannot be read is passed on as it is written."""
+    """Returns the arguments of a call as an object. Text that is not JSON is passed on as it is."""
     value = read_json(text or "{}")
     return {"unreadable": text} if value is None else as_table(value)
 
 
 def _mark(body: dict[str, Any]) -> None:
-    """The endpoint keeps what stands before a mark: the tools and the system text, and the conversation up to the last
-    text, which tells how things are now and is not worth keeping."""
+    """Marks what the endpoint should cache, which is everything before a mark: the tools and the system text, and the
+    conversation up to the last text. That one describes the current state, which is not worth caching."""
     if body.get("system"):
         body["system"][-1] |= MARK
     blocks = [block for turn in body["messages"] for block in turn["content"]]
@@ -153,7 +153,7 @@ def _mark(body: dict[str, Any]) -> None:
 
 
 def closed(schema: Any) -> Any:
-    """The schema as the endpoint takes it: objects have no other fields than those named, and bounds are left out."""
+    """Returns the schema as the endpoint takes it: objects allow no other fields, and bounds are left out."""
     if isinstance(schema, list):
         return [closed(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -190,15 +190,15 @@ class AnthropicReader(ThoughtKeeper):
                 return {}
 
     def _begun(self, block: dict[str, Any], index: Any) -> dict[str, Any]:
-        """A text or a call; what was thought before it belongs to it."""
+        """Begins a thought, a call or a text. Thoughts before a call or a text belong to it."""
         match block.get("type"):
             case "thinking" | "redacted_thinking":
                 self.thoughts.append(dict(block))
                 return delta(reasoning=block.get("thinking") or "")
             case "tool_use":
                 owner = str(block.get("id", ""))
-                given = block.get("input") or ""
-                call = {"index": index, "id": owner, "function": {"name": block.get("name"), "arguments": given}}
+                text = block.get("input") or ""
+                call = {"index": index, "id": owner, "function": {"name": block.get("name"), "arguments": text}}
                 return delta(tool_calls=[call], **self.given_to(owner))
             case "text":
                 return delta(content=block.get("text") or "", **self.given_to(""))
@@ -222,7 +222,7 @@ class AnthropicReader(ThoughtKeeper):
 
 
 def _counts(usage: dict[str, Any]) -> dict[str, Any]:
-    """The figures under the names of the chat wire, where the prompt counts what came from the cache."""
+    """Returns the usage under the names of the chat wire, where the prompt includes tokens from the cache."""
     counts: dict[str, Any] = {}
     if "input_tokens" in usage and usage["input_tokens"] is not None:
         cached, written = (

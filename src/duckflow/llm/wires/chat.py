@@ -1,4 +1,4 @@
-"""Chat completions: the wire of OpenAI that most endpoints speak."""
+"""Chat completions: the protocol of OpenAI that most endpoints support."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ REASONS = reasons(
     refusal="refusal",
     failed="error insufficient_system_resource",
 )
-"""What providers are seen to send; any other reason is an end of an unknown kind."""
+"""Reasons that providers were seen to send; any other one counts as `unknown`."""
 MALFORMED = r"(?i)malformed"
 RESPONSES_NAMED = r"v1/responses|responses api"
 
@@ -84,18 +84,18 @@ def _told(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def cache_key(asked: WireRequest) -> str:
-    """Requests that begin alike get the same key, so that they reach the machine that has read their beginning."""
+    """Returns the same key for requests that begin alike, so that they reach the machine with the cached beginning."""
     beginning = "\n".join(message.text for message in asked.request.messages[:2])
     return hashlib.sha256(f"{asked.model}\n{beginning}".encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _message(message: PromptMessage, asked: WireRequest) -> dict[str, Any]:
     endpoint = asked.endpoint
-    told: dict[str, Any] = {**asked.kept(message), "role": message.role, "content": _content(message, asked)}
+    fields: dict[str, Any] = {**asked.kept(message), "role": message.role, "content": _content(message, asked)}
     if message.answers:
-        told["tool_call_id"] = _wire_id(endpoint, message.answers)
+        fields["tool_call_id"] = _wire_id(endpoint, message.answers)
     if message.calls:
-        told["tool_calls"] = [
+        fields["tool_calls"] = [
             {
                 **call.extra.get(endpoint.name, {}),
                 "id": _wire_id(endpoint, call.call_id),
@@ -104,18 +104,18 @@ def _message(message: PromptMessage, asked: WireRequest) -> dict[str, Any]:
             }
             for call in message.calls
         ]
-    return told
+    return fields
 
 
 def _wire_id(endpoint: Endpoint, call_id: str) -> str:
-    """An id that another endpoint gave may be too long for this one."""
+    """Shortens an id that came from another endpoint and is too long for this one."""
     if not endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]] | None:
-    """The text; what is said with pictures is a list of parts."""
+    """Returns the text, or a list of parts for a message with pictures."""
     if urls := asked.picture_urls(message):
         pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         return [{"type": "text", "text": message.text}, *pictures]
@@ -123,7 +123,7 @@ def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str,
 
 
 def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[PromptMessage]:
-    """The messages; where nobody may speak after a result, what is said there stands at its end."""
+    """Returns the messages. Where no user message may follow a tool result, its text is appended to the result."""
     ordered: list[PromptMessage] = []
     for message in messages:
         after_result = bool(ordered) and ordered[-1].role == "tool" and message.role == "user"
@@ -137,7 +137,7 @@ def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[Pro
 
 
 def _mark(messages: list[dict[str, Any]]) -> None:
-    """Claude keeps what stands before a mark. The last message tells how things are now, and is not worth keeping."""
+    """Marks what Claude should cache: everything before a mark. The last message, the current state, is left out."""
     for message in (messages[0], *(messages[-2:-1] if len(messages) > 2 else ())):
         text = message["content"]
         if isinstance(text, str) and text:

@@ -1,4 +1,4 @@
-"""The generateContent wire of Google. Calls carry a signature of what was thought, and go back with it."""
+"""The generateContent wire of Google. Calls carry a signature of the thoughts before them and are sent back with it."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from duckflow.state.noun import as_count, as_table, first_table, tables
 
 SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"
-"""What Google wants with a call that none of its models has made."""
+"""The signature that Google wants for a call that was not made by one of its models."""
 BUDGETS = {"none": 0, "minimal": 512, "low": 2048, "medium": 8192, "high": 24_576, "xhigh": 24_576}
 LEVELS = {"none": "minimal", "xhigh": "high"}
 BY_BUDGET = r"gemini-(1|2)\b|gemini-robotics"
-"""These are told how many tokens to think, all others how hard."""
+"""Models that take a number of tokens to think; all others take a level."""
 REASONS = reasons(
     stop="STOP",
     length="MAX_TOKENS",
@@ -97,12 +97,12 @@ def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) ->
         own: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))
         if signed and not number and SIGNATURE not in own:
             own[SIGNATURE] = UNSIGNED
-        made = {"id": call.call_id, "name": call.name, "args": arguments(call.arguments)}
-        yield {**own, "functionCall": made}
+        function = {"id": call.call_id, "name": call.name, "args": arguments(call.arguments)}
+        yield {**own, "functionCall": function}
 
 
 class GoogleReader:
-    """Reads the parts of one streamed reply. A call comes whole."""
+    """Reads the parts of one streamed reply. A call always comes in one piece."""
 
     def __init__(self) -> None:
         self._calls = 0
@@ -114,10 +114,10 @@ class GoogleReader:
         if blocked := as_table(event.get("promptFeedback")).get("blockReason"):
             return ended("filtered", str(blocked), **usage)
         candidate = first_table(event.get("candidates"))
-        said = self._said(tables(as_table(candidate.get("content")).get("parts")))
+        message = self._said(tables(as_table(candidate.get("content")).get("parts")))
         raw = str(candidate.get("finishReason") or "")
         finish = {"finish_reason": REASONS.get(raw, "unknown"), "raw": raw} if raw else {}
-        return {"choices": [{"delta": said, **finish}], **usage}
+        return {"choices": [{"delta": message, **finish}], **usage}
 
     def _said(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         calls: list[dict[str, Any]] = []
@@ -136,11 +136,11 @@ class GoogleReader:
 
 
 def _counts(usage: dict[str, Any]) -> dict[str, Any]:
-    """The figures under the names of the chat wire, where the reply counts what was thought."""
-    said, thought = (as_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    """Returns the usage under the names of the chat wire, where the reply includes the thoughts."""
+    replied, thought = (as_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
     return {
         "prompt_tokens": usage.get("promptTokenCount"),
-        "completion_tokens": said + thought,
+        "completion_tokens": replied + thought,
         "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
     }
 

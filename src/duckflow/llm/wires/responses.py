@@ -1,5 +1,5 @@
-"""The Responses wire of OpenAI. Nothing is stored at the endpoint: what the model thought comes encrypted, is kept
-with its reply and goes back with it."""
+"""The Responses wire of OpenAI. The endpoint stores nothing: the model's thoughts come encrypted, are stored with its
+reply and sent back with it."""
 
 from types import MappingProxyType
 from typing import Any
@@ -65,11 +65,11 @@ class ResponsesWire(Wire):
 def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
     if message.answers:
         return [{"type": "function_call_output", "call_id": message.answers, "output": message.text}]
-    kept = asked.kept(message)
-    thoughts = [thought for thought in kept.get(DETAILS, []) if thought.get("type") == "reasoning"]
+    extra = asked.kept(message)
+    thoughts = [thought for thought in extra.get(DETAILS, []) if thought.get("type") == "reasoning"]
     items = thoughts_for("", thoughts) if message.text else []
     if message.text:
-        phase = {PHASE: kept[PHASE]} if PHASE in kept and asked.takes("phase") else {}
+        phase = {PHASE: extra[PHASE]} if PHASE in extra and asked.takes("phase") else {}
         items.append({"role": message.role, "content": _content(message, asked), **phase})
     for call in message.calls:
         items += thoughts_for(call.call_id, thoughts)
@@ -110,7 +110,7 @@ class ResponsesReader(ThoughtKeeper):
                 return {}
 
     def _begun(self, item: dict[str, Any], index: Any) -> dict[str, Any]:
-        """A text or a call; what was thought before it belongs to it."""
+        """Begins a text or a call. The thoughts before it belong to it."""
         calls = item.get("type") == "function_call"
         if not calls and item.get("type") != "message":
             return {}
@@ -122,7 +122,7 @@ class ResponsesReader(ThoughtKeeper):
     def _whole(self, item: dict[str, Any]) -> dict[str, Any]:
         if item.get("type") == "reasoning":
             self.thoughts.append(item)
-        # From gpt-5.3-codex on a text says whether it is the answer or a remark on the way, and is to keep saying so.
+        # Since gpt-5.3-codex a text says whether it is the answer or a remark, and that must be sent back with it.
         return delta(phase=item[PHASE]) if item.get("type") == "message" and item.get(PHASE) else {}
 
 

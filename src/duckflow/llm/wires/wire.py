@@ -1,4 +1,4 @@
-"""A wire: how a request is written for an endpoint, how its stream is read, and what is left out after a refusal."""
+"""A wire is the protocol of an endpoint: it writes requests, reads streams, and drops parts that were refused."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +24,13 @@ LIMIT_NAMED = r"max_?(completion_|output_?)?tokens"
 TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?(call|declaration)|\bfunctions\b"
 REQUEST_REFUSED = (400, 404, 405, 415, 422, 500, 501)
 VALUES_LISTED = 2
-"""A refusal that names so many other efforts tells which there are."""
+"""A refusal that names this many other levels of effort is a list of the valid ones."""
 FOR = "for"
-"""Names the call that a kept thought belongs to; empty: the text."""
+"""Field with the id of the call that a stored thought belongs to; empty means the text."""
 
 
 class WireRequest(NamedTuple):
-    """A request with all that a wire has to know to write it."""
+    """A request with everything that a wire needs to write it."""
 
     request: Request
     endpoint: Endpoint
@@ -41,14 +41,14 @@ class WireRequest(NamedTuple):
 
     @property
     def system(self) -> str:
-        """All that the system says, for wires that have one place for it."""
+        """The text of all system messages, for wires that have one place for it."""
         return "\n\n".join(
             message.text for message in self.request.messages if message.role == "system" and message.text
         )
 
     def turns(self, write: Callable[[PromptMessage], Iterator[Any]]) -> list[tuple[bool, list[Any]]]:
-        """What is said in turns, as `write` puts it, and whether the model says it. What the user and the tools say in
-        a row is one turn."""
+        """Groups the messages into turns, each with a flag for "by the model" and its parts as `write` makes them.
+        Consecutive messages of the user and of tools are one turn."""
         turns: list[tuple[bool, list[Any]]] = []
         for message in self.request.messages:
             by_model, parts = message.role == "assistant", list(write(message)) if message.role != "system" else []
@@ -63,7 +63,7 @@ class WireRequest(NamedTuple):
 
     @property
     def limit(self) -> int:
-        """The most tokens of the reply; 0 where nothing is said about it."""
+        """The most tokens that the reply may have; 0 where the request does not limit it."""
         limit = self.request.max_tokens or self.settings.max_reply_tokens or 0
         return limit if self.abilities.reply_limit else 0
 
@@ -75,7 +75,7 @@ class WireRequest(NamedTuple):
 
     @property
     def effort(self) -> str:
-        """The wished effort, or the nearest that was not refused; empty where nothing is said about it."""
+        """The effort of the settings, or the nearest one that was not refused; empty where the request names none."""
         wished = self.settings.effort
         if not wished or not self.takes("effort"):
             return ""
@@ -84,15 +84,15 @@ class WireRequest(NamedTuple):
         return next((effort for effort in nearest if self.takes(f"effort {effort}")), "")
 
     def kept(self, message: PromptMessage) -> Mapping[str, Any]:
-        """What came with this reply and goes back to where it came from, and nowhere else."""
-        kept: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
-        return kept
+        """Returns the data that came with this reply from this same endpoint and must be sent back to it."""
+        extra: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
+        return extra
 
     def picture_urls(self, message: PromptMessage) -> list[str]:
         return [f"data:{media};base64,{data}" for media, data in self.pictures(message)]
 
     def pictures(self, message: PromptMessage) -> Iterator[tuple[str, str]]:
-        """The media type and the encoded bytes of each picture of a message."""
+        """Yields the media type and the encoded bytes of each picture of a message."""
         import base64
 
         for picture in message.pictures:
@@ -101,20 +101,20 @@ class WireRequest(NamedTuple):
 
 
 Told = Callable[[dict[str, Any]], dict[str, Any]]
-"""Tells an event of a stream as a chunk of the chat wire, with a Finish as its reason: one reader knows all wires."""
+"""Translates an event into a chunk of the chat wire, with a Finish as its reason: so one reader suits all wires."""
 
 
 class Wire:
-    """One way to speak to an endpoint. `wire_named` finds it by the name of its module."""
+    """The base class of wires. `wire_named` finds a wire by the name of its module."""
 
     listing = "/models"
     """The path under which the endpoint lists its models."""
     limits: tuple[str, ...] = ("max_tokens",)
-    """The names that the limit of a reply may have."""
+    """Names that the field for the limit of a reply may have."""
     formats = FORMATS
     """The ways of asking for JSON that the wire has, the strictest first."""
     parts: Mapping[str, str] = MappingProxyType({})
-    """The parts that a request can do without, the least useful first, each with how a refusal names it."""
+    """Optional parts of a request, the least useful first, each with a pattern for how a refusal names it."""
 
     def path(self, model: str) -> str:
         raise NotImplementedError
@@ -126,19 +126,19 @@ class Wire:
         raise NotImplementedError
 
     def reading(self) -> Told:
-        """A reader for one stream."""
+        """Returns a translator for the events of one stream."""
         raise NotImplementedError
 
     def elsewhere(self, status: int, answer: str) -> str:
-        """The wire that a refusal points to; empty where it points to none."""
+        """Returns the name of the wire that a refusal points to, or nothing."""
         return ""
 
 
 def wire_named(name: str) -> Wire:
-    """A packaged wire, or one of a plugin."""
+    """Returns a built-in wire, or one of a plugin."""
     if name in WIRES:
         return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
-    plugin = next((one for one in plugins.wanted(plugins.WIRES) if one.name == name), None)
+    plugin = next((entry for entry in plugins.wanted(plugins.WIRES) if entry.name == name), None)
     if plugin is None:
         raise UsageError("llm.no_wire", wire=name, known=", ".join(WIRES))
     try:
@@ -149,17 +149,18 @@ def wire_named(name: str) -> Wire:
 
 
 def reasons(**words: str) -> dict[str, Finish]:
-    """What each word of an endpoint for the end of a reply means; the words stand behind their meaning."""
+    """Makes a table from an endpoint's words for the end of a reply to their Finish. The arguments are the reverse:
+    for each Finish the words that mean it."""
     return {word: cast("Finish", finish) for finish, line in words.items() for word in line.split()}
 
 
 def described(tool: ToolSpec, parameters: str) -> dict[str, Any]:
-    """A tool; `parameters` is what the wire calls their schema."""
+    """Writes a tool for a request; `parameters` is the wire's name for the field with their schema."""
     return {"name": tool.name, "description": tool.description, parameters: tool.parameters}
 
 
-def delta(**said: Any) -> dict[str, Any]:
-    return {"choices": [{"delta": said}]}
+def delta(**message: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": message}]}
 
 
 def ended(reason: str, raw: str, **more: Any) -> dict[str, Any]:
@@ -167,7 +168,7 @@ def ended(reason: str, raw: str, **more: Any) -> dict[str, Any]:
 
 
 class ThoughtKeeper:
-    """Keeps what was thought in a stream until the text or the call comes that it belongs to."""
+    """Holds the thoughts of a stream until the text or the call comes that they belong to."""
 
     def __init__(self) -> None:
         self.thoughts: list[dict[str, Any]] = []
@@ -178,14 +179,14 @@ class ThoughtKeeper:
 
 
 def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The kept thoughts that go back before this call, or before the text."""
+    """Returns the stored thoughts that are sent back before this call, or before the text."""
     mine = [thought for thought in thoughts if thought.get(FOR) == owner]
     return [{name: value for name, value in thought.items() if name != FOR} for thought in mine]
 
 
 def smaller(wire: Wire, asked: WireRequest, status: int, answer: str, unclear: bool) -> Abilities | None:
-    """What to try next after an answer in small letters; None when no smaller request would help. Tools go last of all.
-    `unclear`: nothing that is known was meant by it."""
+    """Returns the abilities to try after a refusal, or None when no smaller request would help. Tools are dropped last.
+    `answer` is in lower case; `unclear` means that the refusal fits no known reason."""
     if status not in REQUEST_REFUSED:
         return None
     abilities = asked.abilities
@@ -216,5 +217,5 @@ def _without(part: str, wire: Wire, asked: WireRequest, answer: str) -> Abilitie
 
 
 def _changes(lower: Abilities, wire: Wire, asked: WireRequest) -> bool:
-    """Whether the request would be another one at all."""
+    """Says whether the request would differ at all."""
     return wire.body(asked._replace(abilities=lower)) != wire.body(asked)
