@@ -1,1 +1,1 @@
-"""What keeps the user's things safe: paths, risk, policy, and the Gate's question."""
+"""Protection of the user's files, machine and secrets: paths, risk, modes, the sandbox, and undo."""

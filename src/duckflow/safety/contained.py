@@ -1,4 +1,5 @@
-"""The mode `contained`: whether this machine is itself a sandbox, and what of the user's is in reach all the same."""
+"""The mode `contained`: checks whether this machine is itself a sandbox, and which of the user's logins a command in it
+could still use."""
 
 import ctypes
 import os
@@ -15,12 +16,12 @@ MARKS = (".dockerenv", "run/.containerenv", "run/systemd/container")
 """Files that Docker, Podman and systemd put into a container."""
 GROUPS = re.compile(r"docker|kubepods|containerd|libpod|/lxc|garden|buildkit")
 LAYERED = re.compile(r"(?m)^\S+ \S+ \S+ \S+ / .* - (?:overlay|aufs|fuse-overlayfs) ")
-"""A root that is put together of layers, as images are."""
+"""A root file system that is put together from layers, as container images are."""
 THROWN_AWAY = (
     {"GITHUB_ACTIONS": "true", "RUNNER_ENVIRONMENT": "github-hosted"},
     {"GITLAB_CI": "true", "CI_DISPOSABLE_ENVIRONMENT": "true"},
 )
-"""Runners that say of themselves that their machine is used once."""
+"""Variables by which CI runners say that their machine is used only once."""
 SOCKETS = (
     ("var/run/docker.sock", "run/docker.sock", "run/podman/podman.sock", "run/containerd/containerd.sock")
     + ("run/crio/crio.sock", "run/buildkit/buildkitd.sock")
@@ -37,12 +38,12 @@ PRIVATE_KEY = b"PRIVATE KEY-----"
 MOST_LOOKED_AT = 200
 PR_SET_DUMPABLE = 4
 ENVIRONMENT_FROM, ENVIRONMENT_TO = 47, 48
-"""Places in /proc/self/stat, counted after the program's name."""
+"""Positions in /proc/self/stat, counted after the program's name."""
 
 
 def require_contained(environ: Mapping[str, str], home: Path, really: bool, root: Path = Path("/")) -> None:
-    """Refuses the mode where the machine does not look thrown away after use, or logins are in reach, unless the user
-    says that they really want it."""
+    """Refuses the mode where the machine does not look disposable, or where logins are in reach, unless the user says
+    that they really want it."""
     if really:
         return
     reach = ", ".join(shown(name) for name in in_reach(environ, home, root))
@@ -61,17 +62,18 @@ def looks_contained(environ: Mapping[str, str], root: Path) -> bool:
 
 
 def in_reach(environ: Mapping[str, str], home: Path, root: Path) -> list[str]:
-    """What a command could use to act in the user's name elsewhere: sockets of container engines, logins, keys."""
-    found = [str(root / name) for name in SOCKETS if _is_socket(root / name)]
-    found += [str(root / name) for name in TOKENS if _text(root / name)]
-    found += [f"~/{name}" for name in LOGINS if any(_texts(home / name))]
-    found += ["~/.ssh"] if any(PRIVATE_KEY in text for text in _texts(home / ".ssh")) else []
-    return found + [f"${name}" for name in AGENTS if _leads_somewhere(environ.get(name, ""))]
+    """Returns everything by which a command could act in the user's name elsewhere: sockets of container engines,
+    logins, keys."""
+    ways = [str(root / name) for name in SOCKETS if _is_socket(root / name)]
+    ways += [str(root / name) for name in TOKENS if _text(root / name)]
+    ways += [f"~/{name}" for name in LOGINS if any(_texts(home / name))]
+    ways += ["~/.ssh"] if any(PRIVATE_KEY in text for text in _texts(home / ".ssh")) else []
+    return ways + [f"${name}" for name in AGENTS if _leads_somewhere(environ.get(name, ""))]
 
 
 def keep_environment_to_itself() -> None:
     """Takes the variables out of /proc/PID/environ, where every command of the same user could read the keys in them,
-    and keeps others from looking into this process. The program's own variables stay."""
+    and keeps other processes from looking into this one. The program's own `os.environ` stays as it is."""
     if sys.platform != "linux":
         return
     for name, value in os.environ.items():
@@ -96,7 +98,8 @@ def _is_socket(path: Path) -> bool:
 
 
 def _texts(place: Path) -> Iterator[bytes]:
-    """The files in a place that are not empty, or the file itself, as far as they can be read."""
+    """Yields the content of every file in a folder that is not empty, or of the file itself, as far as they can be
+    read."""
     names = [Path(top, name) for top, _, files in os.walk(place) for name in files] if place.is_dir() else [place]
     for path in names[:MOST_LOOKED_AT]:
         try:

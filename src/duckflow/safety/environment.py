@@ -1,4 +1,4 @@
-"""The environment that commands get: harmless variables of the user's, and what keeps programs from waiting."""
+"""The environment that commands get: the user's harmless variables, and settings that keep programs from waiting."""
 
 import fnmatch
 import re
@@ -34,8 +34,9 @@ GIT_ALONE = {
     **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(GIT_SETTINGS)},
     **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(GIT_SETTINGS.values())},
 }
-"""With these, git 2.31 or newer starts no program of a repository's while it reads what is recorded: no monitor, hook,
-signature or missing object makes it. Comparing the contents of files still may (`commands/git.py`)."""
+"""With these variables, git 2.31 or newer starts no program that a repository names while it reads what is recorded: no
+file monitor, no hook, no signature check, and no download of a missing object. Comparing the contents of files may
+still start one (`safety/commands/services.py`)."""
 # These tools refuse to work when they cannot write to their cache in the home folder.
 CACHES = {"GOCACHE": "go-build", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
 SECRET_NAME = r"(?i)key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$"
@@ -47,31 +48,32 @@ HARMLESS_VARIABLE = (
     r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
     r"|RUST_BACKTRACE)"
 )
-"""Variables that change how a program speaks, not what it runs."""
+"""Variables that change how a program prints, not what it runs."""
 
 
 SECRETS = "DUCKFLOW_SECRETS"
-"""Names of variables that commands get though they are secret, with commas between. Nobody is told their values."""
+"""The variable in which users name, with commas between, secret variables that commands get all the same. The values
+are masked in what the model sees."""
 
 
-def named_secrets(given: Mapping[str, str]) -> dict[str, str]:
-    return {name: given[name] for name in given.get(SECRETS, "").split(",") if name in given}
+def named_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: variables[name] for name in variables.get(SECRETS, "").split(",") if name in variables}
 
 
-def environment(given: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
-    """Of the given variables the harmless ones, and what keeps programs from waiting for a person."""
+def environment(variables: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
+    """Returns the harmless ones of the user's variables, and settings that keep programs from waiting for a person."""
     named = frozenset(also)
     unsure = (*named, *(name for proxy in PROXIES for name in (proxy, proxy.upper()) if network))
     seen = {
         name: value
-        for name, value in given.items()
+        for name, value in variables.items()
         if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not looks_secret(name, value))
     }
-    return seen | named_secrets(given) | ALWAYS
+    return seen | named_secrets(variables) | ALWAYS
 
 
 def caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:
-    """Places for the caches that would otherwise be in the home folder, where commands cannot write."""
+    """Returns places for the caches that would otherwise be in the home folder, where commands cannot write."""
     return {name: str(Path(temporary) / folder) for name, folder in CACHES.items() if name not in seen}
 
 

@@ -1,4 +1,4 @@
-"""Files: what kinds there are, plain reading, locks, and writing that is whole or not at all."""
+"""Files: their kinds, reading of plain files only, locks, and writes that happen whole or not at all."""
 
 import contextlib
 import errno
@@ -18,11 +18,12 @@ ALWAYS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class FolderInstead(FileNotFoundError, IsADirectoryError):
-    """No file is there: a folder has that name."""
+    """Raised where a file was expected and a folder has that name."""
 
 
 def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
-    """A handle of a plain file. Looked at before opening, because opening a device can already do something."""
+    """Opens a plain file and returns its handle. It checks the kind before opening, because opening a device can
+    already do something."""
     try:
         refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
     except FileNotFoundError as missing:
@@ -38,9 +39,9 @@ def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
 
 
 def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -> bytes:
-    """The content of a file; an OSError where it is no plain one, or too large. Everything that lies where commands can
-    write is read by this or by the workspace: it may be a pipe that nobody writes to, or without an end. `follow`: a
-    link is followed. `cut`: of a large file the beginning is read."""
+    """Returns the content of a file, or raises an OSError where it is not a plain file, or too large. Everything in
+    places where commands can write is read by this or by the workspace: it may be a pipe that nobody writes to, or have
+    no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read."""
     handle = os.open(path, os.O_RDONLY | (ALWAYS & ~os.O_NOFOLLOW if follow else ALWAYS))
     try:
         about = os.fstat(handle)
@@ -55,7 +56,7 @@ def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -
 
 
 def refuse_special(facts: os.stat_result, name: str) -> None:
-    """Links pass here: opening refuses to follow them."""
+    """Refuses devices, pipes, sockets and folders. Links pass here: opening refuses to follow them."""
     if stat.S_ISDIR(facts.st_mode):
         raise FolderInstead(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not stat.S_ISREG(facts.st_mode) and not stat.S_ISLNK(facts.st_mode):
@@ -71,7 +72,7 @@ def digest(data: bytes) -> str:
 
 
 def digest_at(folder: int, name: str) -> str:
-    """Of a file as it lies there now, read piece by piece; `absent` when there is none."""
+    """Returns the digest of a file as it is now, read piece by piece; `absent` when there is none."""
     try:
         handle = open_regular(folder, name)
     except FileNotFoundError as problem:
@@ -87,8 +88,8 @@ RENAME_NOREPLACE = 1
 
 
 def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None:
-    """Put `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet). The name
-    must not be a link. Mode and owner of an old file are kept."""
+    """Puts `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet). The name
+    must not be a link. An old file's mode and owner stay."""
     old = _facts(folder, name)
     if old:
         refuse_special(old, name)
@@ -115,7 +116,7 @@ def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None
 
 
 def rename_new(source_folder: int, source: str, target_folder: int, target: str) -> None:
-    """Rename, but never over something that exists."""
+    """Renames, but never over something that exists."""
     done = _rename_by_kernel(source_folder, source, target_folder, target)
     if done in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
         if _facts(target_folder, target):
@@ -136,7 +137,7 @@ def changed(name: str) -> ToolError:
 
 def _put_in_place(folder: int, temporary: str, name: str, expect: str | None) -> None:
     if expect == ABSENT:
-        # Take the new name for ourselves; fails when somebody was faster.
+        # Takes the new name for ourselves; it fails when somebody was faster.
         try:
             os.close(os.open(name, NEW, 0o600, dir_fd=folder))
         except FileExistsError:
@@ -167,7 +168,7 @@ def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
 
 
 def _sync(folder: int) -> None:
-    """Make the new name last; some file systems cannot, and the file itself is safe already."""
+    """Makes the new name durable. Some file systems cannot, and then the file itself is safe already."""
     with contextlib.suppress(OSError):
         handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -177,7 +178,7 @@ def _sync(folder: int) -> None:
 
 
 def _rename_by_kernel(source_folder: int, source: str, target_folder: int, target: str) -> int:
-    """0 or the error number; ENOSYS where the C library has no renameat2."""
+    """Returns 0 or the error number; ENOSYS where the C library has no renameat2."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -193,14 +194,14 @@ Kind = Literal["file", "folder", "link", "special"]
 
 
 class FolderEntry(NamedTuple):
-    """One name, with its path relative to the work folder."""
+    """One entry of a folder, with its path relative to the work folder."""
 
     path: str
     kind: Kind
     size: int
     modified: float
     links: int = 1
-    """By so many names the file is known."""
+    """The number of hard links to the file."""
 
     @property
     def name(self) -> str:
@@ -220,7 +221,8 @@ def kind_of(mode: int) -> Kind:
 
 
 def hold_lock(path: Path, create: int = 0) -> int:
-    """Held while the process lives; an OSError when another one holds it, or when there is none."""
+    """Takes a lock and holds it while the process lives. It raises an OSError when another process holds it, or when
+    the lock file does not exist."""
     import fcntl
 
     handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | create, 0o600)
@@ -238,13 +240,13 @@ class Presence:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        for left in folder.iterdir():
-            self.alive(left.name)
+        for lock in folder.iterdir():
+            self.alive(lock.name)
         self.token = os.urandom(8).hex()
         self.close = weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
 
     def alive(self, token: str) -> bool:
-        """Whether the process that showed this token still runs; what a dead one left is removed."""
+        """Says whether the process with this token still runs; the lock file of a dead one is removed."""
         try:
             os.close(hold_lock(self._folder / token))
         except FileNotFoundError:

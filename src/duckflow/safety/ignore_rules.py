@@ -1,4 +1,4 @@
-"""What git ignores and what listings leave out, read from .gitignore files without running git; patterns over paths."""
+"""Rules for ignored files, read from .gitignore files without running git, and patterns that match paths."""
 
 import contextlib
 import fnmatch
@@ -18,43 +18,43 @@ from duckflow.safety.workspace import Workspace
 
 ANY_FOLDERS = "**"
 PARTS = r"(?s)\[([!^]?)(\]?[^\]]*)\]|\\(.)"
-"""A class of characters, which may begin with `!` or `^`, or a character that is meant as it stands."""
+"""A class of characters, which may begin with `!` or `^`, or an escaped character that stands for itself."""
 
 
 class Wildcard:
-    """One pattern for the whole of a path whose names are parted by `/`."""
+    """A pattern that matches whole paths, whose names are separated by `/`."""
 
     def __init__(self, pattern: str) -> None:
         names = pattern.split("/")
-        # Several `**` in a row say no more than one.
-        self._names = [_name(one) for before, one in pairwise(["", *names]) if not one == before == ANY_FOLDERS]
+        # Several `**` in a row mean the same as one.
+        self._names = [_name(name) for before, name in pairwise(["", *names]) if not name == before == ANY_FOLDERS]
         self.readable = not any(name and "(?!)" in name.pattern for name in self._names)
-        """Not with a range in it that runs backwards, such as `[z-a]`: that fits nothing."""
+        """False for a pattern with a range that runs backwards, such as `[z-a]`: it matches nothing."""
 
     def matches(self, path: str) -> bool:
         return _match(self._names, path.split("/"))
 
 
 def escaped(path: str) -> str:
-    """The pattern that fits this path and nothing else."""
+    """Returns the pattern that matches this path and nothing else."""
     return re.sub(r"([*?\[\\{])", r"\\\1", path)
 
 
 def _name(pattern: str) -> re.Pattern[str] | None:
-    """For one name; nothing stands for any folders."""
+    """Compiles the pattern of one name; nothing stands for `**`, any number of folders."""
     if pattern == ANY_FOLDERS:
         return None
     return re.compile(fnmatch.translate(re.sub(PARTS, _as_library_says, pattern)))
 
 
-def _as_library_says(found: re.Match[str]) -> str:
-    if found[3] is None:
-        return f"[{'!' if found[1] else ''}{found[2]}]"
-    return found[3] if found[3] == "!" else f"[{found[3]}]"
+def _as_library_says(part: re.Match[str]) -> str:
+    if part[3] is None:
+        return f"[{'!' if part[1] else ''}{part[2]}]"
+    return part[3] if part[3] == "!" else f"[{part[3]}]"
 
 
 def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
-    """Folder by folder; after a `**` the rest is tried further down until it fits."""
+    """Matches name by name. After a `**` the remaining pattern is tried further down until it fits."""
     at = place = 0
     back: tuple[int, int] | None = None
     while place < len(path):
@@ -76,20 +76,20 @@ def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool
 RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
 LONGEST_RULE = 500
-"""No path that a person has is named by a longer one."""
+"""The longest rule that is read. No path that a person uses needs a longer one."""
 SPECIAL = frozenset("*?[\\")
 HEAVY = frozenset(
     ("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn", ".mypy_cache", ".pytest_cache")
     + (".ruff_cache",)
 )
-"""Folders that are made anew at will: left out by name, unless git tracks what is in them."""
+"""Folders that can be made again at any time. They are left out by name, unless git tracks something in them."""
 
 CACHE = re.compile(r"(?:^|/)[\w.-]*cache_*(?:/|$)|\.py[co]$", re.IGNORECASE)
-"""`__pycache__`, `.pytest_cache`, `.eslintcache`: programs fill them anew by themselves."""
+"""Caches such as `__pycache__`, `.pytest_cache` and `.eslintcache`: programs fill them again by themselves."""
 
 
 class IgnoreRule(NamedTuple):
-    """One line. `by_name`: it is held against the name alone, not against the path."""
+    """One line of a rules file. With `by_name` it is compared with the file's name alone, not with the path."""
 
     wildcard: Wildcard
     by_name: bool
@@ -99,13 +99,13 @@ class IgnoreRule(NamedTuple):
 
 
 class RulesFile:
-    """The rules of one file, for the paths beneath its folder. Where it says nothing, the file `above` decides. Paths
-    are relative to the top of the repository."""
+    """The rules of one file, for the paths beneath its folder. Where none of them matches, the file `above` decides.
+    Paths are relative to the top of the repository."""
 
     def __init__(self, text: str, folder: str, above: "RulesFile | None") -> None:
         self._start = len(folder) + 1 if folder else 0
         self._above = above
-        # By the name that they are about, so that most rules are never tried.
+        # Rules are sorted by the name that they are about, so that most of them are never tried.
         self._by_name: dict[str, list[IgnoreRule]] = {}
         self._by_ending: dict[str, list[IgnoreRule]] = {}
         self._by_first: dict[str, list[IgnoreRule]] = {}
@@ -115,13 +115,13 @@ class RulesFile:
         self._decided: dict[tuple[str, bool], bool] = {}
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """By itself, or with a folder above it."""
-        found = self._decided.get((path, is_folder))
-        if found is None:
+        """Says whether the path is ignored, by itself or with a folder above it."""
+        ignored = self._decided.get((path, is_folder))
+        if ignored is None:
             folder, _, name = path.rpartition("/")
-            found = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
-            found = self._decided[path, is_folder] = found or self._decide(path, is_folder)
-        return found
+            ignored = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
+            ignored = self._decided[path, is_folder] = ignored or self._decide(path, is_folder)
+        return ignored
 
     def _decide(self, path: str, is_folder: bool) -> bool:
         inner = _bytewise(path[self._start :])
@@ -147,7 +147,7 @@ class RulesFile:
         (known.setdefault(key, []) if SPECIAL.isdisjoint(key) else self._others).append(rule)
 
     def _last(self, path: str, is_folder: bool) -> IgnoreRule | None:
-        """The last rule that fits."""
+        """Returns the last rule that matches."""
         name = path.rpartition("/")[2]
         tried = [*self._others, *self._by_first.get(path.partition("/")[0], ()), *self._by_name.get(name, ())]
         dot = name.find(".") if self._by_ending else -1
@@ -163,12 +163,13 @@ class RulesFile:
 
 @lru_cache(maxsize=4096)
 def rules_file(text: str, folder: str = "", above: RulesFile | None = None) -> RulesFile:
-    """The same one for the same text, so that it remembers what it decided."""
+    """Returns the same object for the same text, so that it remembers its decisions."""
     return RulesFile(text, folder, above)
 
 
 class IgnoredPaths:
-    """What git ignores in a work folder, which may lie inside a repository or in none. Paths are relative to it."""
+    """Says which paths git ignores in a work folder, which may lie inside a repository or in none. Paths are relative
+    to the work folder."""
 
     def __init__(self, work: Path) -> None:
         self._work = work
@@ -179,16 +180,16 @@ class IgnoredPaths:
         self.top = _rules_above(self._repository, self._lead)
 
     def below(self, rules: RulesFile, folder: str, text: str) -> RulesFile:
-        """The rules inside a folder that has a file of its own."""
+        """Returns the rules inside a folder that has a rules file of its own."""
         return rules_file(text, (self._lead + folder).rstrip("/"), rules)
 
     def ignores(self, rules: RulesFile, path: str, is_folder: bool) -> bool:
-        """What git tracks is never ignored, nor a folder with something tracked in it."""
+        """Says whether a path is ignored. A tracked file never is, nor a folder with a tracked file in it."""
         whole = self._lead + path
         return rules.ignores(whole, is_folder) and not self._tracks(whole, is_folder)
 
     def ignores_file(self, path: str) -> bool:
-        """Whether the rules of all folders above this path ignore it."""
+        """Says whether the rules of all folders above this path ignore it."""
         rules, names = self.top, path.split("/")
         if ".." in names:
             return False
@@ -217,7 +218,7 @@ class IgnoredPaths:
 
 
 def _rules_above(repository: Repository | None, lead: str) -> RulesFile:
-    """Those of the user, of the repository, and of its folders above the work folder."""
+    """Returns the rules of the user, of the repository, and of its folders above the work folder."""
     own = _users_file(repository)
     users = rules_file(_text(own)) if own else rules_file("")
     if repository is None:
@@ -239,19 +240,19 @@ def _text(path: Path) -> str:
 
 
 def _bytewise(text: str) -> str:
-    """A character for each byte: as in git, a letter that takes two is fitted by two `?`."""
+    """Returns the text with one character for each byte: as in git, a letter of two bytes matches `??`."""
     return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
 def _without_spaces(line: str) -> str:
-    """Spaces at its end do not count unless the first of them is escaped."""
+    """Removes spaces at the end of a line, unless the first of them is escaped."""
     bare = line.rstrip(" ")
     escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
     return line[: len(bare) + 1] if escaped else bare
 
 
 def _users_file(repository: Repository | None) -> Path | None:
-    """The file with the user's own ignore rules, for all repositories or for this one."""
+    """Returns the path of the user's own ignore rules, for all repositories or for this one."""
     home, elsewhere = Path.home(), os.environ.get("XDG_CONFIG_HOME")
     mine = (Path(elsewhere) if elsewhere else home / ".config") / "git"
     chosen = str(mine / "ignore")
@@ -265,10 +266,10 @@ def _users_file(repository: Repository | None) -> Path | None:
 
 
 def _unquoted(value: str) -> str:
-    """A value as it is meant: without quotes, escapes, and what comes after `#` or `;`."""
+    """Returns a value of git's settings without its quotes, escapes and comment."""
     parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
-    said = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
-    return "".join(said).strip()
+    pieces = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
+    return "".join(pieces).strip()
 
 
 GIT = ".git"
@@ -279,7 +280,8 @@ Ignored = Callable[[FolderEntry], bool]
 
 
 def ignored_in(workspace: Workspace) -> Ignored:
-    """For what lies in the work folder. No git runs: a repository's settings could make it start a program."""
+    """Returns a function that says whether an entry of the work folder is ignored. It runs no git: a repository's
+    settings could make git start a program."""
     paths = IgnoredPaths(workspace.root)
     known: dict[str, RulesFile] = {}
 
@@ -290,11 +292,11 @@ def ignored_in(workspace: Workspace) -> Ignored:
             known[folder] = paths.below(above, folder, text) if text else above
         return known[folder]
 
-    def ignored(found: FolderEntry) -> bool:
-        is_folder = found.kind == "folder"
-        if is_folder and found.name == GIT:
+    def ignored(item: FolderEntry) -> bool:
+        is_folder = item.kind == "folder"
+        if is_folder and item.name == GIT:
             return True
-        return paths.ignores(rules_in(found.path.rpartition("/")[0]), found.path, is_folder)
+        return paths.ignores(rules_in(item.path.rpartition("/")[0]), item.path, is_folder)
 
     return ignored
 
@@ -307,36 +309,39 @@ def _rules_text(workspace: Workspace, folder: str) -> str:
 
 
 def glob_matcher(pattern: str) -> Callable[[str], bool]:
-    """For paths relative to where a search starts; a pattern without `/` fits the last name at any depth."""
+    """Returns a matcher for paths relative to the start of a search; a pattern without `/` matches the last name at any
+    depth."""
     pattern = pattern.removeprefix("./")
     try:
         ways = wildcards(pattern.lstrip("/") if "/" in pattern else f"**/{pattern}")
     except ValueError:
         ways = ()
-    if not ways or not all(one.readable for one in ways):
-        told = f"The glob {pattern!r} cannot be read. Use something like *.py or src/**/*.ts."
-        raise ToolError(told, "file.bad_glob", glob=pattern)
-    return lambda path: any(one.matches(path) for one in ways)
+    if not ways or not all(way.readable for way in ways):
+        message = f"The glob {pattern!r} cannot be read. Use something like *.py or src/**/*.ts."
+        raise ToolError(message, "file.bad_glob", glob=pattern)
+    return lambda path: any(way.matches(path) for way in ways)
 
 
 @lru_cache(maxsize=256)
 def wildcards(pattern: str) -> tuple[Wildcard, ...]:
-    """One for each way to read the braces; a ValueError when these are too many."""
-    return tuple(Wildcard(one) for one in _unbraced(pattern))
+    """Returns a Wildcard for each way to read the braces, or raises a ValueError when there are too many."""
+    return tuple(Wildcard(reading) for reading in _unbraced(pattern))
 
 
 def _unbraced(pattern: str) -> list[str]:
-    """`a{b,c}` is `ab` and `ac`; braces that do not close are ordinary characters."""
-    waiting, found = [pattern], list[str]()
+    """Expands braces: `a{b,c}` becomes `ab` and `ac`. Braces that do not close are ordinary characters."""
+    waiting, expanded = [pattern], list[str]()
     while waiting:
-        one = waiting.pop()
-        opened = one.find("{")
-        closed = one.find("}", opened)
-        inner = one.rfind("{", 0, closed)
+        candidate = waiting.pop()
+        opened = candidate.find("{")
+        closed = candidate.find("}", opened)
+        inner = candidate.rfind("{", 0, closed)
         if opened < 0 or closed < 0 or inner < 0:
-            found.append(one)
+            expanded.append(candidate)
             continue
-        waiting += [one[:inner] + choice + one[closed + 1 :] for choice in one[inner + 1 : closed].split(",")]
-        if len(waiting) + len(found) > MOST_BRACES:
+        waiting += [
+            candidate[:inner] + choice + candidate[closed + 1 :] for choice in candidate[inner + 1 : closed].split(",")
+        ]
+        if len(waiting) + len(expanded) > MOST_BRACES:
             raise ValueError(pattern)
-    return found
+    return expanded

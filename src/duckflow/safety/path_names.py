@@ -1,4 +1,5 @@
-"""Names of paths: how they are shown, which mean the same, and which no tool opens (keys, logins, our own state)."""
+"""Names of paths: how they are shown, which mean the same, and which no tool opens (keys, logins, Duckflow's own
+state)."""
 
 import os
 import re
@@ -10,21 +11,22 @@ from duckflow.errors import PathRefused
 
 ESCAPED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 JOINERS = "\u200c\u200d"
-"""Joiners are part of ordinary words and emoji."""
+"""Characters that join others in ordinary words and emoji; they are shown as they are."""
 
 
 def shown(text: str) -> str:
-    """One line: line breaks, control characters, direction marks and broken bytes as escapes."""
+    """Returns the text as one line, with line breaks, control characters, direction marks and broken bytes as
+    escapes."""
     return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
 
 
 def shown_line(line: str) -> str:
-    """A line of a file for a person's eyes; tabs stay."""
+    """Returns a line of a file as it is shown to people; tabs stay."""
     return "\t".join(shown(part) for part in line.split("\t"))
 
 
 def shown_size(size: int) -> str:
-    """`512 B`, `1.5 KB`, `2.0 GB`."""
+    """Returns a size as people read it: `512 B`, `1.5 KB`, `2.0 GB`."""
     if size < 1024:
         return f"{size} B"
     amount = float(size)
@@ -48,8 +50,8 @@ SHOWN_LENGTH = 120
 
 
 def names_of(path: str, root: os.stat_result) -> list[str]:
-    """The names of a path given by someone; `..` stays, it is resolved on the way down. Only `/` separates. Look-alikes
-    of it, backslashes and drive letters are ordinary characters of a name."""
+    """Returns the names that a path consists of. `..` stays; it is resolved on the way down. Only `/` separates:
+    look-alikes of it, backslashes and drive letters are ordinary characters of a name."""
     _check(path)
     if path == "~" or path.startswith("~/"):
         path = _home() + path[1:]
@@ -64,11 +66,11 @@ def split(path: str) -> list[str]:
 
 
 def beneath(path: str, root: os.stat_result) -> list[str]:
-    """The rest of an absolute path after the work folder. The folder is recognised by what it is (device and inode),
-    not by how it is spelled, so it may be reached through links. Nothing is opened by the part before it: the rest is
-    followed from the work folder's own handle."""
+    """Returns the part of an absolute path after the work folder. The folder is recognised by what it is (device and
+    inode), not by how it is spelled, so it may be reached through links. Nothing is opened by the part before it: the
+    rest is followed from the work folder's own handle."""
     names = split(path)
-    rest: list[str] | None = None
+    inner: list[str] | None = None
     here = Path("/")
     for count in range(len(names) + 1):
         if count:
@@ -78,10 +80,10 @@ def beneath(path: str, root: os.stat_result) -> list[str]:
         except OSError:
             break
         if is_root:
-            rest = names[count:]
-    if rest is None:
+            inner = names[count:]
+    if inner is None:
         raise outside(path)
-    return rest
+    return inner
 
 
 def outside(path: str) -> PathRefused:
@@ -145,13 +147,15 @@ Library/Mail, Library/Messages,
 .bash_history, .zsh_history, .python_history, .psql_history, .mysql_history, .node_repl_history,
 .local/share/fish/fish_history, .lesshst, .viminfo
 """)
-"""Keys and passwords; logins of tools; clouds; other assistants; browsers, mail and chat; what was typed."""
+"""Private places in the home folder: keys and passwords; logins of tools; clouds; other assistants; browsers, mail and
+chat; shell histories."""
 ON_THE_MACHINE = _listed("""
 /etc/shadow, /etc/shadow-, /etc/gshadow, /etc/gshadow-, /etc/sudoers, /etc/sudoers.d, /etc/ssh/ssh_host_rsa_key,
 /etc/ssh/ssh_host_ecdsa_key, /etc/ssh/ssh_host_ed25519_key, /etc/krb5.keytab, /etc/wireguard,
 /etc/NetworkManager/system-connections, /etc/docker/key.json
 """)
-"""Keys of the machine among the system's own files; what is not named in `SYSTEM` is not there anyway."""
+"""Keys of the machine among the system's own files. The sandbox shows commands only places in `SYSTEM`, so others need
+no entry here."""
 
 
 SYSTEM = _listed("""
@@ -161,7 +165,7 @@ SYSTEM = _listed("""
 /var/lib/alternatives, /var/lib/snapd/snap, /var/lib/flatpak/exports, /var/lib/ca-certificates, /var/cache/fontconfig,
 /var/usrlocal, /var/guix/profiles
 """)
-"""What belongs to the system: programs, libraries, settings of the machine, and the lists of what is installed."""
+"""Places that belong to the system: programs, libraries, settings of the machine, and lists of installed packages."""
 TOOLS_IN_HOME = _listed("""
 .cargo/bin, .cargo/registry, .cargo/git, .rustup, go/bin, go/pkg, .m2/repository, .m2/wrapper, .gradle/caches,
 .gradle/wrapper, .gradle/jdks, .gradle/native, .ivy2/cache, .ivy2/local, .sbt/boot, .sbt/launchers, .sdkman/candidates,
@@ -184,36 +188,37 @@ TOOLS_IN_HOME = _listed("""
 .cache/huggingface/hub, .cache/huggingface/datasets, .cache/torch, .cache/whisper, .cache/matplotlib, .cache/fontconfig,
 .cache/nix, .cache/typescript
 """)
-"""What tools keep in the home folder and need: toolchains, packages and caches. Whatever holds logins beside them is
-not named here, and so not there for commands."""
+"""Places in the home folder that tools need: toolchains, packages and caches. Logins that lie beside them are not named
+here, so commands cannot see them."""
 SETTINGS_IN_HOME = _listed("""
 .gitconfig, .config/git/config, .config/git/ignore, .config/git/attributes, .config/pip/pip.conf, .config/uv/uv.toml,
 .config/go/env, .config/pnpm/rc, .condarc, .cargo/config, .cargo/config.toml, .cargo/env, .m2/settings.xml,
 .gradle/init.gradle, .nuget/NuGet/NuGet.Config, .cabal/config, .bundle/config, .stack/config.yaml,
 .config/mise/config.toml, .sbt/repositories, .rye/config.toml, .composer/config.json, .config/composer/config.json
 """)
-"""Settings of tools. One in which a login stands is not there for commands."""
+"""Settings of tools in the home folder. A file with a login in it is hidden from commands."""
 
 
 def holds_home(folder: Path, home: Path) -> bool:
-    """Whether it is the user's home, or a folder above it such as `/`: no project."""
+    """Says whether the folder is the user's home, or one above it such as `/`, and so no project."""
     return folder == Path("/") or home.resolve().is_relative_to(folder.resolve())
 
 
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
-    """Those beneath the folder, whether they are there yet or not; and Duckflow's own ones around it as well. `opened`:
-    what the user's settings let commands read, such as `~/.npmrc`."""
+    """Returns the private places beneath the folder, whether they exist yet or not, and Duckflow's own ones around it
+    as well. `opened` lists places that the user's settings let commands read, such as `~/.npmrc`."""
     top, real_home = os.path.realpath(folder), os.path.realpath(home)
     named = [f"{real_home}/{name}" for name in IN_HOME if f"~/{name}" not in opened]
     beneath = [path for path in named if path.startswith(top.rstrip("/") + "/")]
-    # A link to a place of keys makes that place private too.
+    # A link to a place with keys makes that place private too.
     places = {Path(path) for path in beneath} | {Path(os.path.realpath(path)) for path in beneath}
     places |= {Path(os.path.realpath(path)) for path in own}
     return tuple(sorted(path for path in places if path.is_relative_to(top) or Path(top).is_relative_to(path)))
 
 
 def refuse_private(places: Iterable[Path], real: Path, given: str, whole: bool = False) -> None:
-    """`whole`: all that lies in it is meant too, as when it is moved or deleted."""
+    """Refuses a path in a private place. With `whole` everything beneath the path counts too, as when it is moved or
+    deleted."""
     for place in places:
         if real.is_relative_to(place) or (whole and place.is_relative_to(real)):
             name = shown(given)
@@ -226,7 +231,7 @@ def refuse_private(places: Iterable[Path], real: Path, given: str, whole: bool =
 
 
 def path_of_handle(handle: int) -> Path | None:
-    """Where an open folder really lies; nothing where the system does not tell."""
+    """Returns the real path of an open folder, or nothing where the system does not tell."""
     try:
         return Path(f"/proc/self/fd/{handle}").readlink()
     except OSError:
@@ -234,7 +239,7 @@ def path_of_handle(handle: int) -> Path | None:
 
 
 def names_file(text: str, subject: str) -> bool:
-    """Whether a text names this very file or program. One in capitals needs no ending: `the README`."""
+    """Says whether a text names this very file or program. A name in capitals needs no ending: `the README`."""
     name = subject.rpartition("/")[2]
     stem = name.partition(".")[0]
     spellings = (name, stem) if stem != stem.lower() else (name,)
@@ -242,8 +247,8 @@ def names_file(text: str, subject: str) -> bool:
 
 
 def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, list[str]]:
-    """The text with a mark in place of the names of files, and which of the subjects these are. Another file's name, or
-    one that several of them have, stays in the text."""
+    """Replaces the names of files in the text by a mark, and returns the text and the files that were named. The name
+    of another file, or one that several of them share, stays in the text."""
     by_name: dict[str, list[str]] = {}
     for subject in subjects:
         name = subject.rpartition("/")[2]

@@ -1,4 +1,5 @@
-"""A git repository, read from its files: no git program runs, so nothing that the repository brings can run either."""
+"""Reads a git repository from its files. No git program runs, so no program that the repository names can run
+either."""
 
 import contextlib
 import hashlib
@@ -31,7 +32,7 @@ HOOKS_OF_LOOKING = ("post-index-change", "reference-transaction")
 HEADER = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]'
 SETTING = r"(?s)([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?"
 BOOLEAN = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0", ""))
-# Settings that name no program and no other file with settings. Whatever is not here may run one.
+# Settings that name no program and no other file with settings. Any other setting may make git run a program.
 HARMLESS = (
     r"(?s)core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf"
     r"|eol|safecrlf|quotepath|abbrev|compression|bigfilethreshold|checkstat|trustctime|protecthfs|protectntfs"
@@ -49,21 +50,23 @@ HARMLESS = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """`top` is the working tree, `folder` its `.git`, `common` the main one's where this is a linked worktree."""
+    """A git repository: `top` is the working tree, `folder` its `.git`, `common` the main repository's `.git` where
+    this is a linked worktree."""
 
     top: Path
     folder: Path
     common: Path
 
     def settings(self) -> Iterator[tuple[str, str]]:
-        """Names (in lower case but for their middle part) and values; what cannot be read is a ValueError."""
+        """Yields the names (in lower case except for their middle part) and values of the settings. It raises a
+        ValueError where they cannot be read."""
         for path in (self.common / "config", self.folder / "config.worktree"):
             if path.exists():
                 yield from read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
 
     def runs_programs(self, depth: int = 0) -> bool:
-        """Whether git may start a program here though it only looks, which takes it into the repositories that the
-        index names too; what cannot be read is taken to."""
+        """Says whether git may start a program here even when it only reads. That includes the repositories that the
+        index names, because git enters them too. Settings that cannot be read count as yes."""
         try:
             if any(os.access(self.common / "hooks" / hook, os.X_OK) for hook in HOOKS_OF_LOOKING):
                 return True
@@ -74,12 +77,13 @@ class Repository:
             return True
 
     def _own_place(self, name: str, value: str) -> bool:
-        """The git folder of a submodule names the folder that it belongs to."""
+        """Says whether the setting names the working tree of this repository, as the git folder of a submodule does."""
         return name == "core.worktree" and (self.folder / value).resolve() == self.top.resolve()
 
     def names_its_tree(self) -> bool:
-        """By its settings, as the git folder of a submodule does, or by its index, where git notes inode and times of
-        the files that it saw: no file can be given those of another. Links lead to the files of others."""
+        """Says whether the repository itself names its working tree: by a setting, as the git folder of a submodule
+        does, or by its index, where git notes inode and times of the files that it saw. Nobody can give a file those of
+        another. Links do not count, because they lead to files of others."""
         try:
             if any(name == "core.worktree" and self._own_place(name, value) for name, value in self.settings()):
                 return True
@@ -90,7 +94,7 @@ class Repository:
         return any(_saw(index, path) for path in names if os.path.realpath(path) == str(path))
 
     def _inner(self) -> Iterator["Repository"]:
-        """Submodules, and repositories that were added like files."""
+        """Yields submodules, and repositories that were added like files."""
         if not (self.folder / "index").exists():
             return
         for name, entry in self._index().items():
@@ -98,8 +102,9 @@ class Repository:
                 yield inner
 
     def index(self) -> dict[str, bytes]:
-        """Every path of the index with its mode, content and flags, without its file's times; none when it cannot be
-        read. A folder that a sparse index keeps as one entry ends with `/`. Not to be changed."""
+        """Returns every path of the index with its mode, content and flags, without its file's times; nothing when it
+        cannot be read. A folder that a sparse index keeps as one entry ends with `/`. Callers must not change the
+        result."""
         try:
             return self._index()
         except (OSError, ValueError, KeyError, IndexError, struct.error):
@@ -108,22 +113,22 @@ class Repository:
     def _index(self) -> dict[str, bytes]:
         about = (self.folder / "index").stat()
         stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
-        # How contents are named: `sha1` or `sha256`.
+        # The hash that names contents: `sha1` or `sha256`.
         names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
         return _index(str(self.folder), stamp, DIGESTS[names])
 
     def index_digest(self) -> str:
-        """Changes with what is staged; not when git only writes down anew when it last saw the files."""
+        """Returns a digest that changes with what is staged, but not when git only notes anew when it last saw the
+        files."""
         return digest(b"".join(os.fsencode(name) + b"\0" + entry for name, entry in sorted(self.index().items())))
 
     def packs(self) -> str:
-        """The names of the packs."""
         with contextlib.suppress(OSError):
             return " ".join(sorted(name for name in os.listdir(self.common / "objects/pack") if name.endswith(".pack")))
         return ""
 
     def head(self) -> str:
-        """The branch, if one is checked out, and the commit in short."""
+        """Returns the branch, if one is checked out, and the short id of the commit."""
         head = _first_line(self.folder / "HEAD")
         if not head.startswith("ref: "):
             return head[:SHORT_ID]
@@ -131,28 +136,28 @@ class Repository:
         return f"{name.removeprefix('refs/heads/')} {self.refs().get(name, '')[:SHORT_ID]}".strip()
 
     def refs(self) -> dict[str, str]:
-        """Every branch, tag and stash with its commit."""
-        found: dict[str, str] = {}
+        """Returns every branch, tag and stash with its commit."""
+        packed: dict[str, str] = {}
         with contextlib.suppress(OSError, ValueError):
             for line in os.fsdecode(read_plain(self.common / "packed-refs", LARGEST_INDEX)).splitlines():
                 if line[:1] not in ("#", "^"):
                     commit, _, name = line.partition(" ")
-                    found[name] = commit
+                    packed[name] = commit
         places = (os.walk(self.common / place) for place in ("refs", "reftable"))
         loose = (Path(top, name) for top, _, names in chain(*places) for name in names)
-        return found | {
+        return packed | {
             path.relative_to(self.common).as_posix(): _first_line(path) for path in islice(loose, MOST_REFS)
         }
 
 
 def find_repository(folder: Path) -> Repository | None:
-    """The one that git would use from here."""
-    return next((found for top in (folder, *folder.parents) if (found := _repository_at(top))), None)
+    """Returns the repository that git would use from this folder."""
+    return next((repository for top in (folder, *folder.parents) if (repository := _repository_at(top))), None)
 
 
 def _repository_at(top: Path) -> Repository | None:
-    """The one that begins here: a `.git` that is a file points to where it really lies, and a folder that looks like a
-    `.git` is one to git, whatever its name is."""
+    """Returns the repository that begins in this folder. A `.git` that is a file points to the real one. Git also
+    accepts a folder of any name that looks like a `.git`."""
     here = top / ".git"
     if here.is_file():
         pointed = _first_line(here).partition("gitdir:")[2].strip()
@@ -166,8 +171,8 @@ def _repository_at(top: Path) -> Repository | None:
 
 
 def points_back(repository: Repository) -> bool:
-    """Whether the main repository itself names this worktree as one of its own. A worktree can name any repository as
-    its main one; what stands in that repository's own folder only those could write who may change it."""
+    """Says whether the main repository itself names this worktree as one of its own. A worktree can name any repository
+    as its main one, but only somebody who may change that repository can write into its folder."""
     named, here = repository.folder / "gitdir", repository.top / ".git"
     if repository.folder.parent != repository.common / "worktrees" or here.is_symlink():
         return False
@@ -176,8 +181,8 @@ def points_back(repository: Repository) -> bool:
 
 
 def own_folders(repository: Repository) -> tuple[Path, ...]:
-    """The git folders that really belong to this working tree: the `.git` in it, or one elsewhere that names it. A
-    `.git` can name any folder as its own; what stands elsewhere only those could write who may change it."""
+    """Returns the git folders that really belong to this working tree: the `.git` in it, or one elsewhere that names
+    it. A `.git` file can name any folder, but only somebody who may change that folder can write into it."""
     top, folder, common = (
         Path(os.path.realpath(path)) for path in (repository.top, repository.folder, repository.common)
     )
@@ -190,27 +195,28 @@ def own_folders(repository: Repository) -> tuple[Path, ...]:
 
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
-    """Where the repository around the work folder, and those that begin in these folders, stand: what is checked out,
-    branches, tags and stash, what is staged, the packs, and last where git's files lie."""
-    found: Marks = {}
+    """Returns the state of the repository around the work folder, and of those that begin in these folders: what is
+    checked out, branches, tags and stash, what is staged, the packs, and last the place of git's files."""
+    marks: Marks = {}
     for folder in {"", *folders}:
         repository = find_repository(work / folder)
         if repository and (not folder or repository.top == work / folder):
             refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
             staged, packs = repository.index_digest(), repository.packs()
-            found[folder] = [repository.head(), refs, staged, packs, _below(work, repository)]
-    return found
+            marks[folder] = [repository.head(), refs, staged, packs, _below(work, repository)]
+    return marks
 
 
 def _below(work: Path, repository: Repository) -> str:
-    """Where git's files lie in the work folder, or nothing when they lie elsewhere."""
+    """Returns the place of git's files in the work folder, or nothing when they lie elsewhere."""
     if repository.common == work or not repository.common.is_relative_to(work):
         return ""
     return repository.common.relative_to(work).as_posix()
 
 
 def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
-    """Which kind of thing, and what to call it. Of a repository that undo covers only lost packs are told."""
+    """Yields the kind and the name of everything that changed. For a repository that undo covers, only lost packs are
+    told."""
     for folder in sorted(before.keys() | after.keys()):
         if folder not in before:
             yield "git_made", folder or "."
@@ -232,13 +238,14 @@ def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator
 
 
 def git_runs_programs(folder: Path) -> bool:
-    """Whether git may start a program though it only looks; without a repository there is nothing it could run."""
+    """Says whether git may start a program even when it only reads; without a repository there is nothing it could
+    run."""
     repository = find_repository(folder)
     return repository is not None and repository.runs_programs()
 
 
 def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Those of the paths, relative to the folder, that git knows; none where there is no repository."""
+    """Returns the paths, relative to the folder, that git tracks; none where there is no repository."""
     repository = find_repository(folder)
     if repository is None:
         return frozenset()
@@ -254,23 +261,23 @@ def _harmless(name: str, value: str) -> bool:
 
 
 def read_settings(text: str) -> Iterator[tuple[str, str]]:
-    """Of a file; what cannot be read is a ValueError."""
+    """Yields the names and values of a settings file, or raises a ValueError where it cannot be read."""
     section = ""
     for line in _whole_lines(text.removeprefix("\ufeff")):
-        rest = line.strip()
-        if header := re.match(HEADER, rest):
+        body = line.strip()
+        if header := re.match(HEADER, body):
             section = header[1].lower() + (f".{header[2]}" if header[2] is not None else "")
-            rest = rest[header.end() :].strip()
-        if not rest or rest[0] in "#;":
+            body = body[header.end() :].strip()
+        if not body or body[0] in "#;":
             continue
-        setting = re.fullmatch(SETTING, rest)
+        setting = re.fullmatch(SETTING, body)
         if not setting or not section:
             raise ValueError(line)
         yield f"{section}.{setting[1].lower()}", (setting[2] or "").strip()
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """Lines, joined where one ends with a backslash."""
+    """Yields the lines, joined where one ends with a backslash."""
     held = ""
     for line in text.split("\n"):
         line = held + line.removesuffix("\r")
@@ -285,7 +292,8 @@ def _whole_lines(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]:
-    """`stamp` changes whenever the file does, so that an old answer is not given again."""
+    """Returns the entries of an index. `stamp` changes whenever the file does, so that an old answer is not given
+    again."""
     entries, shared = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
     if shared:
         entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared}", LARGEST_INDEX), digest)[0] | entries
@@ -293,7 +301,8 @@ def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]
 
 
 def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
-    """The entries of an index file, and the name of the file that it shares the others with, if there is one."""
+    """Returns the entries of an index file, and the name of the file that it shares the others with, if there is
+    one."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"index version {version}")
@@ -315,13 +324,13 @@ def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
             end = at + length if length < LONG_NAME else data.index(b"\0", at)
             name = data[at:end]
             at = start + (end - start + 8) // 8 * 8
-        # In a conflict one path has several entries.
+        # In a conflict, one path has several entries.
         entries[name] = entries.get(name, b"") + entry
     return entries, _shared(data, at, digest)
 
 
 def _saw(index: bytes, path: Path) -> bool:
-    """Whether the index has the times and the inode of this very file."""
+    """Says whether the index holds the times and the inode of this very file."""
     try:
         about = path.lstat()
     except OSError:
@@ -333,7 +342,8 @@ def _saw(index: bytes, path: Path) -> bool:
 
 
 def same_staged(old: bytes, new: bytes) -> bool:
-    """Whether two index files stage the same; git rewrites the file also to note when it last saw the files."""
+    """Says whether two index files stage the same. Git also rewrites the file only to note when it last saw the
+    files."""
     try:
         return _entries(old, _digest_size(old)) == _entries(new, _digest_size(new))
     except (ValueError, IndexError, struct.error):
@@ -341,7 +351,7 @@ def same_staged(old: bytes, new: bytes) -> bool:
 
 
 def _digest_size(index: bytes) -> int:
-    """An index ends with a digest of what stands before it."""
+    """Returns the size of the digest at the end of an index, which is computed from the bytes before it."""
     for name, size in DIGESTS.items():
         if hashlib.new(name, index[:-size], usedforsecurity=False).digest() == index[-size:]:
             return size
@@ -349,7 +359,7 @@ def _digest_size(index: bytes) -> int:
 
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of varying length, and where it ends."""
+    """Returns a number of varying length, and the position after it."""
     byte = data[at]
     value = byte & 0x7F
     while byte & 0x80:
@@ -369,7 +379,7 @@ def _shared(data: bytes, at: int, digest: int) -> str:
 
 
 def _first_line(path: Path) -> str:
-    """Empty where it is none that the system could take for a path."""
+    """Returns the first line of a file; nothing where the system could not take it for a path."""
     try:
         line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):

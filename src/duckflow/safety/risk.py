@@ -1,4 +1,4 @@
-"""How risky an action is, and why: computed from what it would do. And which risks a mode lets through."""
+"""Computes how risky an action is, and why, from what it would do; and decides which risks a mode lets through."""
 
 import os
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact, Risk
 
 FILES = (
-    # git, its hooks, and folders that are entered
+    # git, its hooks, and tools that act when a folder is entered
     (".gitattributes", ".gitmodules", ".gitconfig", ".pre-commit-config.y*ml", "lefthook.y*ml", ".lefthook.y*ml")
     + (".envrc", ".mise.toml", "mise.toml", ".rtx.toml")
     # shells and what they start
@@ -28,7 +28,7 @@ FILES = (
     + (".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".emacs", ".dir-locals*.el", "*.code-workspace")
     + ("*.sublime-project", ".eslintrc.*js", "eslint.config.*", ".prettierrc.*js", "prettier.config.*")
     + (".stylelintrc.*js", "stylelint.config.*", ".rubocop.y*ml", ".ycm_extra_conf.py")
-    # languages that are talked to
+    # interactive shells of languages
     + (".rprofile", ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".octaverc", ".sqliterc", ".pythonrc*")
     # instructions and tools of assistants
     + ("agents.md", "agents.override.md", "claude.md", "gemini.md", ".cursorrules", ".mcp.json")
@@ -49,27 +49,29 @@ PLACES = frozenset(
 )
 TOPS = frozenset(top for top, _ in PLACES)
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
-"""Programs under names that people type; installers write there all the time, so it counts only for a file tool."""
+"""Folders with programs under names that people type. Installers write there all the time, so only a file tool's change
+counts."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
-"""A new one makes a habitual word run something else; one that is there is a file like others."""
+"""Files that define what habitual words such as `make` run. Only a new one counts; an existing one is a file like
+others."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
-"""What makes a folder with a `HEAD` a git folder, or says what git runs in it."""
+"""Names that make a folder with a `HEAD` a git folder, or say what git runs in it."""
 
 
 def names_of_git(path: str) -> bool:
-    """`.git` itself or something in it, in any spelling that some file system takes for it."""
+    """Says whether the path is `.git` or something in it, in any spelling that some file system accepts."""
     return any(name.rstrip(". ") == ".git" or name == "git~1" for name in _parts(path))
 
 
 def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
-    """Whether a change of this path, relative to the work folder, may make code run by itself later."""
+    """Says whether a change of this path, relative to the work folder, may make code run by itself later."""
     parts = _parts(path)
     if not parts:
         return False
     name = parts[-1]
     if any(fnmatchcase(name, pattern) for pattern in FILES) or FOLDERS & set(parts):
         return True
-    # A folder put in place as a whole is named without what is in it.
+    # A folder that is put in place as a whole is named without its content.
     if name in TOPS or PLACES & set(pairwise(parts)):
         return True
     if is_new and any(fnmatchcase(name, pattern) for pattern in WHEN_NEW):
@@ -78,7 +80,8 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
 
 
 def _makes_git_folder(path: str, folder: Path | None) -> bool:
-    """There is no git folder without a `HEAD`, so that name always counts, and others where one lies beside."""
+    """Says whether the path may turn its folder into a git folder. Every git folder has a `HEAD`, so that name always
+    counts, and the others count where a `HEAD` lies beside them."""
     parts = PurePosixPath(path).parts
     if parts[-1].lower() == "head":
         return True
@@ -110,53 +113,55 @@ PROGRAMS = frozenset(
 NOT_FULLY_READ = frozenset(
     ("harm.unreadable", "harm.too_long", "harm.odd_characters", "harm.untrusted", "harm.may_read")
 )
-"""A command that could not be read for certain is asked for in every mode, and so is what an untrusted folder runs, and
-one that may read secret files where the sandbox cannot cover them."""
+"""Reasons that ask in every mode: the command could not be read for certain, an untrusted folder would run it, or it
+may read secret files that the sandbox cannot cover."""
 
 READS_SECRET = "harm.reads_secret"
 REVEALING = frozenset(("risk.secret_read", READS_SECRET, "harm.shows_environment"))
-"""What shows a secret to the model is asked for in every mode."""
+"""Reasons that ask in every mode because a secret would be shown to the model."""
 
 
 RUNS_CODE = frozenset(("harm.runs_code", "harm.runs_script", "harm.runs_fed"))
 
 
 class JudgedCommand(NamedTuple):
-    """What a shell command was judged to be, and what it is given."""
+    """A shell command, how it was judged, and what it may use."""
 
     verdict: Verdict
     reasons: tuple[Phrase, ...] = ()
     sandboxed: bool = True
     network: bool = False
-    """It asks for the network, which it does not have otherwise."""
+    """The command asks for the network, which it would not have otherwise."""
     online: bool = False
-    """It has the network, asked for or by the settings."""
+    """The command has the network, because it asked or by the settings."""
     spares_packs: bool = False
-    """The sandbox keeps it from git's packs, the one part of a repository that undo does not copy."""
+    """The sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
     secrets: bool = False
-    """It asks for the project's secret files, which are covered otherwise; what it prints of them stays hidden."""
+    """The command asks for the project's secret files, which are covered otherwise; what it prints of them stays
+    hidden."""
     shut_in: bool = False
-    """It runs in the sandbox to its end, and asks for neither network nor secrets."""
+    """The command stays in the sandbox to its end, and asks for neither network nor secrets."""
     tools: tuple[ProjectTool, ...] = ()
-    """The project's own tools that it runs, shut in, where it does nothing else but read."""
+    """The project's own tools that the command runs in the sandbox, if apart from them it only reads."""
     leaves: bool = False
-    """It names something outside the work folder."""
+    """The command names something outside the work folder."""
 
     @property
     def only_runs_code(self) -> bool:
-        """Nothing is held against it but that it runs code which is not looked into, and it does so shut in."""
+        """Says whether the only objection is that it runs code which Duckflow does not read, and it stays in the
+        sandbox."""
         keys = {reason.key for reason in self.reasons}
         return bool(keys) and keys <= RUNS_CODE and self.verdict == "ask" and self.shut_in and not self.leaves
 
 
 class Deed(NamedTuple):
-    """What an action would do, as far as it can be computed."""
+    """The computable effects of an action."""
 
     effect: Effect
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     reads: str = ""
-    """The path that is read, for what only reads."""
+    """The path that is read, for an action that only reads."""
     command: JudgedCommand | None = None
 
     @property
@@ -165,37 +170,38 @@ class Deed(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """The level, the reasons, and whether it is asked for in every mode."""
+    """The risk of an action: its level, the reasons, and whether every mode asks."""
 
     level: Risk = "low"
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
     runs: bool = False
-    """It is a command that does more than read."""
+    """The action is a command that does more than read."""
     comes_back: bool = False
     """Sandbox and undo together can take all of it back."""
     beyond_undo: bool = False
-    """It changes files of a folder that the user has added, where undo does not reach."""
+    """The action changes files of a folder that the user has added, where undo does not reach."""
 
     @property
     def reveals(self) -> bool:
-        """Whether a yes means that the model may see a secret."""
+        """Says whether a yes means that the model may see a secret."""
         return any(reason.key in REVEALING for reason in self.reasons)
 
     @property
     def wants_secrets(self) -> bool:
-        """Whether a yes lets a command read the project's secret files, of which it may print nothing."""
+        """Says whether a yes lets a command read the project's secret files, though it may print nothing of them."""
         return any(reason.key in ("risk.secret_files", "harm.may_read") for reason in self.reasons)
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
-        """The reasons that are told even where nothing is asked, and that only a rule for this very file covers."""
+        """Returns the reasons that are told even where nothing is asked, and that only a rule for this very file
+        covers."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
 @dataclass(slots=True)
 class _Scale:
-    """Collects reasons; the highest one decides."""
+    """Collects reasons; the highest level decides."""
 
     level: Risk = "low"
     always_ask: bool = False
@@ -209,8 +215,8 @@ class _Scale:
 
 
 def assess(deed: Deed, folder: Path | None = None) -> Assessment:
-    """Reads are low, changes inside and runs of the project's own tools medium, what is hard to take back high;
-    outside, secrets and danger always ask."""
+    """Computes the risk. Reads are low; changes inside the folder and runs of the project's own tools are medium; what
+    is hard to take back is high. Changes outside, secrets and dangers always ask."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
@@ -222,7 +228,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         scale.add("medium")
     for impact in deed.impacts:
         _weigh_file(impact, scale)
-        # A lesson is one line in a file of Duckflow's own making; it has its own operation.
+        # A lesson is one line in a file that Duckflow itself makes; it has its own operation.
         made = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         new = impact.change == "create"
         if made and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
@@ -240,7 +246,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _added(impact: FileImpact) -> bool:
-    """In a folder that the user has added paths are whole."""
+    """Says whether the file is in a folder that the user has added: paths there are absolute."""
     return impact.path.startswith("/")
 
 
@@ -289,11 +295,12 @@ BEYOND = frozenset(
         + ("overwrites_disk", "writes_device", "system_setting", "power", "kills_all", "fork_bomb")
     )
 )  # fmt: skip
-"""Dangers that reach beyond the machine (others' servers, devices and the kernel, which are the host's), or end it."""
+"""Dangers that reach beyond the machine (other people's servers; devices and the kernel, which belong to the host), or
+end it."""
 
 
 def forbidden_here(reasons: Iterable[Phrase]) -> Phrase | None:
-    """The reason for which a dangerous command is not run though the machine may be thrown away, if there is one."""
+    """Returns the reason why a dangerous command is not run even on a disposable machine, if there is one."""
     for reason in reasons:
         path = str(reason.values.get("path", ""))
         whole = reason.key.startswith("harm.deletes_") and path.startswith("/") and not path.strip("/*.")
@@ -306,14 +313,13 @@ Ruling = Literal["pass", "ask", "refuse"]
 
 
 class SafetySettings(Section):
-    """Settings of safety."""
-
     mode: Mode = Mode.ASK
 
 
 def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
-    """Plan mode changes nothing. What always asks does so in every mode, and so does a change that comes from a
-    doubtful reply (repaired or cut off). Where the machine is the sandbox, nobody is asked."""
+    """Decides whether an action may run, asks, or is refused. Plan mode changes nothing. A risk with `always_ask` asks
+    in every mode, and so does a change from a doubtful reply (repaired or cut off). In the mode `contained`, where the
+    machine itself is the sandbox, nobody is asked."""
     if mode is Mode.CONTAINED:
         forbidden = risk.level == "forbidden" and (not risk.reasons or forbidden_here(risk.reasons))
         return "refuse" if forbidden else "pass"

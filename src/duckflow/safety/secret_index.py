@@ -1,4 +1,4 @@
-"""Which files of a work folder hold secrets, and which of them commands do not get to see."""
+"""Finds the files of a work folder that hold secrets, and decides which of them commands do not get to see."""
 
 import contextlib
 import hashlib
@@ -21,57 +21,60 @@ from duckflow.safety.repository import Repository, find_repository
 from duckflow.safety.secrets import own_secret_name, secret_name
 
 PACKAGES = frozenset(("node_modules", "site-packages"))
-"""Installed packages bring keys and certificates: there only names count that people give to secrets of their own. They
-are read when something is installed or removed, or when a secret file in them is not where it was, not before each
-command: no command can bring another secret there, since neither it nor a folder above it can be moved."""
+"""Folders of installed packages. Packages bring keys and certificates, so only names count there that people give to
+their own secrets. These folders are read when something is installed or removed, or when a secret file in them has
+moved, not before each command: no command can bring another secret there, since neither it nor a folder above it can be
+moved."""
 GIT_RECORD = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: ")
-"""How a branch or its log begins. Its file has the name of the branch, which may look like a secret's."""
+"""The beginning of a branch's file or log in `.git`. Such a file has the name of the branch, which may look like a
+secret's."""
 BEHIND_LINKS = "behind links in "
 ANY_NAME = "x"
 MOST_FOLDERS = 100_000
 MOST_WALKED = 10_000
 MOST_FILES = 200
-"""Each one is a mount, which a command waits for."""
+"""The largest number of files that are covered. Each one is a mount, which a command waits for."""
 LARGEST_TRACKED = 1024 * 1024
 LONGEST_RECORD = 80
 SETTLED_NS = 50_000_000
-"""A folder that changed this shortly before it was read may change again without another time."""
+"""A folder that changed less than this before it was read may change again without getting another time."""
 
 
 class ListedFolder(NamedTuple):
     """A folder as it was when it was last read."""
 
     changed_at: int
-    """Its time of change, which nobody can set."""
+    """The folder's time of change (ctime), which nobody can set."""
     folders: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     """Links that have the name of a secret file or folder."""
     read: int = 1
-    """How many folders were read for it."""
+    """The number of folders that were read for it."""
     places: tuple[int, ...] = ()
-    """Of installed packages: the inodes of the secret files."""
+    """The inodes of the secret files; only for installed packages."""
 
 
 class SecretFiles(NamedTuple):
-    """Paths beneath the folder. `whole`: there are no others."""
+    """Paths of secret files beneath the folder. `whole` says that there are no others."""
 
     paths: tuple[str, ...]
     whole: bool
 
 
 class CoveredSecret(NamedTuple):
-    """A file that commands do not get to see, or a folder that nobody could look into. `addable`: `git add` would take
-    what covers it for the file."""
+    """A file that commands do not get to see, or a folder that nobody could look into. `addable` says that `git add`
+    would take the cover for the file."""
 
     path: Path
     addable: bool
     held: bool = True
-    """The folders above it cannot be moved either, since a name of theirs may be all that tells it."""
+    """The folders above it cannot be moved either, since the name of one of them may be the only sign that it is
+    secret."""
 
 
 class CoveredSecrets(NamedTuple):
-    """Without `whole` there are more than can be covered."""
+    """All files to cover. Without `whole` there are more than can be covered."""
 
     secrets: tuple[CoveredSecret, ...] = ()
     whole: bool = True
@@ -90,7 +93,8 @@ class SecretIndex:
         self._lock = Lock()
 
     def look(self) -> SecretFiles:
-        """Every folder is looked into, breadth first, until there are too many; links are not followed."""
+        """Looks into every folder, breadth first, until there are too many, and returns the secret files. Links are not
+        followed."""
         with self._lock:
             self._forget_moved()
             waiting, listed, count, paths, links = deque([""]), dict[str, ListedFolder](), 0, list[str](), list[str]()
@@ -108,7 +112,7 @@ class SecretIndex:
             return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
 
     def _other_names(self, paths: list[str]) -> Iterator[str]:
-        """Names under which a secret file lies in the folder once more, by a hard link."""
+        """Yields further names in the folder under which a secret file also exists, by a hard link."""
         inodes = {inode for inode in self._places(paths, links=1) if inode}
         for inner in self._listed if inodes else ():
             with contextlib.suppress(OSError), os.scandir(self._folder / inner) as entries:
@@ -116,8 +120,8 @@ class SecretIndex:
                 yield from (path for name in same if (path := f"{inner}/{name}".lstrip("/")) not in paths)
 
     def covered(self, record: Path | None = None) -> CoveredSecrets:
-        """The files that git does not track, as far as the index can be believed. `record`: where it is kept which
-        ones it tracked."""
+        """Returns the secret files that git does not track, as far as the index can be believed. `record` is the file
+        that remembers which ones git tracked."""
         links = BEHIND_LINKS + str(self._folder)
         if self._tracked is None:
             self._linked |= {*_recorded(record).get(links, ())}
@@ -146,9 +150,9 @@ class SecretIndex:
         return CoveredSecret(self._folder / path, addable, PACKAGES.isdisjoint(path.split("/")))
 
     def _believed(self, paths: Iterable[str], repository: Repository, record: Path | None) -> set[str]:
-        """A command can write what it likes into the index, or commit it. So an entry counts where the file's content
-        is what it says, which only those can know who may read the file; where that was so before; and where no command
-        has run in this repository yet."""
+        """Returns the paths that git really tracks. A command can write anything into the index, or commit it. So an
+        entry counts only where the file's content is what it says, which only a reader of the file can know; where that
+        was so before; or where no command has run in this repository yet."""
         top, index = repository.top, repository.index()
         lead = "" if self._folder == top else self._folder.relative_to(top).as_posix() + "/"
         named = {path: index[lead + path] for path in paths if lead + path in index}
@@ -165,14 +169,16 @@ class SecretIndex:
         return tracked & named.keys()
 
     def _forget_moved(self) -> None:
-        """Deep in packages something may have been moved, which their own folder does not tell, and perhaps into other
-        packages. A link or another file may stand in its place."""
+        """Forgets the listed packages when a secret file in one of them is no longer where it was. It may have moved
+        deep in the packages, which their own folder does not show, or into other packages; a link or another file may
+        be in its place."""
         packages = {inner: known for inner, known in self._listed.items() if inner.rpartition("/")[2] in PACKAGES}
         if any(self._places(known.secrets) != known.places for known in packages.values()):
             self._listed = {inner: known for inner, known in self._listed.items() if inner not in packages}
 
     def _places(self, paths: Iterable[str], links: int = 0) -> tuple[int, ...]:
-        """The inodes of these files, 0 where there is none, a link leads to it, or it has no more hard links."""
+        """Returns the inodes of these files. It is 0 where there is no file, a link leads to it, or it has no more than
+        `links` hard links."""
         top = os.path.realpath(self._folder)
         return tuple(_inode(f"{top}/{path}", links) for path in paths)
 
@@ -189,15 +195,15 @@ class SecretIndex:
         stamp = changed_at if time.time_ns() - changed_at > SETTLED_NS else 0
         if packages:
             read = list(islice(_packages(place, inner), self._most + 1))
-            found = tuple(chain.from_iterable(entries.secrets for entries in read))
+            secrets = tuple(chain.from_iterable(entries.secrets for entries in read))
             links = tuple(chain.from_iterable(entries.links for entries in read))
-            return ListedFolder(stamp, (), found, links, len(read), self._places(found))
+            return ListedFolder(stamp, (), secrets, links, len(read), self._places(secrets))
         entries = _entries(place, inner, secret_name)
         return ListedFolder(stamp, tuple(entries.folders), tuple(entries.secrets), tuple(entries.links))
 
 
 class Entries(NamedTuple):
-    """What of a folder's entries counts here."""
+    """The entries of a folder that matter here."""
 
     folders: Sequence[str] = ()
     secrets: Sequence[str] = ()
@@ -205,8 +211,8 @@ class Entries(NamedTuple):
 
 
 def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
-    """The folders, the secret files and the links with names of secrets in a folder. One that cannot be looked into is
-    a secret itself: whoever may change its mode can read what lies in it."""
+    """Returns the folders, the secret files and the links with names of secrets in a folder. A folder that cannot be
+    looked into is a secret itself: whoever may change its mode can read its files."""
     try:
         with os.scandir(place) as scanned:
             entries = list(scanned)
@@ -218,7 +224,7 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
         return Entries()
     folders, secrets, links = list[str](), list[str](), list[str]()
     in_git = "/.git/" in f"/{inner}/"
-    # The history of git and Mercurial: objects, and files under the names that they have in the project.
+    # Skips the history of git and Mercurial: objects, and files under the names that they have in the project.
     history = "objects" if in_git and any(entry.name == "HEAD" for entry in entries) else ""
     history = "store" if inner.rpartition("/")[2] == ".hg" else history
     for entry in entries:
@@ -233,7 +239,7 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
 
 
 def _behind(top: str, link: str) -> Iterator[str]:
-    """Files of the folder that the link leads to, or that lie in the folder that it leads to."""
+    """Yields the files of the work folder that the link leads to, or the secret ones in the folder that it leads to."""
     place = Path(os.path.realpath(f"{top}/{link}"))
     if not place.is_relative_to(top) or Path(top, link).is_relative_to(place):
         return
@@ -260,7 +266,7 @@ def _inode(path: str, links: int) -> int:
 
 
 def _packages(place: str, inner: str) -> Iterator[Entries]:
-    """What people may have put among installed packages, folder by folder."""
+    """Yields the entries that people may have put among installed packages, folder by folder."""
     waiting = [(place, inner)]
     while waiting:
         place, inner = waiting.pop()
@@ -270,7 +276,7 @@ def _packages(place: str, inner: str) -> Iterator[Entries]:
 
 
 def _holds(path: Path, entry: bytes) -> bool:
-    """Whether the file's content is the one that the entry of the index names."""
+    """Says whether the file's content is the one that the entry of the index names."""
     try:
         data = read_plain(path, LARGEST_TRACKED, follow=False)
     except OSError:
@@ -279,8 +285,9 @@ def _holds(path: Path, entry: bytes) -> bool:
 
 
 def _recorded(record: Path | None) -> dict[str, list[str]]:
-    """By the top of each folder that commands have run in: its secret files that git tracked. By a name of their own:
-    those that links with names of secrets led to."""
+    """Returns the recorded paths. The key is the top of a folder that commands have run in, and the paths are its
+    secret files that git tracked. Under a key with the prefix `BEHIND_LINKS` are the files that links with names of
+    secrets led to."""
     with contextlib.suppress(OSError, ValueError):
         return json.loads(record.read_bytes()) if record else {}
     return {}
@@ -299,20 +306,21 @@ def _keep(record: Path, top: str, paths: list[str]) -> None:
 
 
 def around(folder: Path) -> Path:
-    """The top of the repository around a work folder, which commands can read too; the folder itself where there is
-    none, or one that holds a whole home."""
+    """Returns the top of the repository around a work folder, which commands can read too. It is the folder itself
+    where there is no repository, or one that holds a whole home."""
     repository = find_repository(folder)
     return folder if repository is None or holds_home(repository.top, Path.home()) else repository.top
 
 
 @lru_cache(8)
 def secret_index(folder: Path) -> SecretIndex:
-    """The index of this folder: those who cover files and those who hide their lines share it."""
+    """Returns the one index of this folder, shared by the code that covers files and the code that hides their
+    lines."""
     return SecretIndex(folder)
 
 
 def secrets_beneath(root: Path, folder: str) -> list[str]:
-    """The secret files in a folder of `root`, by their names in it."""
+    """Returns the secret files in a folder of `root`, by their names in it."""
     inner = os.path.relpath(root / folder, root)
     above = "" if inner == "." else f"{inner}/"
     return [path.removeprefix(above) for path in secret_index(root).look().paths if path.startswith(above)]

@@ -1,4 +1,4 @@
-"""What looks like a secret: names of files, keys and tokens in a text, and what secret files of the folder hold."""
+"""Recognises secrets: names of files, keys and tokens in a text, and the contents of the folder's secret files."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ENDINGS = (
 )  # fmt: skip
 HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
 COPIES = frozenset(("bak", "backup", "old", "orig", "save", "copy", "swp", "swo", *map(str, range(10))))
-"""A copy of a secret is one, whatever an editor or a person has put behind its name."""
+"""Endings of copies. A copy of a secret is a secret, whatever an editor or a person has put after its name."""
 TELLING_WORDS = re.compile("credential|secret|passw|auth|token|account|kubeconfig|firebase|settings")
 WORDS = re.compile(
     r"(?:credentials|secrets)(?:\..*)?|(?:service[-_]?account|client_secret|.*firebase-adminsdk).*\.json"
@@ -33,7 +33,7 @@ CODE = (
     ".php", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".scala", ".ex", ".md", ".rst", ".html",
     ".pyc", ".so", ".o", ".class",
 )  # fmt: skip
-"""A word as a name says little of a file with code in it; what looks like a key there is found by its look."""
+"""Endings of files with code. A word in such a file's name says little; a key in it is recognised by its form."""
 CONTENTS = (
     r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----"
     r"|\bAKIA[0-9A-Z]{16}\b"
@@ -49,7 +49,7 @@ CONTENTS = (
 
 
 def secret_name(path: str) -> bool:
-    """Whether a path looks like it holds a secret; templates, public keys and code do not."""
+    """Says whether a path looks like it holds a secret; templates, public keys and code do not."""
     *folders, name = path.lower().replace("\\", "/").split("/")
     name = _original(name)
     telling = own_secret_name(name) or name.endswith(ENDINGS)
@@ -59,7 +59,7 @@ def secret_name(path: str) -> bool:
 
 
 def own_secret_name(path: str) -> bool:
-    """Whether people give this name to secrets of their own, and packages hardly ever to a file that they bring."""
+    """Says whether people give this name to their own secrets, and packages hardly ever to a file that they bring."""
     name = _original(path.rpartition("/")[2].lower())
     return (name in NAMES or name.startswith(BEGINNINGS)) and not HARMLESS.fullmatch(name)
 
@@ -79,19 +79,19 @@ IN_PASSING = (
     r"|(://[^\s/:@]{1,100}:)(?=[^\s/@]{0,100}\d)[^\s/@]{8,100}(?=@)"
     r"|(://)[A-Za-z0-9_-]{20,200}(?=@)"
 )
-"""Too common in harmless texts to ask about, but hidden from what is passed on: settings of a shell, and addresses.
-Compiled when it is first used."""
+"""Forms that are too common in harmless texts to ask about, but are hidden in texts that are passed on: settings of a
+shell, and addresses. The pattern is compiled when it is first used."""
 
 
 class Masked(NamedTuple):
-    """A text that may be passed on, and how many places in it were hidden."""
+    """A text that may be passed on, and the number of places in it that were hidden."""
 
     text: str
     hidden: int = 0
 
 
 def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = ()) -> Masked:
-    """Hides what looks like a key or a token; `lines` and `values` are hidden wherever they stand."""
+    """Hides everything that looks like a key or a token; `lines` and `values` are hidden wherever they stand."""
     hidden = 0
     for value in values:
         hidden += text.count(value)
@@ -100,20 +100,20 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
         cleaned = [_without(line, lines) for line in text.split("\n")]
         hidden += sum(line is not None for line in cleaned)
         text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned, strict=True))
-    text, passing = re.subn(IN_PASSING, lambda found: (found[1] or found[2] or found[3] or "") + BLOT, text)
+    text, passing = re.subn(IN_PASSING, lambda match: (match[1] or match[2] or match[3] or "") + BLOT, text)
     text, keys = re.subn(WHOLE_KEY, BLOT, text)
-    text, tokens = re.subn(CONTENTS, lambda found: (found[1] or "") + BLOT, text)
+    text, tokens = re.subn(CONTENTS, lambda match: (match[1] or "") + BLOT, text)
     return Masked(text, hidden + passing + keys + tokens)
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
-    """The line with its end hidden, when that, or all of it, is one of the secret lines; else nothing. Programs put a
-    file's name, a number or a mark before a line of it."""
+    """Returns the line with its end hidden when that end, or all of it, is one of the secret lines; else nothing.
+    Programs put a file's name, a number or a mark before a line of it."""
     if line.strip() in secret:
         return BLOT
-    for found in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
-        if line[found.end() :].strip() in secret:
-            return line[: found.end()] + BLOT
+    for mark in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
+        if line[mark.end() :].strip() in secret:
+            return line[: mark.end()] + BLOT
     return None
 
 
@@ -122,12 +122,12 @@ MARKS_LOOKED_AT = 40
 
 
 def redacted(text: str) -> str:
-    """The text with a blot in place of everything that looks like a key or a token."""
+    """Returns the text with a blot in place of everything that looks like a key or a token."""
     return mask(text).text
 
 
 def secret_text(text: str) -> bool:
-    """Whether a text holds something that looks like a key or a token."""
+    """Says whether a text holds something that looks like a key or a token."""
     return re.search(CONTENTS, text) is not None
 
 
@@ -139,11 +139,11 @@ SHORTEST_VALUE, SHORTEST_RANDOM = 8, 16
 
 
 class KnownSecrets(NamedTuple):
-    """Whole lines, and the values in them that can only be secrets."""
+    """Whole secret lines, and the values in them that can only be secrets."""
 
     lines: frozenset[str] = frozenset()
     values: tuple[str, ...] = ()
-    """The longest first: one may be a part of another."""
+    """Secret values, the longest first: one may be a part of another."""
 
     def joined(self, other: "KnownSecrets") -> "KnownSecrets":
         values = sorted({*self.values, *other.values}, key=len, reverse=True)
@@ -151,34 +151,35 @@ class KnownSecrets(NamedTuple):
 
 
 def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
-    """What these files hold; of a large one only the beginning is read."""
+    """Returns the lines and values of these files; only the beginning of a large one is read."""
     lines: set[str] = set()
     values: set[str] = set()
     for path in files:
         for line in _lines(folder / path):
             lines.add(line)
-            if (found := re.match(SETTING, line.removeprefix("export "))) and _secret_value(found[1], found[2]):
-                values.add(found[2])
+            if (setting := re.match(SETTING, line.removeprefix("export "))) and _secret_value(setting[1], setting[2]):
+                values.add(setting[2])
     return KnownSecrets(frozenset(lines), tuple(sorted(values, key=len, reverse=True)))
 
 
 def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
-    """What of these values is a secret wherever it stands: each whole, its lines, and what they set; the longest
-    first."""
+    """Returns the parts of these values that are secret wherever they stand: each value whole, its lines, and the
+    values that they set; the longest first."""
     return tuple(sorted({part for value in secrets for part in _parts(value)}, key=len, reverse=True))
 
 
 def _parts(value: str) -> set[str]:
-    """Nothing where too much of it is so short that it cannot be told from other text."""
+    """Returns the secret parts of a value, or nothing where too much of it is so short that it cannot be told from
+    other text."""
     lines = [line.strip() for line in re.split(r"[\r\n]+|\\[rn]", value)]
     short = "".join(line for line in lines if len(line) < SHORTEST_LINE)
     parts = {line for line in lines if len(line) >= SHORTEST_LINE}
     if not parts or len(re.findall(r"\w", short)) >= SHORTEST_LINE:
         return set()
     settings = (re.match(SETTING, line) for line in parts)
-    parts |= {found[2] for found in settings if found and _secret_value(found[1], found[2])}
+    parts |= {setting[2] for setting in settings if setting and _secret_value(setting[1], setting[2])}
     parts.add(value.strip())
-    # Programs print values as JSON, too.
+    # Programs also print values as JSON.
     return parts | {json.dumps(part, ensure_ascii=plain)[1:-1] for part in parts for plain in (True, False)}
 
 

@@ -1,4 +1,4 @@
-"""The work folder: everything Duckflow does with files goes through here and stays beneath it."""
+"""The work folder: everything that Duckflow does with files goes through here and stays beneath it."""
 
 import contextlib
 import errno
@@ -30,7 +30,7 @@ NOT_A_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 
 
 def link_text(folder: int, name: str) -> str | None:
-    """Where a symbolic link points to; nothing when the name is no link."""
+    """Returns the target of a symbolic link, or nothing when the name is no link."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError as problem:
@@ -40,7 +40,7 @@ def link_text(folder: int, name: str) -> str | None:
 
 
 class Trail:
-    """The folders from the root down to where the walk is; `..` goes back along it, never by the file system."""
+    """The folders from the root down to where the walk is. `..` goes back along them, never by the file system."""
 
     def __init__(self, root: int) -> None:
         self.names: list[str] = []
@@ -66,7 +66,7 @@ class Trail:
             self.up()
 
     def take(self) -> int:
-        """The folder's handle, now the caller's to close."""
+        """Returns the folder's handle; now the caller must close it."""
         return self._folders.pop() if self._folders else os.dup(self._root)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Walk:
             return trail.take()
 
     def real_names(self, names: Sequence[str]) -> list[str]:
-        """The same place without links and `..`; names that do not exist (yet) are kept as they are."""
+        """Returns the same place without links and `..`; names that do not exist (yet) stay as they are."""
         pending = deque(names)
         with contextlib.closing(Trail(self._root)) as trail:
             self._descend(trail, pending, create=False)
@@ -103,7 +103,7 @@ class Walk:
         return real
 
     def _descend(self, trail: Trail, pending: deque[str], create: bool) -> OSError | None:
-        """Follow the names as far as folders go. What is left stays in `pending`, and the reason is returned."""
+        """Follows the names as far as folders go. Remaining names stay in `pending`, and the reason is returned."""
         links = 0
         while pending:
             name = pending.popleft()
@@ -146,7 +146,7 @@ HERE = "."
 
 
 class Place(NamedTuple):
-    """A name in an open folder. What is done with it is done relative to the folder's handle."""
+    """A name in an open folder. Everything done with it is done relative to the folder's handle."""
 
     folder: int
     name: str
@@ -154,10 +154,10 @@ class Place(NamedTuple):
 
 class Workspace:
     """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused. Missing files, full
-    disks and the like come as OSError; what is refused comes as PathRefused. `private`: places beneath the folder that
-    are refused all the same."""
+    disks and the like raise OSError; a refusal raises PathRefused. `private` lists places beneath the folder that are
+    refused all the same."""
 
-    added: tuple[Path, ...] = ()  # Further folders of the user's, in a workspace that knows them.
+    added: tuple[Path, ...] = ()  # Further folders that the user has added, in a workspace that knows them.
 
     def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()
@@ -167,16 +167,17 @@ class Workspace:
         self._walk = Walk(self._root)
 
     def close(self) -> None:
-        """Whoever still uses it is refused, also when another folder has its number by then."""
+        """Closes the folder. Later calls are refused, even when another folder has got its handle's number by then."""
         self._let_go()
         self._root, self._walk = -1, Walk(-1)
 
     def root_of(self, path: str) -> Path:
-        """The folder that this path lies in, the work folder or one that was added."""
+        """Returns the folder that this path lies in: the work folder or one that was added."""
         return self.root
 
     def relative(self, path: str, follow: bool = True) -> str:
-        """The one spelling of a path: relative, without links and `..`. `follow`: also for the last name."""
+        """Returns the one spelling of a path: relative, without links and `..`. With `follow` the last name is resolved
+        too."""
         names = self._names(path)
         last = [] if follow or not names or names[-1] == ".." else [names.pop()]
         with _naming(path):
@@ -185,13 +186,13 @@ class Workspace:
         return f"./{real}" if real.startswith("~") else real or HERE
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
-        """A plain file for reading; with `write` for both, made when it is not there."""
+        """Opens a plain file for reading; with `write` for both, and makes it when it does not exist."""
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         with self._place(path) as place:
             return os.fdopen(open_regular(place.folder, place.name, flags), "r+b" if write else "rb")
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """The whole file; one larger than `limit` is refused before it is read."""
+        """Returns the whole file; one larger than `limit` is refused before it is read."""
         with self.open(path) as file:
             size = os.fstat(file.fileno()).st_size
             data = file.read(limit + 1) if size <= limit else b""
@@ -208,13 +209,15 @@ class Workspace:
         return data
 
     def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
-        """Replace or make the file and its folders; gives the new digest. `expect`: what it must still be."""
+        """Replaces or makes the file and its folders, and returns the new digest. The file must still have the digest
+        `expect`."""
         with self._place(path, create=True) as place:
             write_whole(place.folder, place.name, data, expect)
         return digest(data)
 
     def delete(self, path: str, recursive: bool = False) -> None:
-        """A file, a link (not what it points to), an empty folder, or with `recursive` all that is in it."""
+        """Deletes a file, a link (not its target), an empty folder, or with `recursive` a folder and everything in
+        it."""
         self._refuse_private(path, follow=False, whole=True)
         with self._place(path, follow=False) as place:
             self._not_root(place)
@@ -224,7 +227,7 @@ class Workspace:
                 os.unlink(place.name, dir_fd=place.folder)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file, link or folder; never over something that exists."""
+        """Renames a file, link or folder; never over something that exists."""
         self._refuse_private(source, follow=False, whole=True)
         with self._place(source, follow=False) as old:
             self._not_root(old)
@@ -234,7 +237,7 @@ class Workspace:
                 rename_new(old.folder, old.name, new.folder, new.name)
 
     def make_folder(self, path: str) -> None:
-        """With all folders above it; one that exists is fine."""
+        """Makes a folder and all folders above it; one that exists is fine."""
         self._refuse_private(path)
         with _naming(path):
             os.close(self._walk.open_folder(self._names(path), create=True))
@@ -244,30 +247,31 @@ class Workspace:
             return self._entry(place, path, follow)
 
     def listdir(self, path: str = HERE) -> list[FolderEntry]:
-        """What lies in a folder, sorted by name; links are named, not followed."""
+        """Returns the entries of a folder, sorted by name; links are named, not followed."""
         prefix = self.relative(path)
         with self._place(path) as place:
             handle = os.open(place.name, READ_FOLDER, dir_fd=place.folder)
         try:
-            with os.scandir(handle) as found:
-                return sorted(_entries(found, "" if prefix == HERE else prefix + "/"), key=lambda one: one.path)
+            with os.scandir(handle) as scanned:
+                return sorted(_entries(scanned, "" if prefix == HERE else prefix + "/"), key=lambda item: item.path)
         finally:
             os.close(handle)
 
     def walk(
         self, path: str = HERE, enter: Callable[[FolderEntry], bool] = lambda folder: True
     ) -> Iterator[FolderEntry]:
-        """All beneath a folder, a folder before what is in it. One that `enter` refuses is named but not entered."""
+        """Yields everything beneath a folder, a folder before its entries. One that `enter` refuses is named but not
+        entered."""
         pending = self.listdir(path)[::-1]
         while pending:
-            found = pending.pop()
-            yield found
-            if found.kind != "folder" or found.path.count("/") >= MAX_DEPTH or not enter(found):
+            item = pending.pop()
+            yield item
+            if item.kind != "folder" or item.path.count("/") >= MAX_DEPTH or not enter(item):
                 continue
             try:
-                pending.extend(reversed(self.listdir(f"./{found.path}")))
+                pending.extend(reversed(self.listdir(f"./{item.path}")))
             except (OSError, PathRefused):
-                # Removed meanwhile, or not ours to read: the rest can still be listed.
+                # It was removed meanwhile, or we may not read it: the rest can still be listed.
                 continue
 
     def _names(self, path: str) -> list[str]:
@@ -284,7 +288,7 @@ class Workspace:
         with _naming(path):
             place = self._find(self._names(path), follow, create)
         try:
-            # A link may have been put in place since the look above; what is open now stays what it is.
+            # A link may have been put in place since the check above; what is open now stays what it is.
             if self.private and (real := path_of_handle(place.folder)):
                 refuse_private(self.private, real / place.name, path)
             yield place
@@ -296,7 +300,7 @@ class Workspace:
             refuse_private(self.private, self.root / self.relative(path, follow), path, whole)
 
     def _find(self, names: list[str], follow: bool, create: bool) -> Place:
-        """Follows a link in last place by its text, so that what is opened in the end is never a link."""
+        """Follows a link in last place by its text, so that the thing that is opened in the end is never a link."""
         for _ in range(MAX_LINKS):
             if not names or names[-1] == "..":
                 return Place(self._walk.open_folder(names, create), HERE)
@@ -324,7 +328,7 @@ class Workspace:
 
 @contextmanager
 def _naming(path: str) -> Generator[None]:
-    """A refusal names the path as it was given."""
+    """Makes a refusal name the path as the caller spelled it."""
     try:
         yield
     except PathRefused as refused:
@@ -345,10 +349,10 @@ def _remove_folder(place: Place, recursive: bool) -> None:
         raise OSError(errno.ENAMETOOLONG, "folders nested too deep", place.name) from None
 
 
-def _entries(found: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[FolderEntry]:
-    for one in found:
+def _entries(scanned: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[FolderEntry]:
+    for item in scanned:
         try:
-            yield entry(prefix + one.name, one.stat(follow_symlinks=False))
+            yield entry(prefix + item.name, item.stat(follow_symlinks=False))
         except OSError:
-            # Removed while we looked.
+            # It was removed while we looked.
             continue
