@@ -1,4 +1,4 @@
-"""Who acts: the conversation itself, or a job in the background. It is passed to whatever acts in its name."""
+"""The actor: the conversation itself, or a job in the background. It is passed to everything that acts in its name."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -22,34 +22,36 @@ from duckflow.tools.tool import CallContext
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """What it emits and asks carries its job's id; without a job it is the conversation."""
+    """Emits events and asks questions for the conversation or for a job. Those of a job carry its id."""
 
     emit_event: Emit
     put_question: Ask
     job_id: str = ""
     name: str = ""
     step_id: str = ""
-    """The step that is carried out: what is said in its name is its own context."""
+    """The step of a plan that is carried out. Messages that belong to it carry its id, and are a context of their
+    own."""
     for_user: bool = False
-    """What a command of the user's own asks for: it belongs to no step, and leaves the step as it is."""
+    """The actor carries out a command of the user's own. It belongs to no step, and leaves the current step as it
+    is."""
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
-    """Stands still while the user is being asked."""
+    """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
-    """Not set while the user's words are being heard: until then no task is begun."""
+    """An event that is cleared while the user's words are being heard. No task is begun until it is set again."""
     inner: bool = False
-    """It emits into a context of its own; what leaves that is signed there."""
+    """The actor emits into an agent's own context. Events that leave that context get the job's id there."""
 
     @property
     def follows_steps(self) -> bool:
-        """A job carries out an approved plan: it always executes, and does not change what the conversation does."""
+        """Says whether the actor follows the conversation's phases. A job carries out an approved plan and does not."""
         return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:
         self.emit_event(self._signed(event) if self.job_id and not self.inner else event)
 
     async def wait_until_clear(self) -> None:
-        """Before every task: for the end of a pause, and until the user's words have been heard."""
+        """Waits before a task until there is no pause and the user's words have been heard."""
         await self.pause.wait_while_paused()
         while self.hearing and not self.hearing.is_set():
             await self.hearing.wait()
@@ -63,12 +65,12 @@ class Actor:
             return await self.put_question(question)
 
     def call(self) -> CallContext:
-        """What a tool may know of who runs it."""
+        """Returns the part of the actor that a tool may use: its pause, and how to show output."""
         return CallContext(self.pause, self._show)
 
     @asynccontextmanager
     async def at_most(self, seconds: float | None) -> "AsyncGenerator[Actor]":
-        """The same actor for what is inside; TimeoutError when that takes longer, answers and pauses not counted."""
+        """Yields the same actor with a time limit. Raises TimeoutError after it; answers and pauses do not count."""
         async with asyncio.timeout(seconds) as timeout:
             with self.pause.timing(timeout) as pausable:
                 yield replace(self, timeout=pausable)

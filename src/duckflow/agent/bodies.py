@@ -1,4 +1,4 @@
-"""Texts asked for in a reply of their own: bodies of files, on the cached prefix; plans, tasks and reports."""
+"""Asks for texts in replies of their own: contents of files, on the cached prefix; plans, tasks and reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ CONTINUATIONS = 2
 
 
 class NotShown:
-    """Bodies are not shown while they come: the diff shows them."""
+    """Shows nothing of a body while it streams in, because the diff shows it."""
 
     def feed(self, delta: str) -> str:
         return ""
@@ -36,7 +36,8 @@ class NotShown:
 
 
 class RepetitionGuard(NotShown):
-    """Code: a model that goes round would do so up to its last token."""
+    """Stops a reply of code that repeats its lines. A model that goes round in circles would do so up to its last
+    token."""
 
     def __init__(self) -> None:
         self._rounds = RepeatedLines()
@@ -51,7 +52,7 @@ class RepetitionGuard(NotShown):
 
 
 class Written(NamedTuple):
-    """The text given last, and the request that brought it: what follows can build on the same cached prefix."""
+    """The text that was written last, and its request, so that the next request can use the same cached prefix."""
 
     path: str
     prompt: tuple[PromptMessage, ...]
@@ -73,7 +74,7 @@ class Bodies:
         self._last: Written | None = None
 
     async def ask_for(self, action: Action, tool: AnyTool, actor: Actor) -> str:
-        """The complete text. One with a mistake that can be seen without running it is sent back once."""
+        """Returns the complete text. A text with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
         history, model = await self._thinker.history(state, actor), await self._connection.ready()
         current = tool.standing(action.args)
@@ -92,22 +93,23 @@ class Bodies:
         return await self._mend(Written(path, prompt, text, current), fault) or text
 
     async def _mend(self, written: Written, fault: str) -> str:
-        """The text without the mistake, as far as can be seen; nothing when there is one again."""
+        """Returns the text without the mistake, or nothing if the new text has a visible mistake too."""
         path = written.path
         self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
-        told = self._compiler.mend(self._session.state.language, f"```\n{written.text}```", path, fault)
+        request = self._compiler.mend(self._session.state.language, f"```\n{written.text}```", path, fault)
         try:
-            mended = await self._whole((*written.prompt, *told), path)
+            mended = await self._whole((*written.prompt, *request), path)
         except DuckflowError:
             return ""
         return "" if fault_in(path, mended, written.current) else mended
 
     def last_for(self, path: str) -> Written | None:
-        """The text that was given last, if it was this file's."""
+        """Returns the text that was written last, if it was for this file."""
         return self._last if self._last and self._last.path == path else None
 
     async def mended(self, path: str, fault: str) -> str:
-        """The text written last, with what a try-out has shown put right; nothing when that did not work."""
+        """Asks for the last text again without the fault that a try-out has shown. Returns nothing if that did not
+        work."""
         last = self.last_for(path)
         if last is None or not (text := await self._mend(last, fault)) or text == last.text:
             return ""
@@ -130,19 +132,19 @@ class Bodies:
         )
 
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
-        """One plain reply, of at most so many tokens. `kind` is `edits` or the name of the file."""
+        """Returns one plain reply of at most `most` tokens. `kind` is `edits` or the name of the file."""
         room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
         heard = RepetitionGuard if is_code(kind) else NotShown
         return await self._connection.call(Request(prompt, max_tokens=room), heard, "body")
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:
-    """In a job the user's last word is about something else: the plan says what the text is for."""
+    """Returns the plan's goal inside a job, where the user's last message is about something else."""
     return state.plan.goal if actor.job_id and state.plan else ""
 
 
 class ProcedureCalls:
-    """The `think` port of the plan tools."""
+    """Carries out the `think` port of the plan tools."""
 
     def __init__(
         self, state: AgentState, connection: ModelConnection, compiler: Compiler, settings: AgentSettings

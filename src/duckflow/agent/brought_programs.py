@@ -1,4 +1,4 @@
-"""Programs that the work folder brings: the question before they run, what may be given to them, and their start."""
+"""Programs that the work folder brings: the question before they run, their rights, and their start."""
 
 import asyncio
 import hashlib
@@ -28,7 +28,7 @@ MOST_SWITCHED = 20
 
 
 class BroughtPrograms:
-    """Runs the programs that a folder brings, hooks and servers, for one conversation. The copies are looked for when
+    """Runs the programs that a folder brings, hooks and servers, for one conversation. Their copies are looked for when
     the first of them is to run."""
 
     def __init__(
@@ -54,7 +54,8 @@ class BroughtPrograms:
     async def agree(
         self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]" = ()
     ) -> tuple[str, ...]:
-        """The user has said yes elsewhere, to the sandbox only. What the copy leaves out is given back."""
+        """Records that the user has agreed elsewhere, to the sandbox only. Returns the files that the copy leaves
+        out."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
         return copy.left_out
@@ -66,8 +67,8 @@ class BroughtPrograms:
         details: Sequence[Phrase],
         vanished: "Sequence[Agreement]",
     ) -> bool:
-        """One question for all of them. The copy is made before it is asked, so that nothing that changes meanwhile is
-        agreed to."""
+        """Asks one question about all programs, and says whether the user agreed. The copy is made before the question,
+        so that nothing that changes meanwhile is agreed to."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         least = await self._least()
         lines = [*details, *self._differences(programs, vanished), say("brought.from_copy")]
@@ -87,8 +88,8 @@ class BroughtPrograms:
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
-        """Takes agreed programs with their commands, and asks about files that they name and that differ from the copy.
-        Those that stay as they were are given back."""
+        """Compares the files that agreed programs name with their copies, and asks about those that differ. Returns the
+        differing files if the user does not want a fresh copy."""
         from duckflow.safety.brought.launch import changed_files
 
         agreements = self.agreements
@@ -110,13 +111,14 @@ class BroughtPrograms:
         return []
 
     async def change_rights(self, program: "BroughtProgram") -> None:
-        """The user gives an agreed program more or less; its copy stays the same."""
+        """Lets the user give an agreed program more or fewer rights. Its copy stays the same."""
         agreements = self.agreements
         if known := agreements.find(program):
             agreements.add([known._replace(rights=await self._rights(program, known.rights))])
 
     def only_place(self, program: "BroughtProgram") -> Path | None:
-        """The copy that a program runs from, where it has a right beyond the sandbox and runs from nothing else."""
+        """Returns the copy that a program runs from, if it has a right beyond the sandbox and so runs from nothing
+        else."""
         agreements = self.agreements
         known = agreements.find(program)
         return agreements.copies.find(known.copy) if known and known.rights else None
@@ -131,7 +133,8 @@ class BroughtPrograms:
         readable: Sequence[Path] = (),
         serves: bool = False,
     ) -> "Launch":
-        """CannotRunError when its copy or the sandbox is gone. A server beyond the sandbox only reads the folder."""
+        """Returns the launch of a program. Raises CannotRunError when its copy or the sandbox is gone. A server with
+        rights beyond the sandbox only reads the folder."""
         from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 
         agreements = self.agreements
@@ -159,7 +162,7 @@ class BroughtPrograms:
         self.agreements.add([Agreement(program, rights[program], copy) for program in programs], gone)
 
     async def _least(self) -> "tuple[Right, ...]":
-        """Without a sandbox there is nothing less than all."""
+        """Returns the fewest rights a program can have. Without a sandbox it can only run with all rights."""
         return ("outside",) if (await self._find_sandbox()).kind == "none" else ()
 
     def _differences(self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]") -> list[Phrase]:
@@ -168,11 +171,11 @@ class BroughtPrograms:
             say("brought.before", text=shown(known.program.shown)) for known in vanished if known.program.name in names
         ]
 
-    async def _rights(self, program: "BroughtProgram", given: "tuple[Right, ...]") -> "tuple[Right, ...]":
-        """Each answer switches one right on or off, until the user is content."""
+    async def _rights(self, program: "BroughtProgram", current: "tuple[Right, ...]") -> "tuple[Right, ...]":
+        """Asks for the rights of a program. Each answer switches one right on or off, until the user is content."""
         from duckflow.safety.brought.agreements import RIGHTS
 
-        chosen = set(given)
+        chosen = set(current)
         title = say("brought.rights", name=shown(program.shown))
         for _ in range(MOST_SWITCHED):
             choices = [
@@ -191,7 +194,7 @@ class BroughtPrograms:
 
 
 class TrustedHooks:
-    """The digests of the user's own hooks that the user has said yes to, in a file of their own."""
+    """The digests of the user's own hooks that the user has agreed to. They are kept in a file of their own."""
 
     def __init__(self, kept_in: Path) -> None:
         self._kept_in = kept_in
@@ -204,7 +207,7 @@ class TrustedHooks:
         return digest in self._refused
 
     def refuse(self, digests: Iterable[str]) -> None:
-        """Until the end of the session."""
+        """Refuses these hooks until the end of the session."""
         self._refused |= set(digests)
 
     def add(self, digests: Iterable[str]) -> None:
@@ -224,7 +227,8 @@ class TrustedHooks:
 
 
 class HookConsent:
-    """The user's own hooks are agreed to by what they say. Those of the work folder run from a copy, in the sandbox."""
+    """Asks the user to agree to hooks. A hook of the user's own is agreed to by its text. Hooks of the work folder run
+    from a copy, in the sandbox."""
 
     def __init__(
         self, admission: Admission, trusted: TrustedHooks, programs: BroughtPrograms, emit: Emit, ask: Ask
@@ -238,7 +242,8 @@ class HookConsent:
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:
-        """All hooks there are now. `first`: the session begins with them, and has not put any of them there."""
+        """Looks at all current hooks. `first` means that the session begins with them, so it has made none of them
+        itself."""
         self._found = hooks
         await self._ask_about(hooks, changed=not first)
         if first and self._admission.trusted:
@@ -251,7 +256,7 @@ class HookConsent:
         return hook.digest() in self._trusted
 
     async def may_run(self, hook: "Hook") -> bool:
-        """A hook that is new or says something else is asked about."""
+        """Says whether a hook may run. The user is asked about a new or changed one."""
         if not hook.source or self.is_agreed(hook):
             return True
         if self._trusted.refused(hook.digest()):
@@ -275,7 +280,7 @@ class HookConsent:
     async def _ask_about_brought(self, hooks: Sequence["Hook"], changed: bool) -> None:
         programs = [hook.program for hook in hooks]
         vanished = self._vanished(self._found)
-        # Whoever has just trusted the folder has seen what its hooks run. What comes later nobody has seen.
+        # A user who has just trusted the folder has seen what its hooks run. Nobody has seen what comes later.
         if not changed and (self._admission.wanted or self._admission.newly):
             left_out = await self.programs.agree(programs, vanished)
             self._emit(Noticed(what=say("hook.in_sandbox", count=len(left_out))))
@@ -284,17 +289,22 @@ class HookConsent:
         await self.programs.ask_about(programs, title, _listed(hooks), vanished)
 
     def _tell_of_vanished(self, hooks: Sequence["Hook"]) -> None:
-        """A guard that was agreed to and is not in its file any more."""
+        """Reports each hook that was agreed to and is no longer in its file."""
         for agreement in self._vanished(hooks):
             self._emit(Noticed(what=say("hook.vanished", text=shown(agreement.program.shown))))
 
     def _vanished(self, hooks: Sequence["Hook"]) -> "list[Agreement]":
-        there = {hook.program for hook in hooks if hook.brought}
+        current = {hook.program for hook in hooks if hook.brought}
         agreed = self.programs.agreements.all()
-        return [one for one in agreed if one.program.name.startswith("hook ") and one.program not in there]
+        return [
+            agreement
+            for agreement in agreed
+            if agreement.program.name.startswith("hook ") and agreement.program not in current
+        ]
 
     async def _look_at_files(self, hooks: Sequence["Hook"]) -> None:
-        """Agreed hooks whose files have changed since the yes go on as they were, until the user wants the new ones."""
+        """Asks about agreed hooks whose files have changed. They run as they were until the user wants the new
+        files."""
         agreed = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
         if stale := await self.programs.offer_fresh_copy(agreed):
             self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale)))))

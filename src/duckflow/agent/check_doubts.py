@@ -1,4 +1,4 @@
-"""A check that passes is looked at again: where the work has changed the check itself, that shows nothing by itself."""
+"""Looks again at a check that passed: it shows nothing if the work has changed the check itself."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class CheckDoubts:
-    """Finds out whether a command that ended well was made to do so by changes of what it checks with: settings of its
-    runner, tests that were there before, a script that is the check."""
+    """Finds out whether a command ended well only because the work changed what it checks with: settings of its test
+    runner, tests that existed before, or the script that is the check."""
 
     def __init__(self, session: Session, proof: ProofRunner) -> None:
         self._session = session
@@ -51,14 +51,15 @@ class CheckDoubts:
         return self._told(result, names) if names else result
 
     def _scope(self, actor: Actor) -> UndoScope:
-        """The work since the plan was approved, or of this turn; in a job all of the job's."""
+        """Returns the scope of the work: since the plan was approved, or this turn; in a job the whole job."""
         state, scope = self._session.state, self._proof.undo.scope_of(actor)
         if scope.job:
             return scope
         return UndoScope(since=state.plan.since if state.plan and state.plan.under_way else state.turn)
 
     async def _weakened(self, result: ActionResult, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """The tests that were there before, and that the run has left out or passes only since they were changed."""
+        """Returns the tests that existed before and that the run has left out, or that pass only since they were
+        changed."""
         from duckflow.proof.old_tests import OldTestTrial, old_tests
         from duckflow.proof.reach import texts_of
         from duckflow.tools.shell.runner_settings import files_of_scripts
@@ -74,14 +75,14 @@ class CheckDoubts:
         tried = altered.union(old.touched).difference(missing)
         if tried and settings.enabled:
             trial = OldTestTrial(changes, command, settings, dict(old.renamed))
-            found = await self._proof.old_tests(trial, tried, self._announce)
-            bent = altered.difference(missing) if found is None else found
+            weakened = await self._proof.old_tests(trial, tried, self._announce)
+            bent = altered.difference(missing) if weakened is None else weakened
         scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)
         scripts = await self._bent(command, changes, scripts)
         return (*missing, *sorted(bent), *scripts)
 
     async def _altered(self, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """The files of the command itself that were there before, and were changed until it ends well."""
+        """Returns the files of the command itself that existed before and were changed so that it ends well."""
         from duckflow.tools.shell.calls import plain_calls
 
         words = {word for call in plain_calls(command) for word in call.words}
@@ -91,7 +92,7 @@ class CheckDoubts:
     async def _bent(self, command: str, changes: "list[FileVersions]", names: "set[str]") -> tuple[str, ...]:
         from duckflow.proof.old_tests import OldTestTrial
 
-        paths = tuple(one.path for one in changes if one.path in names and one.before is not None)
+        paths = tuple(change.path for change in changes if change.path in names and change.before is not None)
         if not paths or not self._proof.settings.enabled:
             return paths
         trial = OldTestTrial(changes, command, self._proof.settings)
@@ -107,5 +108,5 @@ class CheckDoubts:
             why = note(language, "tests_weakened", check=result.check.check, files=files)
             check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
             return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
-        # Whether such a file is the check or the work itself is seen where a criterion asks for it.
+        # A criterion that asks for such a file decides whether it is the check or the work itself.
         return result.model_copy(update={"altered": tuple(names)})

@@ -1,4 +1,4 @@
-"""The connection to the model: what it is like, and calls to it, streamed, counted and told to whoever watches."""
+"""The connection to the model: the model's properties, and calls to it, which are streamed, counted and reported."""
 
 import asyncio
 import contextlib
@@ -43,7 +43,7 @@ from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 EMBEDDED = "local:"
 LONGEST_REPLY = 1_000_000
-"""Letters of a reply, its thoughts and calls; one that goes on is cut off there."""
+"""Most characters of a reply with its thoughts and calls. A longer one is cut off there."""
 LETTERS_OF_TOKEN = 4
 BILLIONS = r"(?i)(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])"
 
@@ -51,7 +51,7 @@ BILLIONS = r"(?i)(?<![\d.a-z])(\d+(?:\.\d+)?)b(?![a-z\d])"
 def make_profile(
     name: str, window: int, settings: PromptSettings, takes_tools: bool = False, sees: bool = False
 ) -> ModelProfile:
-    """What a model is like. The only place that looks at names and sizes."""
+    """Returns the properties of a model. This is the only place that looks at names and sizes of models."""
     small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
     return ModelProfile(
         name=name,
@@ -67,14 +67,14 @@ def make_profile(
 def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
     if window <= settings.small_window:
         return True
-    # A mixture names its whole first and its active part after it: the whole counts.
+    # The name of a mixture of experts gives its total size first and its active size after it: the total counts.
     sizes = [float(size) for size in re.findall(BILLIONS, name)]
     return bool(sizes) and max(sizes) <= settings.small_billions
 
 
 def form_of(profile: ModelProfile) -> Form:
-    """Tools where the endpoint has them. A small model is worse at calling tools than at JSON that it is held to. Each
-    form is loaded when it is needed: a start counts its imports."""
+    """Returns the form in which Decisions travel: tool calls if the endpoint has them. A small model is better at JSON
+    with a schema than at calling tools. Each form is imported only when it is needed, to keep the start fast."""
     if profile.native_tools:
         from duckflow.forms.native import NativeForm
 
@@ -85,14 +85,14 @@ def form_of(profile: ModelProfile) -> Form:
 
 
 class Connected(NamedTuple):
-    """A model that is there, and why it was chosen."""
+    """A provider that is connected, and the reason why it was chosen."""
 
     provider: Provider
     why: Phrase
 
 
 class Model(NamedTuple):
-    """A model that is connected: how it is reached, what it is like, and how Decisions travel to it and back."""
+    """A connected model: its provider, its properties, and the form in which Decisions travel to it and back."""
 
     provider: Provider
     profile: ModelProfile
@@ -101,21 +101,21 @@ class Model(NamedTuple):
 
 Connect = Callable[[], Awaitable[Connected]]
 Find = Callable[[str], Awaitable[Connected]]
-"""Finds the model of a name that the user gives."""
+"""A function that finds the model for a name that the user typed."""
 
 
 class Shown(Protocol):
-    """Picks from the stream what a person may see already."""
+    """Picks the part of the stream that may be shown at once."""
 
     def feed(self, delta: str) -> str: ...
 
     def end(self) -> str:
-        """What was held back and may be seen after all."""
+        """Returns the text that was held back and may be shown after all."""
         ...
 
 
 class ModelConnection:
-    """The way to the model, connected when it is first needed: the prompt does not wait for it."""
+    """The connection to the model. It is made when it is first needed, so that the user need not wait to type."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class ModelConnection:
         max_tokens: int = 0,
         allowance: str = "",
     ) -> None:
-        """`allowance`: the address of who grants calls."""
+        """`allowance` is the address of the process that grants calls."""
         self._session = session
         self.allowance = allowance
         self._model: Model | None = None
@@ -138,28 +138,30 @@ class ModelConnection:
         self.settings = settings
         self.pictures = pictures
         self.budget_usd = max_budget_usd
-        """What all models together may cost; 0 without a limit."""
+        """Dollars that all models together may cost; 0 means no limit."""
         self._max_tokens = max_tokens
         self._factor = 1.0
-        """What the estimate of a request is multiplied by: as the last one has turned out."""
+        """Factor that corrects the estimate of a request's tokens, measured on the last request."""
         self._connecting: asyncio.Task[Connected] | None = None
         self._left: list[asyncio.Task[Connected]] = []
         self.chosen = ""
-        """What the user has asked for while it ran."""
+        """The name of the model that the user has asked for during the session."""
 
     @property
     def profile(self) -> ModelProfile:
-        """What the model is like that was connected last."""
+        """Returns the properties of the model that was connected last."""
         return self._model.profile if self._model else ANY_MODEL
 
     async def ready(self) -> Model:
-        """The model. Whoever asks while it is being connected waits for the same one; a failure is tried again."""
+        """Returns the model. All who ask while it is being connected wait for the same one; a failure is tried
+        again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
         return self._known_as((await asyncio.shield(self._connecting)).provider)
 
     def _known_as(self, provider: Provider) -> Model:
-        """Looked at once; and again when it takes no tools or pictures after all, or another model has taken over."""
+        """Returns the model of a provider. Its properties are computed again when it turns out to take no tools or
+        pictures, or when another model has taken over."""
         sees, takes_tools = provider.takes_pictures is not False, provider.takes_tools
         looks = provider.model, sees, takes_tools
         if self._model is None or self._model.provider is not provider or self._looked_at != looks:
@@ -169,7 +171,7 @@ class ModelConnection:
         return self._model
 
     async def ready_profile(self) -> ModelProfile:
-        """What the model is like; it is connected if need be."""
+        """Returns the model's properties, and connects it if need be."""
         return (await self.ready()).profile
 
     async def _connected(self) -> Connected:
@@ -182,14 +184,14 @@ class ModelConnection:
         return connected
 
     def switch(self, connect: Connect) -> None:
-        """From the next call on, another model."""
+        """Uses another model from the next call on."""
         if self._connecting:
             self._left.append(self._connecting)
         self.connect, self._connecting, self._factor = connect, None, 1.0
 
     async def change(self, name: str) -> str:
-        """From the next call on, the model of this name. Gives its full name; one that cannot be used raises, and the
-        old one stays."""
+        """Uses the model of this name from the next call on, and returns its full name. Raises if the model cannot be
+        used, and keeps the old one."""
         connected, self.chosen = await self.find(name), name
 
         async def same() -> Connected:
@@ -204,35 +206,35 @@ class ModelConnection:
         return connected.provider.model
 
     async def _close_left(self) -> None:
-        """Let go of the models that were switched away from."""
-        left, self._left = self._left, []
-        for connecting in left:
+        """Closes the models that were switched away from."""
+        abandoned, self._left = self._left, []
+        for connecting in abandoned:
             await _leave(connecting)
 
     async def aclose(self) -> None:
-        """Leave every model, also one that is still being connected."""
+        """Closes every model, also one that is still being connected."""
         if self._connecting:
             self._left.append(self._connecting)
         await self._close_left()
 
     def check_budget(self, prompt: int, dollars: float) -> None:
-        """BudgetSpent when the money or the tokens are gone, or what a request of so many tokens costs at least would
-        be more than is left."""
+        """Raises BudgetSpent when the money or the tokens are used up, or when a request of so many tokens would cost
+        more than is left."""
         used = self._session.state.usage
         spent, tokens = used.cost_usd, used.prompt_tokens + used.completion_tokens
         if self.budget_usd and spent >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
         if self.budget_usd and spent + dollars > self.budget_usd:
-            told = {"used": f"{spent:.2g}", "next": f"{dollars:.2g}"}
-            raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **told)
+            figures = {"used": f"{spent:.2g}", "next": f"{dollars:.2g}"}
+            raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **figures)
         if self._max_tokens and tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
         if self._max_tokens and tokens + prompt > self._max_tokens:
             raise BudgetSpent("budget.tokens_next", limit=self._max_tokens, used=tokens, next=prompt)
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
-        """The reply, or a ModelError; BudgetSpent before a call for which the money or the tokens do not last. Without
-        a `channel` nobody is told while it comes: the conversation may be streaming something else."""
+        """Returns the reply. Raises a ModelError, or BudgetSpent before a call that the money or the tokens do not
+        suffice for. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
         guessed = estimate_request(request)
         prompt = round(guessed * self._factor)
@@ -292,11 +294,11 @@ class ModelConnection:
 
 
 class AgentConnection(ModelConnection):
-    """The way of an agent: to the session's model, or to one of its own. What it uses is told in its context; the
-    limits of the session hold as well."""
+    """The connection of an agent: to the session's model, or to one of its own. Its usage is reported in its own
+    context; the limits of the session hold as well."""
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
-        """`max_tokens`: what no cache gave counts; 0: no limit."""
+        """`max_tokens` limits the tokens that did not come from a cache; 0 means no limit."""
         super().__init__(context, above.connect, above.find, above.settings, above.pictures, allowance=above.allowance)
         self._above = above
         self._most = max_tokens
@@ -319,7 +321,7 @@ def _wanted(provider: Provider, request: Request, prompt: int) -> CallWanted:
 
 
 def _tell_nobody(_: Event) -> None:
-    """Where what goes on is not shown."""
+    """Drops an event of a call that is not shown."""
 
 
 async def _leave(connecting: asyncio.Task[Connected]) -> None:
@@ -334,7 +336,7 @@ def _failed(task: asyncio.Task[Connected]) -> bool:
 
 
 async def closable(provider: Provider, request: Request) -> AsyncGenerator[Chunk, None]:
-    """Closing this closes the connection, whatever kind of iterator the provider gave."""
+    """Streams the reply. Closing this closes the connection, whatever kind of iterator the provider returned."""
     stream = provider.stream(request)
     try:
         async for chunk in stream:

@@ -35,7 +35,8 @@ from duckflow.whole_text import make_whole
 
 
 class OtherSessions:
-    """Those beside the session one is in. Whoever built the conversation waits for `over`, and builds the next one."""
+    """The sessions beside the current one. The builder of the conversation waits for `over`, and builds the next
+    one."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -83,7 +84,7 @@ class OtherSessions:
 
 
 class Moves:
-    """Turns and commands tell here that they have begun or ended; whoever listens looks at what goes on now."""
+    """Turns and commands report here that they have begun or ended. Listeners then look at what goes on now."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
@@ -97,10 +98,10 @@ class Moves:
 
 
 class BackgroundWork(InnerWork, Protocol):
-    """The plan, its jobs and agents, as far as the conversation itself uses them. The room `work` carries this out."""
+    """The plan, its jobs and agents, as far as the conversation uses them. The room `work` carries this out."""
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
-        """Answers at once what is said about running work; nothing when the text is about something else."""
+        """Answers at once a line about running work. Returns nothing when the text is about something else."""
         ...
 
     async def resume_all(self) -> None:
@@ -108,7 +109,7 @@ class BackgroundWork(InnerWork, Protocol):
         ...
 
     def end_cut_off_agents(self) -> str:
-        """Ends the agents that were at work when the program ended; what the model is told of them."""
+        """Ends the agents that were at work when the program ended. Returns what the model is told about them."""
         ...
 
     async def aclose(self) -> None:
@@ -157,7 +158,7 @@ class ChatLoop:
     def take(self, line: str, question_id: str | None = "", language: str = "") -> asyncio.Future[Taken]:
         line = make_whole(line)
         text, meaning = line.strip(), "answer" if question_id else self.reads_as(line)
-        told: tuple[Phrase, ...] = ()
+        replies: tuple[Phrase, ...] = ()
         if question_id and all(question_id != question.question_id for question in self.questions):
             return self.answer(question_id, text)
         if meaning == "answer" and not question_id and len(self.questions) > 1:
@@ -169,10 +170,10 @@ class ChatLoop:
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
         match meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):
-                # Heard before the next step it would come too late for what the running one does.
+                # Heard only before the next step, it would come too late to stop what the running one does.
                 self.session.emit(LineTaken(text=text))
                 unheard = self.interrupt()
-                told = (say("turn.unheard", text=unheard),) if unheard else ()
+                replies = (say("turn.unheard", text=unheard),) if unheard else ()
             case "message" if command := self._restoring(text):
                 self.session.emit(LineTaken(text=text))
                 self._commands.start(command.split()[0], self.run_command(command))
@@ -186,11 +187,11 @@ class ChatLoop:
             case "own_command":
                 self._commands.start(text, self._run_own(text[1:].strip()))
             case _:
-                told = self.work.aside(text) or ()
-        return _known(Taken(meaning, told))
+                replies = self.work.aside(text) or ()
+        return _known(Taken(meaning, replies))
 
     def _question(self, question_id: str) -> Question:
-        """The question that a line answers: the named one, or the only one."""
+        """Returns the question that a line answers: the named one, or the only one."""
         named = (question for question in self.questions if question.question_id == question_id)
         return next(named, self.questions[0])
 
@@ -201,8 +202,8 @@ class ChatLoop:
 
     async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
         text = make_whole(text)
-        if (told := self.work.aside(text)) is not None:
-            for phrase in told:
+        if (replies := self.work.aside(text)) is not None:
+            for phrase in replies:
                 self.session.emit(Noticed(what=phrase))
             return "done"
         if command := self._restoring(text):
@@ -227,7 +228,7 @@ class ChatLoop:
         return self._turns.interrupt()
 
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
-        # Events that the listener causes while it catches up are on record too, and so come in their order.
+        # Events that the listener causes while it catches up are journaled too, and so come in their order.
         while after is not None and after < self._number:
             until = self._number
             for number, event in self.record(after):
@@ -271,7 +272,7 @@ class ChatLoop:
         return self._commands.table
 
     async def knows_command(self, line: str) -> bool:
-        """Whether the line is a slash command that there is, and no path or plain text."""
+        """Says whether the line is an existing slash command, and not a path or plain text."""
         return line.startswith("/") and await self._commands.table.knows(line)
 
     async def run_command(self, line: str) -> str:
@@ -281,7 +282,7 @@ class ChatLoop:
         return await self._commands.table.run(self, self._questions.ask, line, language)
 
     async def run_own(self, command: str) -> int:
-        """In a folder that is not wanted nothing is done at all."""
+        """Runs a shell command that the user typed. Nothing is run in a folder that the user does not admit."""
         if not await self._turns.admit():
             return 1
         return await self._commands.run_own(command)
@@ -302,18 +303,20 @@ class ChatLoop:
         return (await self.undo.diff(UndoScope(turn=turn))).diff
 
     async def aclose(self) -> None:
-        """Stop everything; background work can be resumed later."""
+        """Stops everything. Background work can be resumed later."""
         self.interrupt()
         await self._turns.rest(LAST_WORDS_SECONDS)
         await self._commands.rest(LAST_WORDS_SECONDS)
         await self.work.aclose()
 
     def _restoring(self, text: str) -> str:
-        """The command for a line that only asks for an undo or a redo. While a turn runs, it is for the model."""
+        """Returns the command for a line that only asks for an undo or a redo. While a turn runs, it is for the
+        model."""
         return "" if self.in_turn else restoring(text, self.state)
 
     def _count(self, event: Event) -> None:
-        """Subscribed before anyone else, so that everyone who hears of an event finds its number here."""
+        """Counts journaled events. It is subscribed first, so that every other listener finds an event's number
+        here."""
         self._number += event.journaled
         if event.journaled or isinstance(event, QuestionAsked):
             self._tell_now()
@@ -331,21 +334,21 @@ class ChatLoop:
         return ""
 
     def _close_open_turn(self) -> None:
-        """A session that died in the middle of a turn: the turn is closed and the model will know."""
+        """Closes a turn in the middle of which the program died, and tells the model so."""
         state = self.session.state
         if not state.turn_open:
             return
         crash_note = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
         self.session.emit(MessageAdded(message=Message(role="system", text=crash_note, turn=state.turn)))
         if state.phase is Phase.AWAITING_APPROVAL and not (state.plan and state.plan.status == "draft"):
-            # The Gate that it waited at is gone.
+            # The Gate that it waited for is gone.
             why = note(state.language, "moved_interrupted")
             self.session.emit(PhaseMoved(source=state.phase, target=Phase.PLANNING, why=why))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))
 
 
 def _known(taken: Taken) -> asyncio.Future[Taken]:
-    """Here nobody has to wait for it."""
-    known: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
-    known.set_result(taken)
-    return known
+    """Returns a future that already has its result."""
+    future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
+    future.set_result(taken)
+    return future

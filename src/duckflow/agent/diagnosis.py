@@ -57,58 +57,60 @@ class Diagnosis:
         self._servers = servers
         self._slow: set[str] = set()
         self._old: dict[str, list[Diagnostic]] = {}
-        """This holds what each checker said before a change, where it was asked."""
+        """The errors that each checker reported for the code before a change, where it was asked."""
 
     async def changes(self, turn: int) -> "list[FileVersions]":
         return await self._undo.changes(UndoScope(turn=turn)) if self.settings.diagnostics else []
 
     async def asked(self, changes: "Sequence[FileVersions]") -> list[str]:
-        """The names of those that have a word on these files."""
+        """Returns the names of the checkers that can check these files; `lsp` stands for the language servers."""
         servers = self._servers()
-        known = servers is not None and any(servers.knows(one.path) for one in changes)
+        known = servers is not None and any(servers.knows(change.path) for change in changes)
         return [*(checker.name for checker, _ in await self._checkers(changes)), *(["lsp"] if known else [])]
 
     async def new_errors(self, changes: "Sequence[FileVersions]") -> "dict[str, list[Diagnostic]]":
-        """By who says so."""
+        """Returns the errors that are new since the changes, by the name of the checker that reports them."""
         from duckflow.programs.run import FloodError, OverrunError
 
         deadline = time.monotonic() + self.settings.diagnostics_seconds
         dependents = await self._dependents(changes)
-        found: dict[str, list[Diagnostic]] = {}
+        by_checker: dict[str, list[Diagnostic]] = {}
         for checker, program in await self._checkers(changes):
             try:
-                found[checker.name] = await self._said_newly(checker, program, changes, dependents, deadline)
+                by_checker[checker.name] = await self._said_newly(checker, program, changes, dependents, deadline)
             except (TimeoutError, FloodError, OverrunError):
                 self._slow.add(checker.name)
             except (OSError, DuckflowError):
                 continue
-        if (servers := self._servers()) and (left := deadline - time.monotonic()) > 0:
+        if (servers := self._servers()) and (seconds_left := deadline - time.monotonic()) > 0:
             others = {path: self._text(path) for path in dependents}
-            before = {one.path: one.old for one in changes if one.before is not None} | others
-            after = {one.path: one.new for one in changes if one.after is not None} | others
-            found |= await servers.new_errors(before, after, left)
-        return {name: errors for name, errors in found.items() if errors}
+            before = {change.path: change.old for change in changes if change.before is not None} | others
+            after = {change.path: change.new for change in changes if change.after is not None} | others
+            by_checker |= await servers.new_errors(before, after, seconds_left)
+        return {name: errors for name, errors in by_checker.items() if errors}
 
     async def _checkers(self, changes: "Sequence[FileVersions]") -> "list[tuple[Checker, str]]":
         from duckflow.code.checkers import used_in
 
-        used = await asyncio.to_thread(used_in, self._folder, [one.path for one in changes])
+        used = await asyncio.to_thread(used_in, self._folder, [change.path for change in changes])
         used = [(checker, program) for checker, program in used if checker.name not in self._slow]
         return used if used and (await self._find_sandbox()).kind == "bubblewrap" else []
 
     async def _dependents(self, changes: "Sequence[FileVersions]") -> list[str]:
-        """Files that mention a name whose definition has changed."""
+        """Returns the files that mention a name whose definition has changed."""
         from duckflow.code.checkers import changed_names
         from duckflow.code.syntax import language_of
 
-        edited = [one for one in changes if one.before is not None and language_of(one.path)]
-        names = {name for one in edited for name in changed_names(one.path, one.old, one.new)}
+        edited = [change for change in changes if change.before is not None and language_of(change.path)]
+        names = {name for change in edited for name in changed_names(change.path, change.old, change.new)}
         code_map = await self._mapped().fresh(MAP_SECONDS) if names else None
         if code_map is None:
             return []
-        own = {one.path for one in changes}
-        found = dict.fromkeys(path for name in sorted(names) for path in code_map.mentioning(name) if path not in own)
-        return list(found)[:MOST_DEPENDENTS]
+        own = {change.path for change in changes}
+        mentioning = dict.fromkeys(
+            path for name in sorted(names) for path in code_map.mentioning(name) if path not in own
+        )
+        return list(mentioning)[:MOST_DEPENDENTS]
 
     async def _said_newly(
         self,
@@ -118,10 +120,11 @@ class Diagnosis:
         dependents: Sequence[str],
         deadline: float,
     ) -> "list[Diagnostic]":
-        """The code before the change is only looked at where something is wrong that was not known."""
+        """Returns the new errors of a checker. The code before the change is checked only if there is an unknown
+        error."""
         from duckflow.code.checkers import new_errors
 
-        changed = [one.path for one in changes if one.path.endswith(checker.suffixes)]
+        changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]
         others = [path for path in dependents if path.endswith(checker.suffixes)]
         asked = [*changed, *(others if checker.scope == "dependents" else ())]
         sandbox = await self._find_sandbox()
@@ -145,7 +148,7 @@ class Diagnosis:
     ) -> "list[Diagnostic]":
         from duckflow.proof.trial_folder import TrialFolder
 
-        versions = {one.path: one.before for one in changes}
+        versions = {change.path: change.before for change in changes}
         command = checker.call(program, [path for path in asked if versions.get(path, b"") is not None])
         folder = TrialFolder(sandbox, self._make_launch, self._copying)
         async with folder.launch(command, versions) as launch:
@@ -154,13 +157,13 @@ class Diagnosis:
     async def _said(self, checker: "Checker", launch: "Launch", deadline: float) -> "list[Diagnostic]":
         from duckflow.programs.run import collect
 
-        left = deadline - time.monotonic()
-        if left <= 0:
+        seconds_left = deadline - time.monotonic()
+        if seconds_left <= 0:
             launch.close()
             raise TimeoutError
-        printed = await collect(launch, seconds=left, most=MOST_SAID)
-        said = b"\n".join((printed.out, printed.err)) if checker.line else printed.out
-        return await asyncio.to_thread(checker.read, said.decode("utf-8", "replace"), self._folder)
+        printed = await collect(launch, seconds=seconds_left, most=MOST_SAID)
+        output = b"\n".join((printed.out, printed.err)) if checker.line else printed.out
+        return await asyncio.to_thread(checker.read, output.decode("utf-8", "replace"), self._folder)
 
     def _text(self, path: str) -> str:
         try:

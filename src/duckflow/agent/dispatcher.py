@@ -34,14 +34,14 @@ from duckflow.tools.toolbox import Toolbox
 log = logging.getLogger(__name__)
 
 Stop = Literal["", "error", "refused", "nobody", "question", "held"]
-"""`question`: the user is asked and has to answer. `held`: what was said reads like a question, so the model has to say
-once more what it wants. `nobody`: it needs a yes, and no person is there."""
+"""Reasons to stop. `question`: the user is asked and has to answer. `held`: the reply reads like a question, so the
+model has to say once more what it wants. `nobody`: a yes is needed, and no person is there."""
 ASKING: tuple[Stop, ...] = ("question", "held")
 
 
 @dataclass(slots=True)
 class Dispatched:
-    """What came of a list, and why it stopped before its end, if it did."""
+    """The results of a list of actions, and the reason why it stopped before its end, if it did."""
 
     results: list[ActionResult] = field(default_factory=list[ActionResult])
     stop: Stop = ""
@@ -53,7 +53,7 @@ class Dispatched:
     failed: str = ""
     """The operation that failed last."""
     broken: bool = False
-    """Something failed on which what follows may build: more than a look at something, or the edit of one file."""
+    """Something failed that later actions may build on: more than a read, or the edit of one file."""
     held: int = 0
     """The number of actions that were not run because the user was asked something before them."""
     texts: int = 0
@@ -62,10 +62,10 @@ class Dispatched:
     """The actions with the texts that came outside the JSON."""
 
     said_at_gate: dict[str, str] = field(default_factory=dict[str, str])
-    """The words that the user said at the Gate of an action. The model hears them with the result."""
+    """The words that the user said at the Gate, by action. The model gets them with the result."""
 
     def add(self, other: "Dispatched") -> None:
-        """What came of more of the list."""
+        """Adds the results of another part of the list."""
         self.results += other.results
         self.stop, self.refusal, self.failed = other.stop, other.refusal, other.failed or self.failed
         self.approved |= other.approved
@@ -76,22 +76,22 @@ class Dispatched:
         self.whole |= other.whole
 
     def hear(self, clearance: Clearance) -> None:
-        """Keeps what was answered at a Gate."""
+        """Keeps the user's answer at a Gate."""
         self.approved |= clearance.allowed and clearance.asked
         self.said_at_gate |= clearance.talk
 
     def with_talk(self, result: ActionResult) -> ActionResult:
-        """The result with what the user said at its Gate."""
-        said = self.said_at_gate.pop(result.action_id, "")
-        return result.model_copy(update={"for_model": f"{result.for_model}\n{said}"}) if said else result
+        """Returns the result with the words that the user said at its Gate."""
+        words = self.said_at_gate.pop(result.action_id, "")
+        return result.model_copy(update={"for_model": f"{result.for_model}\n{words}"}) if words else result
 
     def stop_for(self, reason: Stop) -> None:
-        """A question stays one, whatever becomes of the reads beside it."""
+        """Sets the reason to stop. A question remains the reason, whatever becomes of the reads beside it."""
         self.stop = self.stop if self.stop in ASKING else reason
 
     @property
     def why_not_run(self) -> str:
-        """The note for the model on what was left out after the stop."""
+        """Returns the key of the note for the model on what was left out after the stop."""
         return "not_run_wished" if self.stop == "refused" and self.wished else f"not_run_{self.stop}"
 
     def ran(self, operation: str) -> bool:
@@ -99,13 +99,13 @@ class Dispatched:
 
 
 class Acting(Protocol):
-    """Carries out what was decided."""
+    """Carries out a Decision."""
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched: ...
 
 
 class Dispatcher:
-    """The only place where actions become deeds."""
+    """The only place where actions are carried out."""
 
     def __init__(
         self,
@@ -113,24 +113,24 @@ class Dispatcher:
         toolbox: Toolbox,
         gatekeeper: Gatekeeper,
         bodies: Bodies,
-        kept: UndoKeeper,
+        undo: UndoKeeper,
         hooks: ToolHooks,
         doubts: CheckDoubts,
         added: Sequence[Path] = (),
     ) -> None:
-        """`added`: folders beside the work folder."""
+        """`added` are folders that the user has added to the work folder."""
         self._session = session
         self._toolbox = toolbox
         self._gatekeeper = gatekeeper
         self._bodies = bodies
-        self._kept = kept
+        self._kept = undo
         self._hooks = hooks
         self._doubts = doubts
         self._preparation = Preparation(toolbox)
         self._filter = ResultFilter(session.state, added)
 
     async def run(self, reading: Reading, actor: Actor) -> Dispatched:
-        """Everything is done, asked and told in the name of `actor`."""
+        """Runs the actions of a Decision. Everything is done, asked and reported in the name of `actor`."""
         done, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
         waiting = await self._preparation.in_order(reading.decision, language)
         waits = reading.decision.next_step == "pending_user"
@@ -138,21 +138,21 @@ class Dispatcher:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
             if waits and not done.stop and self._preparation.deeds(part, language):
-                # What was said waits for an answer, however it was put.
+                # The model waits for the user, so what it said counts as a question, however it was put.
                 done.stop = "question" if any(result.effect == "talk" for result in done.results) else "held"
             await self._run_part(part, reading, blocks, done, actor)
             deeds = self._preparation.deeds(waiting, language)
             if done.stop == "question" and _is_said_again(reading.decision, done.results[-1:], deeds, language):
                 done.stop = "held"
         if done.stop == "held" and not done.held:
-            # Where only reads stand beside the question, the model goes on with what they show.
+            # Where only reads stand beside the question, the model goes on with their results.
             goes_on = reading.decision.next_step == "continue" and done.results[-1].effect != "talk"
             done.stop = "" if goes_on else "question"
         return done
 
     async def free(self, action: Action) -> bool:
-        """Whether the action would run without a question. In most modes nothing but reading does, so that the sandbox
-        need not even be looked for."""
+        """Says whether the action would run without a question. In most modes only reads do, so that the sandbox need
+        not even be looked for."""
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
@@ -184,7 +184,8 @@ class Dispatcher:
     async def _run_front(
         self, part: list[Action], lacking: dict[str, ToolError], reading: Reading, done: Dispatched, actor: Actor
     ) -> list[Action]:
-        """What can be prepared now is done; what is left may build on it, so it is looked at only then."""
+        """Runs the actions that can be prepared now, and returns the others. Those may build on the first ones, so they
+        are prepared only then."""
         ready, later, problem = self._preparation.prepare(part, lacking)
         if problem and not ready:
             await self._fail(later[0], problem, done, actor)
@@ -194,29 +195,31 @@ class Dispatcher:
             ready, refused = await self._hooks.check(ready, self._preparation.ready, actor)
             for action, refusal in refused:
                 await self._fail(action, refusal, done, actor)
-            if not (ready := [one for one in ready if not refused or self._not_held_back([one.action], done, actor)]):
+            if not (
+                ready := [call for call in ready if not refused or self._not_held_back([call.action], done, actor)]
+            ):
                 return self._not_held_back(later, done, actor)
             doubtful, hooks = reading.doubtful, self._hooks.at_gate
             clearance = await self._gatekeeper.clear(ready, reading.decision, doubtful, actor, hooks)
         done.hear(clearance)
         free = clearance.free(ready)
         async with read_ahead(free, actor) as ahead:
-            for one in free:
-                if not self._not_held_back([one.action], done, actor):
+            for call in free:
+                if not self._not_held_back([call.action], done, actor):
                     continue
-                name = one.action.action_id
+                name = call.action.action_id
                 if clearance.edited is not None and name in clearance.asked_about:
-                    await self._run_edited(one, clearance.edited, done, actor)
+                    await self._run_edited(call, clearance.edited, done, actor)
                 else:
-                    await self._run_one(one, done, actor, name in clearance.revealed, ahead.get(name))
+                    await self._run_one(call, done, actor, name in clearance.revealed, ahead.get(name))
         if not clearance.allowed:
-            left = [one for one in ready if one not in free]
-            later = [*await self._refuse(left, clearance, done, actor), *later]
+            remaining = [call for call in ready if call not in free]
+            later = [*await self._refuse(remaining, clearance, done, actor), *later]
         return self._not_held_back(later, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
-        """Those that may still run. After an error these are reads, and edits as long as only reads or edits failed;
-        after a question reads; after a no none. The others are named with the reason."""
+        """Returns the actions that may still run: after an error reads, and edits as long as only reads or edits
+        failed; after a question reads; after a no none. The model is told why the others do not run."""
         if not done.stop:
             return list(actions)
         going_on = list[Action]()
@@ -235,22 +238,22 @@ class Dispatcher:
         edits = self._preparation.edits(action.operation) and not done.broken
         return done.stop == "error" and (edits or self._preparation.reads(action.operation))
 
-    async def _run_edited(self, one: Ready, text: str, done: Dispatched, actor: Actor) -> None:
-        """The action with the user's own text in place of the proposed one."""
-        own = one.action.model_copy(update={"args": {**one.action.args, one.tool.editable(one.args): text}})
+    async def _run_edited(self, call: Ready, text: str, done: Dispatched, actor: Actor) -> None:
+        """Runs the action with the user's own text in place of the proposed one."""
+        own = call.action.model_copy(update={"args": {**call.action.args, call.tool.editable(call.args): text}})
         prepared = self._preparation.prepare([own], {})
-        told = self._note("edited", text=text.rstrip())
+        edit_note = self._note("edited", text=text.rstrip())
         if prepared.problem:
-            prepared.problem.for_model += f"\n{told}"
-            await self._fail(one.action, prepared.problem, done, actor)
+            prepared.problem.for_model += f"\n{edit_note}"
+            await self._fail(call.action, prepared.problem, done, actor)
         else:
-            self._hooks.tell_with(one.action.action_id, told)
+            self._hooks.tell_with(call.action.action_id, edit_note)
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
     async def _with_body(
         self, action: Action, reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
     ) -> Action:
-        """The complete action: a text that came beside the Decision, or is asked for, is put into its arguments."""
+        """Returns the complete action: a text that came beside the Decision, or is asked for, becomes an argument."""
         tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
@@ -259,9 +262,9 @@ class Dispatcher:
         return action.model_copy(update={"args": {**action.args, tool.body: body}})
 
     async def _run_one(
-        self, one: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
+        self, call: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
     ) -> None:
-        action, tool, doing = one.action, one.tool, one.tool.doing(one.args)
+        action, tool, doing = call.action, call.tool, call.tool.doing(call.args)
         # A job may have been paused while the text was written or the yes was waited for.
         await actor.pause.wait_while_paused()
         actor.emit(ActionStarted(action=action, doing=doing, effect=tool.effect, step_kind=tool.step_kind))
@@ -270,9 +273,9 @@ class Dispatcher:
         start = time.perf_counter()
         changed: list[str] = []
         try:
-            async with self._kept.around(one, actor, self._hooks.follow(tool)) as changed:
-                outcome = await (begun or tool.run_for(one.args, actor.call()))
-                outcome = await self._hooks.after(one, outcome, actor)
+            async with self._kept.around(call, actor, self._hooks.follow(tool)) as changed:
+                outcome = await (begun or tool.run_for(call.args, actor.call()))
+                outcome = await self._hooks.after(call, outcome, actor)
         except Exception as problem:
             failed = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)
             await self._finish(failed, done, actor, None if revealed else action)
@@ -292,20 +295,20 @@ class Dispatcher:
         )
         result = await self._doubts.look(result, actor)
         await self._finish(result, done, actor, None if revealed else action)
-        if tool.asks(one.args, self._session.state.language):
+        if tool.asks(call.args, self._session.state.language):
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
-        """`unasked`: the action, where the user was not asked whether its secrets may be seen."""
+        """Records a result. `unasked` is its action, unless the user was asked whether its secrets may be seen."""
         if unasked:
             result = await self._filter.hide(result, unasked, actor)
         result = done.with_talk(result)
         done.results.append(result)
         if not result.ok:
-            done.failed, asked = result.operation, self._preparation
+            done.failed, preparation = result.operation, self._preparation
             done.stop_for("error")
-            done.broken |= not (asked.reads(done.failed) or asked.edits(done.failed))
-            # What went wrong in words may quote a file; a log does not.
+            done.broken |= not (preparation.reads(done.failed) or preparation.edits(done.failed))
+            # The message of an error may quote a file, so only its key is logged.
             log.info("action failed: %s: %s", result.operation, result.for_user.key)
         actor.emit(ActionFinished(result=result))
         text = result.for_model if result.ok else f"{ERROR}{result.for_model}"
@@ -318,11 +321,11 @@ class Dispatcher:
 
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """Ends the actions that the user said no to. Returns the others, which nobody was asked about."""
-        others = [one.action for one in ready if no.asked_about and one.action.action_id not in no.asked_about]
+        others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
         why_not = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(why_not, reason=no.reason)
         key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
-        for action in (one.action for one in ready if one.action not in others):
+        for action in (call.action for call in ready if call.action not in others):
             what = action.about or action.operation
             why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=what)
             await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else why, done, actor)
@@ -337,12 +340,12 @@ class Dispatcher:
 
     def _tell(self, operation: str, answers: str, text: str, actor: Actor, pictures: tuple[Picture, ...] = ()) -> None:
         turn = self._session.state.turn
-        told = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers, pictures=pictures)
-        actor.emit(MessageAdded(message=told))
+        message = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers, pictures=pictures)
+        actor.emit(MessageAdded(message=message))
 
 
 def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | None:
-    """Why nothing may be changed now."""
+    """Returns the reason why nothing may be changed now, if there is one."""
     if objection := reading.decision.objection():
         return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
     if phase is Phase.EXECUTION:
@@ -356,8 +359,8 @@ def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | No
 
 
 def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Sequence[Action], language: str) -> bool:
-    """A text may read like a question that the work itself can answer. One that the model put behind its deeds may tell
-    of them as done. A call that asks is never taken for one."""
+    """Says whether the model must say again what it wants: its text reads like a question that the work itself can
+    answer, or it stands behind the actions and tells of them as done. A tool call that asks is never held."""
     if not last or last[0].operation != RESPOND:
         return False
     text = last[0].said or ""

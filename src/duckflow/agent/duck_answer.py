@@ -1,4 +1,4 @@
-"""Does what was chosen at a Duck Call."""
+"""Carries out the user's choices: mode, model, permissions, and the answer to a Duck Call."""
 
 import json
 from collections.abc import Callable
@@ -33,8 +33,8 @@ from duckflow.state.phrase import Phrase, say
 
 
 class Choices:
-    """Whatever is chosen holds from the next action on. `by_client`: another program chooses, so the mode of the
-    settings is the highest."""
+    """The settings that a user chooses; each holds from the next action on. `by_client` means that another program
+    chooses, so that the mode of the settings is the highest."""
 
     def __init__(
         self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
@@ -82,10 +82,10 @@ class Choices:
         self._session.emit(SessionTitled(title=title))
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:
-        kept = self._gatekeeper.permissions
+        rules = self._gatekeeper.permissions
         return (
-            *(("always", rule.describe()) for rule in kept.always),
-            *(("session", rule.describe()) for rule in kept.session),
+            *(("always", rule.describe()) for rule in rules.always),
+            *(("session", rule.describe()) for rule in rules.session),
         )
 
     def usual(self) -> tuple[tuple[Phrase, int], ...]:
@@ -110,7 +110,7 @@ STOCK_LINES = 12
 
 
 class DuckCallAnswers:
-    """Each effect of a choice, carried out. What goes into the next prompt is in the resolution itself."""
+    """Carries out the effect of each choice. The text for the next prompt is in the resolution itself."""
 
     def __init__(self, session: StateOwner, phases: Phases, second_opinion: Callable[[], None]) -> None:
         self._session = session
@@ -118,7 +118,7 @@ class DuckCallAnswers:
         self._second_opinion = second_opinion
 
     def carry_out(self, call: DuckCall, resolution: Resolution) -> Ending | None:
-        """How the turn ends, if that was chosen; else nothing, and the loop goes on."""
+        """Returns how the turn ends, if that was chosen; otherwise nothing, and the loop goes on."""
         effect, state = resolution.effect, self._session.state
         if effect is Effect.STOP:
             self._phases.wait_for_user()
@@ -141,7 +141,7 @@ class DuckCallAnswers:
             case _:
                 pass
         if resolution.text:
-            # It stays in the conversation: what is only told once is forgotten with the next request.
+            # It stays in the conversation, because a note for one request is forgotten with the next.
             self._keep(note(state.language, "user_says", text=resolution.text))
         return None
 
@@ -149,32 +149,35 @@ class DuckCallAnswers:
         self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
 
     def _set_attempts_aside(self) -> None:
-        """The attempts of this turn leave the context; the user's own words stay."""
+        """Removes the attempts of this turn from the context. The user's own words stay."""
         messages, turn = self._session.state.messages, self._session.state.turn
-        here = [(number, one.role) for number, one in enumerate(messages) if one.turn == turn]
-        for said, together in groupby(here, key=lambda one: one[1] == "user"):
+        here = [(number, message.role) for number, message in enumerate(messages) if message.turn == turn]
+        for by_user, together in groupby(here, key=lambda numbered: numbered[1] == "user"):
             numbers = [number for number, _ in together]
-            if not said:
+            if not by_user:
                 self._session.emit(MessagesSetAside(first=numbers[0], last=numbers[-1] + 1))
 
     def _take_stock(self, call: DuckCall) -> None:
-        """What is known, what was tried, what is open: computed, shown, and kept in the conversation."""
+        """Computes what is known, what was tried and what is open; shows it, and keeps it in the conversation."""
         state = self._session.state
         results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
-        told = partial(note, state.language)
+        in_words = partial(note, state.language)
         goal = state.five.goal or last_request(state.messages)
         lines = [
-            told("stock_goal", goal=goal),
-            told("stock_files", files=", ".join(state.files_changed) or "-"),
-            *(told("stock_result", operation=one.operation, text=_quoted(one.text)) for one in results[-STOCK_LINES:]),
-            *(told("stock_tried", what=line) for line in call.tried),
-            *(told("stock_open", question=question) for question in state.five.open_questions),
+            in_words("stock_goal", goal=goal),
+            in_words("stock_files", files=", ".join(state.files_changed) or "-"),
+            *(
+                in_words("stock_result", operation=result.operation, text=_quoted(result.text))
+                for result in results[-STOCK_LINES:]
+            ),
+            *(in_words("stock_tried", what=line) for line in call.tried),
+            *(in_words("stock_open", question=question) for question in state.five.open_questions),
         ]
         stock = "\n".join(lines)
         self._session.emit(Noticed(what=say("duck.stock", text=stock)))
-        self._keep(f"{told('stock')}\n{stock}")
+        self._keep(f"{in_words('stock')}\n{stock}")
 
 
 def _quoted(text: str) -> str:
-    """The first line of a result, in quotes that it cannot close."""
+    """Returns the first line of a result, in quotes that it cannot close."""
     return json.dumps(text.partition("\n")[0][:160], ensure_ascii=False)

@@ -1,4 +1,5 @@
-"""The extensions of one conversation: looked for when its first turn begins; those of the folder once it is trusted."""
+"""The extensions of one conversation. They are looked for when its first turn begins, the folder's once it is
+trusted."""
 
 import asyncio
 import logging
@@ -48,7 +49,7 @@ WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class UserCommands:
-    """The table of slash commands is made when the first one is looked for."""
+    """Runs commands that the user types. The table of slash commands is made when the first one is looked for."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class UserCommands:
         return bool(self._running)
 
     def start(self, line: str, work: Coroutine[Any, Any, str]) -> None:
-        """Carry it out in the background; it is told when it begins, and what it shows when it has ended."""
+        """Carries out a command in the background. Its start is reported, and at its end what it shows."""
         self._started += 1
         self._session.emit(CommandStarted(command_id=self._started, line=line))
         task = asyncio.create_task(self._carry_out(self._started, work))
@@ -88,13 +89,13 @@ class UserCommands:
             task.cancel()
 
     async def rest(self, seconds: float) -> None:
-        """Until all are done, but not for ever."""
+        """Waits until all commands have ended, but not longer than this."""
         if self._running:
             await asyncio.wait(list(self._running), timeout=seconds)
 
     async def run_own(self, command: str) -> int:
-        """In the user's own shell, to its end. Nobody asks, since the user typed it. Cancelled, it is ended with
-        everything it started, and that is a result too."""
+        """Runs a command in the user's own shell, to its end. Nobody is asked, since the user typed it. When it is
+        cancelled, everything it started is ended, and that is a result too."""
         from duckflow.programs.launch import Launch
         from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
@@ -116,7 +117,8 @@ class UserCommands:
         return code
 
     def tell(self) -> None:
-        """What was run during a turn is told to the model before the next one: a turn is not talked into."""
+        """Tells the model what the user ran during a turn. This waits for the end of the turn, which is not
+        interrupted."""
         untold, self._untold = self._untold, []
         for source, text in untold:
             message = Message(role="tool", operation=source, text=text, turn=self._session.state.turn)
@@ -130,7 +132,7 @@ class UserCommands:
         self._session.emit(OutputStreamed(text=text, left_out=left_out))
 
     def _note(self, command: str, code: int, output: str, seconds: float, changed: Sequence[str]) -> None:
-        """It goes on the record, and the model will know of it: as a quotation."""
+        """Records the command in the journal, and quotes its output to the model."""
         args = {"command": command}
         action = Action(operation=OPERATION, args=args, reasoning="typed by the user", subject="command")
         text = f"exit code {code}\n{output or '(no output)'}"
@@ -156,7 +158,7 @@ class UserCommands:
         except DuckflowError as problem:
             finished = CommandFinished(command_id=number, problem=said(problem))
         except Exception:
-            # A mistake of ours must not take the conversation with it.
+            # A bug in a command must not end the conversation.
             log.exception("a command broke off")
             finished = CommandFinished(command_id=number, problem=say("turn.broke_off"))
         finally:
@@ -165,22 +167,22 @@ class UserCommands:
 
 NAMED = 5
 HIDDEN = (".claude", ".codex")
-"""These parts of the home are hidden from commands in the sandbox."""
+"""Parts of the home that are hidden from commands in the sandbox."""
 
 
 class FoundExtensions(NamedTuple):
-    """What there is, with what the folder brings or without."""
+    """The extensions that were found, with those of the folder or without them."""
 
     with_folder: bool
     skills: "Sequence[Skill]" = ()
     commands: "Sequence[CustomCommand]" = ()
     kinds: "Sequence[AgentKind]" = ()
-    """Of agents."""
+    """Kinds of agents."""
 
 
 class AllowedTools:
     """Lets a command or a skill do what its `allowed-tools` list, after a yes. The user is asked once in a session,
-    whoever brought it; a yes holds until the turn ends. What is always asked is asked all the same."""
+    whoever brought it; a yes holds until the turn ends. Actions that always need a question still ask."""
 
     def __init__(self, session: Session, permissions: Permissions, ask: Ask, mode: Callable[[], Mode]) -> None:
         self._permissions = permissions
@@ -211,7 +213,8 @@ class AllowedTools:
 
 
 class Extensions:
-    """Skills, custom commands, kinds of agents. Where there are none, nothing is loaded and nothing told."""
+    """Skills, custom commands and kinds of agents. Where there are none, nothing is loaded, and the model hears
+    nothing."""
 
     def __init__(
         self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit, allowed: AllowedTools
@@ -226,14 +229,14 @@ class Extensions:
         self._kinds_told = False
 
     async def admit(self) -> bool:
-        """Before a turn: whether anything may be done here; from then on the model knows the skills."""
+        """Says before a turn whether anything may be done here. From then on the model knows the skills."""
         admitted = await self._admission.admit()
         if admitted:
             self._offer(self.found())
         return admitted
 
     async def look(self) -> None:
-        """All there are now: some may have come since the session began."""
+        """Looks for all extensions again: some may have come since the session began."""
         if self._places.hold_any():
             await self._admission.look_again()
             self._found = None
@@ -271,25 +274,25 @@ class Extensions:
             trusted, find_skills(home, project), find_commands(home, project), find_kinds(home, project)
         )
 
-    def _offer(self, found: FoundExtensions) -> None:
-        """The tool is there as long as there are skills; heads with flaws are told of once."""
-        if found.skills:
+    def _offer(self, extensions: FoundExtensions) -> None:
+        """Offers the tool while there are skills, and reports skills with a flawed head once."""
+        if extensions.skills:
             self._toolbox.add(self.tool)
         else:
             self._toolbox.remove(READ_SKILL)
-        if found.kinds or self._kinds_told:
+        if extensions.kinds or self._kinds_told:
             from duckflow.extensions.agent_kinds import listed_kinds
 
-            self._toolbox.tell_more(RUN_AGENT, listed_kinds(found.kinds))
-            self._kinds_told = bool(found.kinds)
-        flawed = [skill.name for skill in found.skills if skill.warnings and skill.name not in self._told]
+            self._toolbox.tell_more(RUN_AGENT, listed_kinds(extensions.kinds))
+            self._kinds_told = bool(extensions.kinds)
+        flawed = [skill.name for skill in extensions.skills if skill.warnings and skill.name not in self._told]
         self._told |= frozenset(flawed)
         if flawed:
             self._emit(Noticed(what=say("skill.flawed", count=len(flawed), names=", ".join(flawed[:NAMED]))))
 
 
 class GatedShell:
-    """Runs what a custom command asks for: through the Gate, on the record, and as no part of the conversation."""
+    """Runs the shell commands of a custom command: through the Gate, journaled, but outside the conversation."""
 
     def __init__(self, dispatcher: Dispatcher, emit: Emit, ask: Ask) -> None:
         self._dispatcher = dispatcher

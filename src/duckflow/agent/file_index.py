@@ -1,4 +1,4 @@
-"""The files of the work folder by any part of their names, fast enough for every keystroke."""
+"""Finds files of the work folder by any part of their names, fast enough for every keystroke."""
 
 import re
 import threading
@@ -14,14 +14,15 @@ MOST_FILES = 200_000
 
 
 class Lines:
-    """Many short texts as one long one, so that the search through all of them is one search."""
+    """Many short texts joined into a long one, so that one search goes through all of them."""
 
     def __init__(self, texts: list[str]) -> None:
         self._whole = "".join(f"\n{text}" for text in texts) + "\n"
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
     def containing(self, wanted: str) -> Iterator[int]:
-        """The numbers of the texts that hold it; with a newline before it, of those that begin with it."""
+        """Yields the numbers of the texts that contain `wanted`; with a newline before it, of the texts that begin with
+        it."""
         place = self._whole.find(wanted)
         while place >= 0:
             number = bisect_right(self._starts, place) - 1
@@ -29,31 +30,33 @@ class Lines:
             place = self._whole.find(wanted, self._starts[number + 1])
 
     def scattered(self, wanted: str) -> Iterator[int]:
-        """Those that hold its letters in order. There is no way back to be tried: no text can make it slow."""
+        """Yields the texts that contain these letters in order. The pattern never backtracks: no text can make it
+        slow."""
         letters = "".join(f"[^\n{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)
-        for found in re.finditer(rf"\n{letters}", self._whole):
-            yield bisect_right(self._starts, found.start()) - 1
+        for match in re.finditer(rf"\n{letters}", self._whole):
+            yield bisect_right(self._starts, match.start()) - 1
 
 
 class Listing(NamedTuple):
-    """Short paths first; their names and the whole of them in small letters, in the same order."""
+    """All paths, short ones first; and their names and whole paths in lower case, in the same order."""
 
     paths: list[str]
     names: Lines
     whole: Lines
 
     def fitting(self, wanted: str) -> Iterator[int]:
-        """Those that contain it, the best first."""
+        """Yields the numbers of the paths that contain `wanted`, the best first."""
         yield from self.names.containing(f"\n{wanted}")
         yield from self.names.containing(wanted)
         yield from self.whole.containing(wanted)
 
 
 class FileIndex:
-    """Made when it is first asked, made anew in the background when it is old. What git ignores is not in it."""
+    """Finds files. The list is made at the first search, and anew in the background when it is old. Files that git
+    ignores are not in it."""
 
     def __init__(self, folder: Path, symbols: Callable[[str, int], list[str]] = lambda wanted, most: []) -> None:
-        """`symbols` gives `file:Class.method` for the beginning of a name."""
+        """`symbols` returns `file:Class.method` for the beginning of a name."""
         self._folder = folder
         self._symbols = symbols
         self._listing: Listing | None = None
@@ -61,8 +64,9 @@ class FileIndex:
         self._making = threading.Lock()
 
     def find(self, wanted: str, most: int) -> list[str]:
-        """The files whose name begins with it, then those that contain it; then the definitions whose name begins with
-        it, which get half of the places if they need them; then the files that have its letters in order."""
+        """Returns the files whose name begins with it, then those that contain it; then the definitions whose name
+        begins with it, which get half of the places if they need them; then the files that have its letters in
+        order."""
         listing = self._current()
         low = wanted.casefold().replace("\n", "")
         if not low:
@@ -70,8 +74,8 @@ class FileIndex:
         files = _first(listing, listing.fitting(low), most)
         symbols = self._symbols(wanted, most)
         best = [*files[: max(most - len(symbols), most // 2)], *symbols][:most]
-        rest = _first(listing, listing.whole.scattered(low), most) if len(best) < most else []
-        return list(dict.fromkeys([*best, *rest]))[:most]
+        scattered = _first(listing, listing.whole.scattered(low), most) if len(best) < most else []
+        return list(dict.fromkeys([*best, *scattered]))[:most]
 
     def _current(self) -> Listing:
         if self._listing is None:

@@ -1,4 +1,4 @@
-"""Forgetting: what the user wants gone leaves lessons, archive, context, summaries and state. The journal stays."""
+"""Removes what the user wants forgotten from lessons, archive, context, summaries and state. The journal stays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ LINE = 100
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What holds the words."""
+    """Everything that holds the words to be forgotten."""
 
     numbers: tuple[int, ...]
-    """Messages of this session."""
+    """Numbers of messages of this session."""
     archived: tuple[int, ...]
-    """Messages of all sessions of the project, by their place in the archive."""
+    """Numbers of messages in the archive, which covers all sessions of the project."""
     lessons: int
     lines: tuple[str, ...]
 
@@ -32,7 +32,7 @@ class Held:
 
 
 class Forgetting:
-    """Looks first, so that the user can be asked; then forgets."""
+    """Finds what holds the words, so that the user can be asked; then forgets it."""
 
     def __init__(
         self, session: Session, gravel: Gravel, castle: Castle, facts: ProjectFacts, gone: Callable[[], None]
@@ -44,7 +44,7 @@ class Forgetting:
         self._gone = gone
 
     def holding(self, words: str) -> tuple[Phrase, ...]:
-        """How much there is, and the first lines of it; nothing when there is nothing."""
+        """Returns how much holds the words, and its first lines; nothing when there is nothing."""
         held = self._held(words)
         if not (held.messages or held.lessons):
             return ()
@@ -52,7 +52,8 @@ class Forgetting:
         return (ask, *(say("memory.forget_line", text=line) for line in held.lines))
 
     def forget(self, words: str) -> Phrase:
-        """Raises OSError or ToolError when the lessons cannot be written; then nothing is forgotten."""
+        """Forgets everything that holds the words. Raises OSError or ToolError when the lessons cannot be written; then
+        nothing is forgotten."""
         held = self._held(words)
         lessons = self._castle.forget(words)
         self._gravel.forget(held.archived)
@@ -62,9 +63,9 @@ class Forgetting:
         return say("memory.forgotten", messages=held.messages, lessons=lessons, words=words)
 
     def follow(self, forgotten: set[str]) -> None:
-        """Messages of this session that another session has forgotten."""
+        """Forgets messages of this session that another session has forgotten."""
         state = self._session.state
-        numbers = {number for number, one in enumerate(state.messages) if one.message_id in forgotten}
+        numbers = {number for number, message in enumerate(state.messages) if message.message_id in forgotten}
         if new := numbers.difference(state.context.forgotten):
             self._session.emit(PastForgotten(numbers=tuple(sorted(new))))
 
@@ -72,11 +73,18 @@ class Forgetting:
         state, wanted = self._session.state, folded(words)
         known = set(state.context.forgotten)
         own = tuple(
-            number for number, one in enumerate(state.messages) if number not in known and wanted in folded(one.whole)
+            number
+            for number, message in enumerate(state.messages)
+            if number not in known and wanted in folded(message.whole)
         )
         archived = self._gravel.holding(words)
         lessons = self._castle.holding(words)
-        lines = [one.line() for one in lessons] + [f"{one.operation or one.role}: {one.text}" for one in archived]
+        lines = [lesson.line() for lesson in lessons] + [
+            f"{entry.operation or entry.role}: {entry.text}" for entry in archived
+        ]
         return Held(
-            own, tuple(one.number for one in archived), len(lessons), tuple(shorten(one, LINE) for one in lines[:SHOWN])
+            own,
+            tuple(entry.number for entry in archived),
+            len(lessons),
+            tuple(shorten(line, LINE) for line in lines[:SHOWN]),
         )

@@ -18,14 +18,14 @@ class RiskyAction(NamedTuple):
     assessment: Assessment
     rule: Permission | None = None
     editable: str = ""
-    """The text that a person may edit before it is done, or nothing."""
+    """The text that the user may edit before it is done, or nothing."""
     command: str = ""
     lasting: tuple[Phrase, ...] = ()
-    """What of it cannot be undone."""
+    """Effects of the action that cannot be undone."""
     only_reads: bool = False
 
     def only_touches(self, paths: Sequence[str]) -> bool:
-        """Whether it does nothing but change some of these files."""
+        """Says whether the action does nothing but change some of these files."""
         changed = [impact.path for impact in self.preview.impacts]
         return bool(changed) and not self.command and set(changed) <= set(paths)
 
@@ -33,31 +33,39 @@ class RiskyAction(NamedTuple):
 def gate_question(
     risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, tracked: frozenset[str], reversible: bool
 ) -> Question:
-    """Intent, rationale and alternatives come from the model; impact, risk and diff are computed."""
-    impacts = [impact for one in risky for impact in one.preview.impacts]
-    commands = tuple(one.preview.diff for one in risky if one.command)
-    diffs = [one.preview.diff for one in risky if one.preview.diff and not one.command]
-    lasting = tuple(dict.fromkeys(reason for one in risky for reason in one.lasting))
-    reasons = dict.fromkeys(one.action.reasoning for one in risky)
-    asked_about = {one.action.action_id for one in risky}
-    others = [one for one in decision.actions if one.action_id not in asked_about and one.operation != RESPOND]
-    # The rationale is the whole reply's: it is shown where that is about these actions alone, and says more than they.
+    """Returns the question. Intent, rationale and alternatives come from the model; impact, risk and diff are
+    computed."""
+    impacts = [impact for risky_action in risky for impact in risky_action.preview.impacts]
+    commands = tuple(risky_action.preview.diff for risky_action in risky if risky_action.command)
+    diffs = [
+        risky_action.preview.diff for risky_action in risky if risky_action.preview.diff and not risky_action.command
+    ]
+    lasting = tuple(dict.fromkeys(reason for risky_action in risky for reason in risky_action.lasting))
+    reasons = dict.fromkeys(risky_action.action.reasoning for risky_action in risky)
+    asked_about = {risky_action.action.action_id for risky_action in risky}
+    others = [
+        action for action in decision.actions if action.action_id not in asked_about and action.operation != RESPOND
+    ]
+    # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
+    # than their own reasons.
     repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
     alone = risky[0] if len(risky) == 1 else None
-    changes = not all(one.only_reads for one in risky)
+    changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(
-        action_ids=tuple(one.action.action_id for one in risky),
-        operations=tuple(one.action.operation for one in risky),
-        intent=tuple(dict.fromkeys(why for one in risky if (why := one.action.why))),
+        action_ids=tuple(risky_action.action.action_id for risky_action in risky),
+        operations=tuple(risky_action.action.operation for risky_action in risky),
+        intent=tuple(dict.fromkeys(why for risky_action in risky if (why := risky_action.action.why))),
         rationale=decision.rationale if not (repeated or others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,
         diff="\n".join([*commands, *diffs]),
-        risk=highest([one.assessment.level for one in risky]),
-        reasons=tuple(dict.fromkeys(reason for one in risky for reason in one.assessment.reasons)),
+        risk=highest([risky_action.assessment.level for risky_action in risky]),
+        reasons=tuple(dict.fromkeys(reason for risky_action in risky for reason in risky_action.assessment.reasons)),
         doubtful=doubtful,
-        always=any(one.assessment.always_ask or one.assessment.level == "forbidden" for one in risky),
+        always=any(
+            risky_action.assessment.always_ask or risky_action.assessment.level == "forbidden" for risky_action in risky
+        ),
         reversible=reversible and changes and not lasting,
         lasting=lasting if reversible or not changes else (say("lasting.off"),),
         editable=alone.editable if alone else "",
@@ -67,10 +75,10 @@ def gate_question(
 
 
 def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
-    """What always asks cannot be allowed beyond once."""
+    """Returns the possible answers. An action that must always be asked about can only be allowed once."""
     choices = [gate_choice("yes", say("gate.yes")), gate_choice("no", say("gate.no"))]
     rules = rules_offered(risky)
-    if rules and all(one.rule in rules for one in risky):
+    if rules and all(risky_action.rule in rules for risky_action in risky):
         choices += [gate_choice(scope, _scope_label(scope, rules)) for scope in ("session", "always")]
     if request.editable:
         choices.append(gate_choice("edit", say("gate.edit_it")))
@@ -78,14 +86,18 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
 
 
 def rules_offered(risky: Sequence[RiskyAction]) -> list[Permission]:
-    """The rules that a yes which goes further may set up, each once."""
-    return list(dict.fromkeys(one.rule for one in risky if one.rule and not one.assessment.always_ask))
+    """Returns the rules that a yes for the session or for good may set up, each once."""
+    return list(
+        dict.fromkeys(
+            risky_action.rule for risky_action in risky if risky_action.rule and not risky_action.assessment.always_ask
+        )
+    )
 
 
-def covered(one: RiskyAction, rules: Sequence[Permission]) -> bool:
+def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:
     """Says whether a yes that set up these rules is a yes to this action too."""
-    operation, impacts = one.action.operation, one.preview.impacts
-    return one.rule in rules or any(rule.covers(operation, impacts, one.command) for rule in rules)
+    operation, impacts = risky_action.action.operation, risky_action.preview.impacts
+    return risky_action.rule in rules or any(rule.covers(operation, impacts, risky_action.command) for rule in rules)
 
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
@@ -97,6 +109,7 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
 
 
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
-    """The rule that answers to this add up to: one that is offered anyway, of medium risk at most."""
+    """Returns the rule that repeated answers to this question point to, if it is offered anyway and of medium risk at
+    most."""
     rules = rules_offered(risky) if any(choice.key == "always" for choice in question.choices) else []
     return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None

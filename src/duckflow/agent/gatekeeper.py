@@ -1,4 +1,4 @@
-"""Stands between a decision and its deeds: grades them, and asks where the mode says so."""
+"""Stands between a Decision and its actions: assesses their risk, and asks where the mode says so."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,43 +36,45 @@ class Ready(NamedTuple):
     args: Args
     preview: Preview
     asks: Phrase | None = None
-    """Why a hook wants the user to be asked."""
+    """The reason why a hook wants the user to be asked."""
     allowed: bool = False
-    """A hook that may do so allows it."""
+    """A hook that may do so has allowed it."""
 
 
 class Clearance(NamedTuple):
-    """Whether the deeds may be done. `asked`: a person said so. `edited`: their text in place of the proposed one."""
+    """Says whether actions may be done. `asked`: a person has answered. `edited`: their text in place of the proposed
+    one."""
 
     allowed: bool
     asked: bool = False
     reason: str = ""
     edited: str | None = None
     asked_about: frozenset[str] = frozenset()
-    """The actions the question was about."""
+    """The actions that the question was about."""
     wish: bool = False
-    """It was no no: the user wants something else first."""
+    """The user did not refuse, but wants something else first."""
     revealed: frozenset[str] = frozenset()
-    """The actions whose secrets the model may see: the user was asked for just that."""
+    """The actions whose secrets the model may see, because the user was asked for just that."""
     nobody: bool = False
-    """No person is there who could say yes. The reason is what the model can do instead."""
+    """No person is there who could say yes. `reason` says what the model can do instead."""
     by_hook: bool = False
-    """A hook has said no, and nobody was asked."""
+    """A hook has refused, and nobody was asked."""
     only: frozenset[str] = frozenset()
-    """The actions that a yes was for which named some files."""
+    """The actions that the user allowed by naming some of the files."""
     talk: Mapping[str, str] = MappingProxyType({})
     """The user's own words at the Gate, for the model to keep, by the first action that was asked about."""
 
     @property
     def why_not(self) -> str:
-        """The note for the model on how it was answered, where it may not be done."""
+        """Returns the key of the note for the model on how the question was answered, if it was not a yes."""
         return "moved_nobody" if self.nobody else "moved_wished" if self.wish else "moved_no"
 
     def free(self, deeds: list[Ready]) -> list[Ready]:
-        """All, or with a no those that need none and come before what was asked about, and those that a yes named."""
-        asked = [place for place, one in enumerate(deeds) if one.action.action_id in self.asked_about]
+        """Returns the calls that may run: all, or after a no those before the first one that was asked about, and those
+        that the user named."""
+        asked = [place for place, call in enumerate(deeds) if call.action.action_id in self.asked_about]
         before = deeds[: asked[0] if asked else 0]
-        named = [one for one in deeds if one.action.action_id in self.only]
+        named = [call for call in deeds if call.action.action_id in self.only]
         return deeds if self.allowed else [*before, *named]
 
 
@@ -81,13 +83,13 @@ HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | Non
 them."""
 
 
-def _judged(one: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
-    verdict = judge(mode, assessment, changes=not one.tool.reads_only(one.args), doubtful=doubtful)
-    return "ask" if verdict == "pass" and (one.tool.outside or one.asks) else verdict
+def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
+    verdict = judge(mode, assessment, changes=not call.tool.reads_only(call.args), doubtful=doubtful)
+    return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
 
 
 class Gatekeeper:
-    """One question for everything in a list that needs one; never for what was allowed before."""
+    """Asks one question about all actions of a list that need one, and never about what was allowed before."""
 
     def __init__(
         self,
@@ -98,18 +100,18 @@ class Gatekeeper:
         reversible: bool,
         sandboxed: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`reversible`: undo is switched on. `sandboxed`: whether commands run in a sandbox here."""
+        """`reversible` means that undo is switched on. `sandboxed` says whether commands run in a sandbox here."""
         self._phases = phases
         self.mode = mode
         self.contained = mode is Mode.CONTAINED
-        """It was started so: the mode may be chosen again."""
+        """The session was started in this mode, so it may be chosen again."""
         self._reversible = reversible
         self._sandboxed = sandboxed
         self._said_without_sandbox = False
         self.permissions = permissions
         self._session = session
         if session.state.mode != mode and Mode.CONTAINED in (mode, session.state.mode):
-            # It is on record, and no session goes on in this mode unless it is chosen again.
+            # The change is journaled, and no session goes on in this mode unless it is chosen again.
             session.emit(ModeChosen(mode=mode))
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
@@ -118,26 +120,26 @@ class Gatekeeper:
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
     ) -> Clearance:
         risky: list[RiskyAction] = []
-        told: list[Phrase] = []
+        warnings: list[Phrase] = []
         by_person = False
         mode = await self._mode_here()
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
-        for one in deeds:
-            deed = self._deed(one)
-            assessment = await self._assess(one, deed, mode)
-            draft = None if actor.for_user else self._draft_for(one)
-            verdict = "ask" if draft else _judged(one, assessment, doubtful, mode)
+        for call in deeds:
+            deed = self._deed(call)
+            assessment = await self._assess(call, deed, mode)
+            draft = None if actor.for_user else self._draft_for(call)
+            verdict = "ask" if draft else _judged(call, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
-            target = one.tool.target(one.args)
-            command, by_name = target or one.tool.command(one.args), bool(assessment.runs_later)
-            operation, impacts = one.action.operation, one.preview.impacts
-            said, tools = one.tool.said, deed.command.tools if deed.command else ()
+            target = call.tool.target(call.args)
+            command, by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
+            operation, impacts = call.action.operation, call.preview.impacts
+            said, tools = call.tool.said, deed.command.tools if deed.command else ()
             allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools, self._plan_id())
-            known = one.tool.allowed or one.allowed or allowed or self._approved_check(command, deed)
+            known = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
             changed = self.permissions.changed(operation, said) if said and not known else None
-            reasons = tuple(filter(None, (changed, one.asks, draft)))
+            reasons = tuple(filter(None, (changed, call.asks, draft)))
             for why in reasons:
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
@@ -145,42 +147,43 @@ class Gatekeeper:
                 rule = rule_for(operation, impacts, command, by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
-                if one.tool.outside:
-                    rule, command = Permission(operation=operation, pattern=ANY, said=said), one.preview.diff
+                if call.tool.outside:
+                    rule, command = Permission(operation=operation, pattern=ANY, said=said), call.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
-                lasts = await asyncio.to_thread(self._what_lasts, one, deed)
+                lasts = await asyncio.to_thread(self._what_lasts, call, deed)
                 if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
-                    # The sandbox holds it and undo takes it back: its risk is that of an edit.
+                    # The sandbox holds it and undo takes it back, so its risk is that of an edit.
                     assessment = assessment._replace(level="medium")
-                editable = one.tool.proposed(one.args) if one.tool.editable(one.args) else ""
+                editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
                 reads = deed.effect == "read" and not command
-                risky.append(RiskyAction(one.action, one.preview, assessment, rule, editable, command, lasts, reads))
+                risky.append(RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasts, reads))
             else:
-                told += assessment.runs_later
-        for reason in dict.fromkeys(told):
+                warnings += assessment.runs_later
+        for reason in dict.fromkeys(warnings):
             actor.emit(Noticed(what=reason))
         if not risky:
             return Clearance(True)
-        asked_about = frozenset(one.action.action_id for one in risky)
-        asked = [one for one in deeds if one.action.action_id in asked_about]
+        asked_about = frozenset(risky_action.action.action_id for risky_action in risky)
+        asked = [call for call in deeds if call.action.action_id in asked_about]
         clearance = await hooks(asked, by_person, actor) or await self._put(risky, decision, doubtful, actor)
         return clearance._replace(asked_about=asked_about)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
-        """Everything may be done but what is forbidden on every machine, and what a hook wants a person to see."""
-        for one in deeds:
-            assessment = await self._assess(one, self._deed(one), Mode.CONTAINED)
-            if one.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
-                return Clearance(False, asked_about=frozenset({one.action.action_id}), nobody=True)
-        return Clearance(True, revealed=frozenset(one.action.action_id for one in deeds))
+        """Allows everything but what is forbidden on every machine, and what a hook wants a person to see."""
+        for call in deeds:
+            assessment = await self._assess(call, self._deed(call), Mode.CONTAINED)
+            if call.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
+                return Clearance(False, asked_about=frozenset({call.action.action_id}), nobody=True)
+        return Clearance(True, revealed=frozenset(call.action.action_id for call in deeds))
 
-    async def lets_pass(self, one: Ready) -> bool:
+    async def lets_pass(self, call: Ready) -> bool:
         mode = await self._mode_here()
-        assessment = await self._assess(one, self._deed(one), mode)
-        return not self._draft_for(one) and _judged(one, assessment, False, mode) == "pass"
+        assessment = await self._assess(call, self._deed(call), mode)
+        return not self._draft_for(call) and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
-        """Without a sandbox the mode `auto` is no more than `auto-edit`, and that is said once."""
+        """Returns the mode that counts here. Without a sandbox `auto` is no more than `auto-edit`, and the user is told
+        once."""
         if self.mode is not Mode.AUTO or await self._sandboxed():
             return self.mode
         if not self._said_without_sandbox:
@@ -188,55 +191,56 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    def _draft_for(self, one: Ready) -> Phrase | None:
-        """Says that a draft waits for the user's yes. Until then no mode lets a change pass without a question that may
-        belong to its steps; the mode that only reads refuses it anyway."""
+    def _draft_for(self, call: Ready) -> Phrase | None:
+        """Returns the reason to ask while a draft of a plan waits for the user's yes. Until then no mode lets a change
+        pass without a question if it may belong to the plan's steps. The mode that only reads refuses it anyway."""
         state = self._session.state
         plan = state.plan
         if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
             return None
-        if one.tool.effect not in CHANGING or one.tool.reads_only(one.args):
+        if call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
             return None
-        subjects = [impact.path for impact in one.preview.impacts] or one.tool.command(one.args).split()[:1]
+        subjects = [impact.path for impact in call.preview.impacts] or call.tool.command(call.args).split()[:1]
         wanted = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
         beside = all(names_file(wanted, subject) and not plan.names(subject) for subject in subjects)
         return None if subjects and beside else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
-        """The plan that the user has agreed to names this very command as a check, and it runs shut in."""
+        """Says whether the approved plan names this very command as a check, and it runs confined."""
         plan, judged = self._session.state.plan, deed.command
         if plan is None or not plan.under_way or judged is None:
             return False
         return command in plan.checks and judged.shut_in and not judged.leaves
 
-    def _deed(self, one: Ready) -> Deed:
-        deed = one.tool.deed(one.args, one.preview)
+    def _deed(self, call: Ready) -> Deed:
+        deed = call.tool.deed(call.args, call.preview)
         if deed.command and not self._reversible:
-            # Without undo a run of the tests is a command like others.
+            # Without undo a run of the tests is a command like any other.
             return deed._replace(command=deed.command._replace(tools=()))
         return deed
 
-    async def _assess(self, one: Ready, deed: Deed, mode: Mode) -> Assessment:
+    async def _assess(self, call: Ready, deed: Deed, mode: Mode) -> Assessment:
         assessment = assess(deed, Path(self._session.state.folder))
         if mode is not Mode.AUTO or assessment.level == "low":
             return assessment
-        return assessment._replace(comes_back=await asyncio.to_thread(self._comes_back, one, deed, assessment))
+        return assessment._replace(comes_back=await asyncio.to_thread(self._comes_back, call, deed, assessment))
 
-    def _comes_back(self, one: Ready, deed: Deed, assessment: Assessment) -> bool:
-        """Whether sandbox and undo make it harmless: nothing of it lasts, leaves the folder or runs later."""
-        if not self._reversible or assessment.runs_later or one.tool.outside or deed.effect not in ("write", "run"):
+    def _comes_back(self, call: Ready, deed: Deed, assessment: Assessment) -> bool:
+        """Says whether sandbox and undo make an action harmless: nothing of it lasts, leaves the folder or runs
+        later."""
+        if not self._reversible or assessment.runs_later or call.tool.outside or deed.effect not in ("write", "run"):
             return False
-        command, folder = one.tool.command(one.args), Path(self._session.state.folder)
+        command, folder = call.tool.command(call.args), Path(self._session.state.folder)
         if deed.command and (not deed.command.shut_in or deed.command.leaves or runs_later_by(command, folder)):
             return False
-        return not self._what_lasts(one, deed) and not may_lose(deed, command, folder)
+        return not self._what_lasts(call, deed) and not may_lose(deed, command, folder)
 
-    def _what_lasts(self, one: Ready, deed: Deed) -> tuple[Phrase, ...]:
-        tool, folder = one.tool, Path(self._session.state.folder)
-        return tuple(what_lasts(deed, tool.command(one.args), tool.goes_on(one.args), folder))
+    def _what_lasts(self, call: Ready, deed: Deed) -> tuple[Phrase, ...]:
+        tool, folder = call.tool, Path(self._session.state.folder)
+        return tuple(what_lasts(deed, tool.command(call.args), tool.goes_on(call.args), folder))
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
-        paths = [impact.path for one in risky for impact in one.preview.impacts]
+        paths = [impact.path for risky_action in risky for impact in risky_action.preview.impacts]
         tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked, self._reversible)
         habit = habit_of(risky, question)
@@ -252,31 +256,35 @@ class Gatekeeper:
         talk = self._talk(answer)
         if talk and actor.job_id:
             heading = note(self._session.state.language, "gate_of_job", job=question.job_name or actor.job_id)
-            told = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
-            self._session.emit(MessageAdded(message=told))
-        revealed = frozenset(one.action.action_id for one in risky if one.assessment.reveals)
+            message = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
+            self._session.emit(MessageAdded(message=message))
+        revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
         if clearance.nobody and doubtful:
             clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
         return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {})
 
     def _talk(self, answer: Answer) -> str:
-        told = partial(note, self._session.state.language)
-        lines = [told("gate_talk", asked=one.asked, told=one.told) for one in answer.talk]
-        return "\n".join([*lines, *([told("gate_said", said=answer.said)] if answer.said else [])])
+        in_words = partial(note, self._session.state.language)
+        lines = [in_words("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
+        return "\n".join([*lines, *([in_words("gate_said", said=answer.said)] if answer.said else [])])
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered = {choice.key for choice in question.choices}
         match answer.choice:
             case "yes":
-                named = [one for one in risky if not answer.paths or one.only_touches(answer.paths)]
-                only = frozenset(one.action.action_id for one in named if len(named) < len(risky))
+                named = [
+                    risky_action
+                    for risky_action in risky
+                    if not answer.paths or risky_action.only_touches(answer.paths)
+                ]
+                only = frozenset(risky_action.action.action_id for risky_action in named if len(named) < len(risky))
                 whole = len(named) == len(risky)
                 return Clearance(whole, asked=True, reason=answer.text, wish=not whole, only=only)
             case "edit" if "edit" in offered:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
                 rules = self._meant(answer.about, risky)
-                partly = answer.bounded and not all(covered(one, rules) for one in risky)
+                partly = answer.bounded and not all(covered(risky_action, rules) for risky_action in risky)
                 if rules or not partly:
                     self._allow(rules, scope, answer.about)
                 return Clearance(not partly, asked=True, reason=answer.text if partly else "", wish=partly)
@@ -292,27 +300,31 @@ class Gatekeeper:
         return plan.plan_id if plan and plan.under_way and not plan.ended else ""
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """The rules that a yes is for which goes further: those that fit what was named; or, where that is the plan,
-        rules for its files and what is asked about here, as long as it is carried out."""
+        """Returns the rules that a lasting yes is for: those that fit what was named; or, if that is the plan, rules
+        for its files and for what is asked about here, as long as it is carried out."""
         state = self._session.state
         whole = about_plan(about, state.language) if self._plan_id() else ""
         if not whole or state.plan is None:
-            offered = ((one.rule, one.preview.impacts) for one in risky if one.rule in rules_offered(risky))
+            offered = (
+                (risky_action.rule, risky_action.preview.impacts)
+                for risky_action in risky
+                if risky_action.rule in rules_offered(risky)
+            )
             named = (fitting(rule, impacts, about, state.language) for rule, impacts in offered if rule)
             return list(dict.fromkeys(filter(None, named)))
         rules = plan_rules(state.plan)
-        more = [rule for rule in rules_offered(risky) if whole == "all" and (rule.operation != EDITS or not rules)]
-        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in more)]
+        further = [rule for rule in rules_offered(risky) if whole == "all" and (rule.operation != EDITS or not rules)]
+        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in further)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
-        """A yes to a plan that goes further than the plan itself: its files may be edited while it is carried out. What
-        else was named is asked about when it comes."""
+        """Adds the rules for a yes that goes further than the plan itself: its files may be edited while it is carried
+        out. Anything else that was named is asked about when it comes."""
         language = self._session.state.language
         meant = not named_in(about, language) or about_plan(about, language)
         self._allow(plan_rules(plan) if meant else [], "session", "")
 
     def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
-        """People are told of each rule before it counts."""
+        """Adds the rules. The user is told of each one before it counts."""
         if not rules:
             self._session.emit(Noticed(what=say("permission.only_once")))
         for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):

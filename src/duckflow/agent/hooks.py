@@ -1,4 +1,5 @@
-"""The hooks of one conversation: which there are, which the user trusts, and what they make of events and actions."""
+"""The hooks of one conversation: which ones there are, which ones the user trusts, and their effect on events and
+actions."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -39,19 +40,19 @@ MODES = {
 }
 LEAVING_SECONDS = 5.0
 LONGEST_OUTPUT = 10_000
-"""Characters that a hook may put in place of a shorter result."""
+"""Most characters that a hook may put in place of a shorter result."""
 
 
 class HookStanding(NamedTuple):
-    """One hook for those who list them."""
+    """A hook and its state, as the list of hooks shows it."""
 
     hook: "Hook"
     state: str
-    """`own`: it stands in the user's own settings; `trusted`, `new`."""
+    """`own` if it is in the user's own settings, otherwise `trusted` or `new`."""
 
 
 class Hooks:
-    """Tells them of events. Where there are none, nothing is loaded and every question is answered at once."""
+    """Tells hooks of events. Where there are none, nothing is loaded and every question is answered at once."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Hooks:
         self.settings = settings
         self.consent = consent
         self.stopped = ""
-        """Why a hook wants the turn to end, if one does."""
+        """The reason why a hook wants the turn to end, if one does."""
         self.folder = places.folder
         self._session = session
         self._places = places
@@ -81,7 +82,8 @@ class Hooks:
         return self._found is not None and any(hook.event == event for hook in self._found.hooks)
 
     async def get_ready(self) -> None:
-        """When a turn begins and the folder has been asked about: new ones are asked about, the session has begun."""
+        """Gets ready when a turn begins and the folder has been asked about: asks about new hooks, and begins the
+        session."""
         first, self._looked = not self._looked, True
         if self._found is None or self._with_folder != self._admission.trusted:
             self._with_folder = self._admission.trusted
@@ -100,23 +102,24 @@ class Hooks:
     async def tell(
         self, event: str, about: Mapping[str, Any], names: tuple[str, ...] = (), subject: str = ""
     ) -> "HookReply":
-        """All that listen are told at once; the strictest counts. Problems and words for the user are shown."""
+        """Runs all hooks for this event at once; the strictest reply counts. Problems and words for the user are
+        shown."""
         from duckflow.extensions.hook_run import HookReply
 
-        hooks = [one for one in self._found.hooks if one.event == event] if self._found else []
+        hooks = [hook for hook in self._found.hooks if hook.event == event] if self._found else []
         hooks = [hook for hook in hooks if hook.matches(names, subject) and await self.consent.may_run(hook)]
         if not hooks:
             return HookReply()
-        told = {**self._common(event), **about}
+        fields = {**self._common(event), **about}
         for hook in hooks:
             if not hook.waits:
-                task = asyncio.create_task(self._run(hook, told))
+                task = asyncio.create_task(self._run(hook, fields))
                 self._behind.add(task)
                 task.add_done_callback(self._behind.discard)
         waiting = [hook for hook in hooks if hook.waits]
         if waiting:
             self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting[0].shown, 80))))
-        replies = await asyncio.gather(*(self._run(hook, told) for hook in waiting))
+        replies = await asyncio.gather(*(self._run(hook, fields) for hook in waiting))
         for reply in replies:
             if reply.problem:
                 self._session.emit(Noticed(what=reply.problem))
@@ -125,55 +128,56 @@ class Hooks:
         return _together(replies)
 
     async def before_pruning(self, trigger: Literal["auto", "manual"], focus: str) -> str:
-        """Waits for hooks that save what leaves the context. Gives the reason why one does not want it."""
+        """Waits for hooks that save what leaves the context. Returns the reason if one does not want it to be
+        pruned."""
         if not self.there_are("PreCompact"):
             return ""
         reply = await self.tell("PreCompact", {"trigger": trigger, "custom_instructions": focus}, (trigger,))
         return reply.reason if reply.decision == "deny" else ""
 
-    async def _run(self, hook: "Hook", told: Mapping[str, Any]) -> "HookReply":
+    async def _run(self, hook: "Hook", fields: Mapping[str, Any]) -> "HookReply":
         from duckflow.extensions.hook_run import run_hook
 
         place = self.consent.programs.only_place(hook.program) if hook.brought else None
-        return await run_hook(hook, {**told, "cwd": str(place or self.folder)}, partial(self._launch, hook))
+        return await run_hook(hook, {**fields, "cwd": str(place or self.folder)}, partial(self._launch, hook))
 
     def _hear(self, event: Event) -> None:
-        """Tells hooks that can change nothing, behind the work: somebody is asked, or an agent has ended."""
+        """Tells hooks in the background that somebody is asked or that an agent has ended. They can change nothing."""
         match event:
             case QuestionAsked() if self.there_are("Notification"):
                 kind = "permission_prompt" if event.question.gate else "elicitation_dialog"
                 message = Words(self._session.state.language).phrase(event.question.title)
-                told = self.tell("Notification", {"message": message, "notification_type": kind}, (kind,))
+                report = self.tell("Notification", {"message": message, "notification_type": kind}, (kind,))
             case AgentEnded() if self.there_are("SubagentStop"):
                 kind = self._session.state.agents[event.agent_id].kind
                 about = {"agent_id": event.agent_id, "agent_type": kind, "last_assistant_message": event.report.found}
-                told = self.tell("SubagentStop", about, (kind,))
+                report = self.tell("SubagentStop", about, (kind,))
             case _:
                 return
-        task = asyncio.create_task(told)
+        task = asyncio.create_task(report)
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
     def bring(self, event: str, context: str) -> None:
-        """What a hook wants the model to know: as a quotation."""
+        """Gives the model a text from a hook, as a quotation."""
         if context:
             turn = self._session.state.turn
             message = Message(role="tool", operation=f"hook {event}", text=context, turn=turn)
             self._session.emit(MessageAdded(message=message))
 
     def standing(self) -> tuple[list[HookStanding], tuple[Phrase, ...]]:
-        """All there are now, and what is wrong with some; nothing is asked and nothing is run."""
-        found = self._find(self._admission.trusted or self._places.trusted_before)
-        if found is None:
+        """Returns all current hooks, and problems with some of them. Nothing is asked and nothing is run."""
+        listing = self._find(self._admission.trusted or self._places.trusted_before)
+        if listing is None:
             return [], ()
         states = [
             HookStanding(hook, "own" if not hook.source else "trusted" if self.consent.is_agreed(hook) else "new")
-            for hook in found.hooks
+            for hook in listing.hooks
         ]
-        return states, found.problems
+        return states, listing.problems
 
     async def aclose(self) -> None:
-        """The session is over. Nobody waits long for that."""
+        """Tells hooks that the session is over, and does not wait for them for long."""
         if self._begun and self.there_are("SessionEnd"):
             try:
                 async with asyncio.timeout(LEAVING_SECONDS):
@@ -209,7 +213,8 @@ class Hooks:
         return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
 
     def _git_would_run_programs(self) -> bool:
-        """A hook of the user's own may call git, which starts what the repository names, with the user's rights."""
+        """Says whether git could run programs here. A hook of the user's own may call git, which starts programs that
+        the repository names, with the user's rights."""
         from duckflow.safety.repository import git_runs_programs
 
         free = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
@@ -234,7 +239,7 @@ class Hooks:
 
 
 def _together(replies: Sequence["HookReply"]) -> "HookReply":
-    """A refusal goes before a question, that before a yes; what is to be known is added up."""
+    """Combines replies. A refusal goes before a question, and a question before a yes; contexts are added up."""
     from duckflow.extensions.hook_run import HookReply
 
     heard = HookReply(
@@ -242,55 +247,58 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     )
     for decision in ("deny", "ask", "allow"):
         if wanting := [reply for reply in replies if reply.decision == decision]:
-            heard = heard._replace(decision=decision, reason="\n".join(filter(None, (one.reason for one in wanting))))
+            heard = heard._replace(
+                decision=decision, reason="\n".join(filter(None, (reply.reason for reply in wanting)))
+            )
             break
     stops = [reply for reply in replies if reply.stops]
     context = "\n\n".join(reply.context for reply in replies if reply.context)
     updated = next((reply.updated for reply in replies if reply.updated is not None), None)
     output = next((reply.output for reply in replies if reply.output is not None), None)
-    reason = "\n".join(one.reason for one in stops) if stops else heard.reason
+    reason = "\n".join(reply.reason for reply in stops) if stops else heard.reason
     return heard._replace(context=context, updated=updated, output=output, stops=bool(stops), reason=reason)
 
 
 class CheckedByHooks(NamedTuple):
-    """What may go on to the Gate, and what was refused, with the reason."""
+    """The actions that may go on to the Gate, and those that were refused, with the reason."""
 
     ready: list[Ready]
     refused: list[tuple[Action, ToolError]]
 
 
 class ToolHooks:
-    """A hook can tighten. That one loosens what the Gate asks needs the user's own settings."""
+    """Runs hooks around tool calls. A hook can make the Gate stricter. It can loosen it only if the user's own settings
+    say so."""
 
     def __init__(self, hooks: Hooks, language: Callable[[], str]) -> None:
         self._hooks = hooks
         self._language = language
         self._contexts: dict[str, str] = {}
-        """What the model is to be told with a result, by its action."""
+        """Texts that the model gets with a result, by its action."""
 
     async def check(self, ready: Sequence[Ready], prepare: Callable[[Action], Ready], actor: Actor) -> CheckedByHooks:
-        """Before the Gate, so that it shows what really runs."""
+        """Asks hooks about actions before the Gate, so that the Gate shows what really runs."""
         if not self._hooks.there_are("PreToolUse"):
             return CheckedByHooks(list(ready), [])
         checked = CheckedByHooks([], [])
-        for one in ready:
-            reply = await self._tell("PreToolUse", one, {})
+        for call in ready:
+            reply = await self._tell("PreToolUse", call, {})
             self._stop(reply, actor)
             if reply.decision == "deny" or reply.stops:
-                checked.refused.append((one.action, self.refusal(one.action, reply.reason)))
+                checked.refused.append((call.action, self.refusal(call.action, reply.reason)))
                 continue
             try:
-                checked.ready.append(self._as_wanted(one, reply, prepare, actor))
+                checked.ready.append(self._as_wanted(call, reply, prepare, actor))
             except (ToolError, OSError) as problem:
-                checked.refused.append((one.action, self.refusal(one.action, str(problem))))
+                checked.refused.append((call.action, self.refusal(call.action, str(problem))))
         return checked
 
     async def at_gate(self, asked_about: Sequence[Ready], by_person: bool, actor: Actor) -> Clearance | None:
-        """Lets hooks answer before the user is asked. A yes counts where the user's settings say so, not where a
-        person must see it, and not where the hook wants other arguments than the Gate would show."""
+        """Lets hooks answer before the user is asked. A yes counts if the user's settings say so. It does not count if
+        a person must see the action, or if the hook wants other arguments than the Gate would show."""
         if not self._hooks.there_are("PermissionRequest"):
             return None
-        replies = [await self._tell("PermissionRequest", one, {}) for one in asked_about]
+        replies = [await self._tell("PermissionRequest", call, {}) for call in asked_about]
         for reply in replies:
             self._stop(reply, actor)
             if reply.decision == "deny" or reply.stops:
@@ -298,51 +306,51 @@ class ToolHooks:
         yes = all(reply.decision == "allow" and reply.updated is None for reply in replies)
         return Clearance(True) if yes and self._hooks.settings.may_allow and not by_person else None
 
-    def tell_with(self, action_id: str, *told: str) -> None:
-        """What the model is to learn with the result: what was done is not just what it proposed."""
-        if lines := [line for line in (self._contexts.get(action_id, ""), *told) if line]:
+    def tell_with(self, action_id: str, *texts: str) -> None:
+        """Keeps texts that the model gets with the result, because what was done differs from what it proposed."""
+        if lines := [line for line in (self._contexts.get(action_id, ""), *texts) if line]:
             self._contexts[action_id] = "\n".join(lines)
 
     def follow(self, tool: AnyTool) -> bool:
-        """Hooks may run their programs after a tool that did more than talk, where there are such hooks."""
+        """Says whether hooks may run programs after this tool: it did more than talk, and there are such hooks."""
         return tool.effect != "talk" and self._hooks.there_are("PostToolUse")
 
-    async def after(self, one: Ready, outcome: Done, actor: Actor) -> Done:
-        """The result, with what hooks have to say to it."""
-        told = [self._contexts.pop(one.action.action_id, "")]
-        if self.follow(one.tool):
-            response = one.tool.result_for_hooks(outcome.for_model, one.action.args, self._hooks.folder)
-            reply = await self._tell("PostToolUse", one, {"tool_response": response})
+    async def after(self, call: Ready, outcome: Done, actor: Actor) -> Done:
+        """Returns the result, with what hooks say about it."""
+        remarks = [self._contexts.pop(call.action.action_id, "")]
+        if self.follow(call.tool):
+            response = call.tool.result_for_hooks(outcome.for_model, call.action.args, self._hooks.folder)
+            reply = await self._tell("PostToolUse", call, {"tool_response": response})
             self._stop(reply, actor)
             if reply.decision == "deny":
-                told.append(self._note("hook_objects", reason=reply.reason))
+                remarks.append(self._note("hook_objects", reason=reply.reason))
             if reply.output is not None:
                 shown = reply.output[: max(LONGEST_OUTPUT, len(outcome.for_model))]
                 outcome = outcome._replace(for_model=shown, pictures=())
-                told.append(self._note("hook_output"))
-                actor.emit(Noticed(what=say("hook.output", operation=one.action.operation, subject=one.action.about)))
-            told.append(reply.context)
-        more = "\n".join(filter(None, told))
-        return outcome._replace(for_model=f"{outcome.for_model}\n{more}") if more else outcome
+                remarks.append(self._note("hook_output"))
+                actor.emit(Noticed(what=say("hook.output", operation=call.action.operation, subject=call.action.about)))
+            remarks.append(reply.context)
+        added = "\n".join(filter(None, remarks))
+        return outcome._replace(for_model=f"{outcome.for_model}\n{added}") if added else outcome
 
-    async def _tell(self, event: str, one: Ready, more: dict[str, Any]) -> "HookReply":
-        names, shaped = one.tool.names, one.tool.for_hooks(one.action.args, self._hooks.folder)
-        about = {"tool_name": names[0], "tool_input": shaped, "tool_use_id": one.action.action_id, **more}
-        return await self._hooks.tell(event, about, names, one.action.about)
+    async def _tell(self, event: str, call: Ready, extra: dict[str, Any]) -> "HookReply":
+        names, shaped = call.tool.names, call.tool.for_hooks(call.action.args, self._hooks.folder)
+        about = {"tool_name": names[0], "tool_input": shaped, "tool_use_id": call.action.action_id, **extra}
+        return await self._hooks.tell(event, about, names, call.action.about)
 
-    def _as_wanted(self, one: Ready, reply: "HookReply", prepare: Callable[[Action], Ready], actor: Actor) -> Ready:
+    def _as_wanted(self, call: Ready, reply: "HookReply", prepare: Callable[[Action], Ready], actor: Actor) -> Ready:
         context = [reply.context]
         if reply.updated is not None:
-            args = one.tool.from_hooks(one.action.args, reply.updated, self._hooks.folder)
-            if args != one.action.args:
-                one = prepare(one.action.model_copy(update={"args": args}))
-                changed = say("hook.changed", operation=one.action.operation, subject=one.action.about)
+            args = call.tool.from_hooks(call.action.args, reply.updated, self._hooks.folder)
+            if args != call.action.args:
+                call = prepare(call.action.model_copy(update={"args": args}))
+                changed = say("hook.changed", operation=call.action.operation, subject=call.action.about)
                 actor.emit(Noticed(what=changed))
                 context.append(self._note("hook_changed", args=str(args)))
-        self.tell_with(one.action.action_id, *context)
+        self.tell_with(call.action.action_id, *context)
         if reply.decision == "ask":
-            return one._replace(asks=say("hook.asks", reason=reply.reason) if reply.reason else reply.problem)
-        return one._replace(allowed=reply.decision == "allow" and self._hooks.settings.may_allow)
+            return call._replace(asks=say("hook.asks", reason=reply.reason) if reply.reason else reply.problem)
+        return call._replace(allowed=reply.decision == "allow" and self._hooks.settings.may_allow)
 
     def _stop(self, reply: "HookReply", actor: Actor) -> None:
         if reply.stops and actor.follows_steps:

@@ -1,4 +1,5 @@
-"""What of an action stays, whatever undo and sandbox do: the Gate tells it, and the mode `auto` asks for it."""
+"""Finds the effects of an action that last, whatever undo and sandbox do. The Gate names them; the mode `auto` asks
+about them."""
 
 import os
 import re
@@ -16,7 +17,7 @@ from duckflow.state.phrase import Phrase, say
 GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
 ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
-"""Commands of git that leave the files in the folder alone, or name them."""
+"""Subcommands of git that leave the files in the folder alone, or name them."""
 MOST_WORDS = 500
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
@@ -27,17 +28,18 @@ MADE_ANEW = re.compile(
     + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
     r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
 )
-"""Packages, caches, builds and reports: tools make them anew at will."""
+"""Names of packages, caches, builds and reports, which tools make anew at will."""
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
-    """Nothing, when all of it can be undone. Of a command the ignored files are told that it names."""
+    """Yields the lasting effects; none if all can be undone. For a command this includes an ignored file that it
+    names."""
     if deed.effect == "network" or (deed.command and deed.command.online):
         yield say("lasting.network")
     if re.search(GIT, command) and not _history_comes_back(deed, command, folder):
         yield say("lasting.git")
     for impact in deed.impacts:
-        # In a folder that the user has added paths are whole, and undo does not reach there.
+        # Paths in a folder that the user has added are absolute, and undo does not reach there.
         if not impact.inside or impact.path.startswith("/"):
             yield say("lasting.outside", path=impact.path)
     if deed.command and not deed.command.sandboxed:
@@ -58,7 +60,7 @@ def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
 
 
 def _ignored_in(command: str, folder: Path) -> str:
-    """The first path in the command that git ignores; what Duckflow's own tools change is kept all the same."""
+    """Returns the first path in the command that git ignores. Undo keeps such a file only from Duckflow's own tools."""
     from duckflow.safety.commands.handed_over import named_words
 
     words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
@@ -90,14 +92,14 @@ def may_lose(deed: Deed, command: str, folder: Path) -> bool:
 
 
 def _glued(word: str) -> Iterator[str]:
-    """What may be a value right behind the letters of options."""
+    """Yields parts of an option that may be a value right behind its letters."""
     if word.startswith("-") and not word.startswith("--"):
         yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
 
 
 def _puts_files(command: str) -> bool:
-    """Says whether git puts files of another commit in place. Where that has a file which is ignored here, git writes
-    over it without a word."""
+    """Says whether git puts files of another commit in place. If one has the name of a file that is ignored here, git
+    overwrites that silently."""
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
 
@@ -117,7 +119,8 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
-    """Secret files are covered, and what tools make anew at will is no loss. A link stands for what it leads to."""
+    """Says whether undo does not keep this file. Secret files are covered anyway, and files that tools make anew are no
+    loss. A link stands for its target."""
     try:
         path = path.resolve()
         facts = path.lstat()
@@ -130,7 +133,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
 
 
 def runs_later_by(command: str, folder: Path) -> bool:
-    """Whether the command names a file to write that may make code run by itself later."""
+    """Says whether the command names a file to write that may make code run by itself later."""
     from duckflow.safety.commands.parse import named_targets
 
     names = [path.removeprefix(f"{folder}/") for path in named_targets(command, folder)]

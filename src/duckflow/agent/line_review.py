@@ -1,4 +1,4 @@
-"""The user looks through the changes: comments on lines, marks, hunks and files that are taken back."""
+"""The user's review of changes: comments on lines, marks, and hunks and files that are taken back."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -13,11 +13,11 @@ from duckflow.state.changes import LATEST, DiffSide, Hunk, LineComment, UndoScop
 from duckflow.state.phrase import Phrase, say
 
 QUOTED = "diff"
-"""The commented lines go with the message under this name, as a quotation: they are not the user's words."""
+"""The name under which the commented lines go with the message, as a quotation: they are not the user's words."""
 
 
 class LineReview:
-    """What is said and marked is kept in the session, so every front end shows the same."""
+    """Keeps comments and marks in the session, so that every front end shows the same."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class LineReview:
         undo: UndoKeeper,
         send: "Callable[[str, Sequence[Attachment], str], Awaitable[Outcome]]",
     ) -> None:
-        """`send` says a message, with what it quotes and the user's own words in it."""
+        """`send` sends a message, with what it quotes and the user's own words in it."""
         self._session = session
         self._undo = undo
         self._send = send
@@ -92,7 +92,7 @@ class LineReview:
         message = "\n".join([*([text.strip()] if text.strip() else []), note(language, "comments"), *lines])
         quotes = "\n".join(f"{_place(comment)}: {comment.quote}" for comment in comments)
         wish = "\n".join([text, *(comment.text for comment in comments)]).strip()
-        self._session.emit(CommentsLeft(comment_ids=tuple(one.comment_id for one in comments), sent=True))
+        self._session.emit(CommentsLeft(comment_ids=tuple(comment.comment_id for comment in comments), sent=True))
         return await self._send(message, (Attachment(QUOTED, quotes),), wish)
 
     def _refuse_in_turn(self) -> None:

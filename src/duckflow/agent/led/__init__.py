@@ -1,1 +1,1 @@
-"""What leads a small model through a turn. Nothing of it is loaded for a model that is not led."""
+"""The policies that lead a small model through a turn. None of it is loaded for a model that is not led."""

@@ -1,4 +1,5 @@
-"""Which files a request names, and whether it wants them read or written. Rules only: no model is asked."""
+"""Finds the files that a request names, and whether it wants them read or written. Only rules are used: no model is
+asked."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,29 +18,29 @@ LONGEST_GREETING = 60
 
 
 class Errand(NamedTuple):
-    """The files of a request, in the order in which it names them; those to be moved or deleted need no look."""
+    """The files of a request, in the order in which it names them. Files to be moved or deleted are left out."""
 
     names: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     only_writes: bool = False
-    """Nothing else is asked for, as far as can be told: when the files are written, it is done."""
+    """As far as can be told, nothing else is asked for: when the files are written, the request is done."""
     only_asks: bool = False
     """The request is a question: with an answer it is done."""
 
 
 def greets(request: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it is a greeting or thanks and nothing else."""
+    """Says whether the request is a greeting or thanks and nothing else."""
     if len(request) >= LONGEST_GREETING:
         return False
     return re.fullmatch(rf"(?i)(?:\W*{joined('requests.greeting', request, language)})+\W*", request) is not None
 
 
 def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
-    """What the request says of files. Where it is not clear that one is to be written, it is not."""
-    found = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
+    """Returns the files of a request. A file counts as one to write only where that is clear."""
+    matches = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
     names, writes = list[str](), list[str]()
-    for at, match in enumerate(found):
-        end = found[at + 1].start() if at + 1 < len(found) else len(request)
+    for at, match in enumerate(matches):
+        end = matches[at + 1].start() if at + 1 < len(matches) else len(request)
         wish = _wish(request[: match.start()], request[match.end() : end], languages_in(request, language))
         if wish != "other":
             names.append(match[1])
@@ -50,7 +51,7 @@ def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
 
 
 def is_file(name: str) -> bool:
-    """Whether it cannot be something else with a dot in it, such as a method."""
+    """Says whether the name can only be a file, and not something else with a dot in it, such as a method."""
     from duckflow.tools.plan.criterion import ENDINGS
 
     return "/" in name or re.search(rf"(?i)\.{ENDINGS}$", name) is not None
@@ -64,14 +65,14 @@ def _only_asks(request: str, language: str) -> bool:
 
 
 def _verbs(language: str) -> Iterator[re.Pattern[str]]:
-    """The patterns of verbs in this language: those that stand after the file, and those before it."""
+    """Yields the patterns of verbs in this language: first of verbs that follow the file, then of verbs before it."""
     names = ("requests.verb_after", "requests.verb_before")
     return (in_language(language, name) for name in names if has(language, name))
 
 
 def _wish(before: str, after: str, languages: Sequence[str]) -> str:
-    """The words around a file say what is to be done to it: `write`, `read`, `other`, or nothing. The default language
-    is asked last."""
+    """Returns what the words around a file say is to be done to it: `write`, `read`, `other`, or nothing. The default
+    language is tried last."""
     for language in reversed(languages):
         wish = _wish_after(language, before, after)
         wish = _wish_before(language, before) if wish is None else wish
@@ -81,7 +82,7 @@ def _wish(before: str, after: str, languages: Sequence[str]) -> str:
 
 
 def _wish_after(language: str, before: str, after: str) -> str | None:
-    """By the verb that follows the file; None where the language puts none there."""
+    """Returns the wish by the verb that follows the file; None where no verb does."""
     sentence_end = in_language(language, "requests.sentence_end")
     after = sentence_end.split(after, maxsplit=1)[0]
     if in_language(language, "requests.renamed").search(sentence_end.split(before)[-1] + after):
@@ -93,7 +94,7 @@ def _wish_after(language: str, before: str, after: str) -> str | None:
 
 
 def _wish_before(language: str, before: str) -> str | None:
-    """By the last verb before the file; None where the language puts none there."""
+    """Returns the wish by the last verb before the file; None where the language puts no verb there."""
     if not has(language, "requests.verb_before"):
         return None
     before = in_language(language, "requests.sentence_end").split(before)[-1]

@@ -1,4 +1,4 @@
-"""A small model is held to every part of the request until it is done; a part that stays undone is named."""
+"""Holds a small model to every part of the request until it is done; a part that stays undone is named."""
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -28,21 +28,21 @@ from duckflow.state.action import (
 from duckflow.state.phrase import Phrase, say
 
 READERS = 2
-"""Loops that may only look before a small model is held to writing."""
+"""Number of loops that may only look before a small model is held to writing."""
 FAILURES = 2
-"""Failed tries after which the model may speak about it instead."""
+"""Number of failures after which the model may talk about it instead."""
 TRIES = 3
-"""Loops that may be held to a part in vain."""
+"""Number of loops in which the model may be held to a part in vain."""
 
 
 class OwedParts(Policy):
-    """Runs what is to be run itself, holds the model to the rest in the order of the request, and reminds it once of
-    each part. With the last part the turn is over: a small model would only talk on."""
+    """Runs what is to be run itself, holds the model to the other parts in the order of the request, and reminds it
+    once of each. The turn is over with the last part, because a small model would only talk on."""
 
     def __init__(
         self, trial: Trial, answers: PlainAnswer, actor: Actor, phases: Phases, tests: Callable[[], str]
     ) -> None:
-        """`tests`: the command that runs the project's tests, if it has any."""
+        """`tests` returns the command that runs the project's tests, if it has any."""
         self._trial = trial
         self._answers = answers
         self._actor = actor
@@ -71,18 +71,20 @@ class OwedParts(Policy):
         return None if self._open else self._over(turn)
 
     async def heard(self, said: str) -> None:
-        more = parts(said)
+        further = parts(said)
         if search("requests.turns_around", said):
-            self._begin(more)
+            self._begin(further)
         else:
-            self._asked_for = RequestParts((*self._asked_for.owed, *more.owed), self._asked_for.whole and more.whole)
-            self._open += more.owed
+            self._asked_for = RequestParts(
+                (*self._asked_for.owed, *further.owed), self._asked_for.whole and further.whole
+            )
+            self._open += further.owed
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         if not self._held or turn.state.plan is not None:
             return None
         part, files = self._open[0], self._files()
-        # What else is asked for may have to come first, so the model is held to a part only after it has said done.
+        # Other work may have to come first, so the model is held to a part only after it has said that it is done.
         if part.kind != "write" and not self._asked_for.whole and part not in self._reminded:
             return None
         self._idle += 1
@@ -112,7 +114,8 @@ class OwedParts(Policy):
         return self._reminder(turn) if done and self._held else None
 
     async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
-        """Names the parts that are not done. What the user refused or is asked about is no surprise."""
+        """Names the parts that are not done. The user already knows about those that were refused or are asked
+        about."""
         if ending.outcome in ("pending_user", "exit") or self._refused or turn.state.plan is not None:
             return
         for part in (*self._left, *self._open):
@@ -130,7 +133,7 @@ class OwedParts(Policy):
         return "; ".join(part.words for part in self._leading_answers())
 
     def _leading_answers(self) -> list[OwedPart]:
-        """The answers that are due now. One text answers them all."""
+        """Returns the answers that are due now. One text answers them all."""
         other = next((place for place, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
         return list(dict.fromkeys(self._open[:other]))
 
@@ -143,12 +146,12 @@ class OwedParts(Policy):
         return turn.note("owed_said_done", files=files) if files else turn.note("owed_part_said_done", words=part.words)
 
     def _over(self, turn: TurnSoFar) -> Ending:
-        # The review that a failed check calls for has been held: the try-out, and the mends after it.
+        # The review that a failed check asks for has taken place: it was the try-out, and the repairs after it.
         self._phases.finish(turn.checks().failed, reviewed=True)
         return Ending("done", None if self._answered else self._summary(turn))
 
     def _summary(self, turn: TurnSoFar) -> Phrase | None:
-        """The parts that are done, where the model has said nothing."""
+        """Returns a summary of the parts that are done, where the model has said nothing."""
         done = [part for part in self._asked_for.owed if part not in (*self._open, *self._left)]
         named = [path for part in done if part.kind == "write" for path in part.files]
         written = named or (self._changed if any(part.kind == "write" for part in done) else [])
@@ -161,7 +164,7 @@ class OwedParts(Policy):
         return say("turn.parts_done", parts=deeds) if deeds else None
 
     def _settle(self, loop: Loop) -> None:
-        """Only what the request names clearly is owed, and a refusal settles everything."""
+        """Updates the open parts by the results of a loop. A refusal settles all of them."""
         results, before = loop.done.results, len(self._open)
         if loop.done.stop in ("refused", "nobody") and not loop.done.refusal:
             self._refused = loop.done.stop == "refused"
@@ -170,14 +173,15 @@ class OwedParts(Policy):
         for result in results:
             self._take(result)
         self._idle = 0 if len(self._open) < before else self._idle
-        # A look that failed (at a file that is not there yet, say) is no reason to let it off.
+        # A read that failed, such as of a file that does not exist yet, is no reason to let the model off.
         if any(not result.ok and result.effect != "read" for result in results):
             self._failures += 1
         elif not any(result.changed for result in results):
             self._looks += 1
 
     def _take(self, result: ActionResult) -> None:
-        """A file may be written at any time; the other parts are done in their order."""
+        """Updates the open parts by a result. A file may be written at any time; the other parts are done in their
+        order."""
         if result.changed:
             self._changed = list(dict.fromkeys((*self._changed, *result.changed)))
             self._open = [part for part in self._open if part.kind != "write" or not _written(part, result.changed)]
@@ -195,7 +199,7 @@ class OwedParts(Policy):
                 pass
 
     async def _do_next(self, turn: TurnSoFar) -> Ending | None:
-        """Does what needs no Decision: a run, and an answer from what is known."""
+        """Does the parts that need no Decision: a run, and an answer from what is known."""
         while self._open:
             part = self._open[0]
             if part.kind == "run":
@@ -206,7 +210,7 @@ class OwedParts(Policy):
         return None
 
     async def _run(self, turn: TurnSoFar, part: OwedPart) -> Ending | None:
-        """The user is asked at the Gate as for any other command."""
+        """Runs a command. The user is asked at the Gate as for any other command."""
         if not (command := self._command(part, turn)):
             self._left.append(part)
             return None
@@ -237,7 +241,7 @@ class OwedParts(Policy):
         return True
 
     def _command(self, part: OwedPart, turn: TurnSoFar) -> str:
-        """The command of a run; nothing where it cannot be told."""
+        """Returns the command of a run; nothing where it cannot be told."""
         if part.command or part.unclear:
             return part.command
         if part.tests and (command := self._tests()):
@@ -253,10 +257,10 @@ class OwedParts(Policy):
         return f"{'python3 -m pytest -q' if is_test else program_for(path)} {shlex.quote(path)}"
 
     async def _show_changed(self, turn: TurnSoFar) -> None:
-        """The model sees the changed files as they are before it speaks about them."""
+        """Reads the changed files, so that the model sees them as they are before it speaks about them."""
         folder = Path(turn.state.folder)
-        there = [path for path in self._changed if not secret_name(path) and (folder / path).is_file()]
-        for path in there:
+        existing = [path for path in self._changed if not secret_name(path) and (folder / path).is_file()]
+        for path in existing:
             if path not in self._seen:
                 self._seen.add(path)
                 why = turn.note("files_named")
@@ -264,7 +268,7 @@ class OwedParts(Policy):
 
 
 def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> list[Operation]:
-    """Nothing but writing these files, after a look around where that is still due."""
+    """Returns only the operation that writes these files, and reads if the model may still look around."""
     return [
         held_to(operation, path=paths) if operation.name == WRITE_FILE and paths else operation
         for operation in operations
@@ -273,7 +277,7 @@ def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_
 
 
 def _only(operations: Iterable[Operation], wanted: Callable[[Operation], bool]) -> list[Operation]:
-    """The operations that do this; all of them where none does."""
+    """Returns the operations that are wanted; all of them where none is."""
     offered = list(operations)
     return [operation for operation in offered if wanted(operation)] or offered
 
@@ -290,12 +294,12 @@ def _written(part: OwedPart, changed: Sequence[str]) -> bool:
 
 
 def _same(path: str, changed: Iterable[str]) -> bool:
-    """Where only the name is given, it may be in any folder."""
+    """Says whether the path is among the changed ones. A plain name may be in any folder."""
     return any(f"/{name}".endswith(f"/{path.removeprefix('./')}") for name in changed)
 
 
 def held_to(operation: Operation, **values: Sequence[str]) -> Operation:
-    """The operation with some arguments held to these values."""
+    """Returns the operation with some of its arguments restricted to these values."""
     held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
     properties = {**operation.parameters.get("properties", {}), **held}
     return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})

@@ -1,4 +1,5 @@
-"""The parts that a request asks for: files, a run, a look, a deed, an answer. Rules only: no model is asked."""
+"""Finds the parts that a request asks for: files, a run, a look, a deed, an answer. Only rules are used: no model is
+asked."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from duckflow.agent.led.errand import PATH, errand, is_file
 from duckflow.i18n.language import has, in_language, languages_in
 
 LONGEST = 500
-"""A longer request tells of many things that nobody orders."""
+"""Most characters of a request that is searched for orders. A longer one tells of many things that nobody orders."""
 PROGRAMS = {
     ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl", ".php": "php",
     ".lua": "lua", ".go": "go run",
@@ -19,12 +20,13 @@ QUOTED = r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」
 FILE = "<file>"
 
 ORDERED = ("run", "look", "deed", "answer")
-"""The kinds of orders that are parts by themselves. What is written is told by the files, the rest is the model's."""
+"""The kinds of orders that are parts by themselves. Files say what is to be written; anything else is up to the
+model."""
 Kind = Literal["write", "run", "look", "deed", "answer"]
 
 
 class OwedPart(NamedTuple):
-    """Something that is owed, in the user's own words. A file to be written may have no name yet."""
+    """A part of the request that is owed, in the user's own words. A file to be written may have no name yet."""
 
     kind: Kind
     words: str
@@ -32,17 +34,17 @@ class OwedPart(NamedTuple):
     command: str = ""
     """The command that the request itself gives for a run."""
     tests: bool = False
-    """The run is one of the project's tests."""
+    """The part is a run of the project's tests."""
     unclear: bool = False
-    """Nothing tells how to run it."""
+    """Nothing says how to run it."""
 
 
 class RequestParts(NamedTuple):
-    """What a request asks for, in its order."""
+    """The parts that a request asks for, in its order."""
 
     owed: tuple[OwedPart, ...] = ()
     whole: bool = False
-    """Nothing else is asked for, as far as can be told: when the parts are done, the turn is."""
+    """As far as can be told, nothing else is asked for: when the parts are done, the turn is over."""
 
 
 class RequestOrder(NamedTuple):
@@ -57,7 +59,8 @@ class RequestOrder(NamedTuple):
 
 @lru_cache(64)
 def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
-    """What is not clearly ordered is left to the model. Files that are to be written are those of the errand."""
+    """Returns the parts of a request. Anything that is not clearly ordered is left to the model. The files to be
+    written are those of the errand."""
     asked_for = errand(request, language)
     if len(request) > LONGEST:
         return RequestParts(tuple(_writes(asked_for.writes, request).values()), asked_for.only_writes)
@@ -73,7 +76,7 @@ def files_in(text: str) -> tuple[str, ...]:
 
 
 def program_for(path: str) -> str:
-    """The program that runs a file; nothing where none is known."""
+    """Returns the program that runs a file; nothing where none is known."""
     return PROGRAMS.get(path[path.rfind(".") :], "") if "." in path else ""
 
 
@@ -82,7 +85,7 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 
 
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
-    """The orders of the request. What is quoted orders nothing."""
+    """Yields the orders of the request. Quoted text orders nothing."""
     plain = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
     matches = [match for match in in_language(spoken, "requests.part").finditer(plain) if match.lastgroup]
     matches = [match for match in matches if not _inside(plain, match, spoken)]
@@ -103,7 +106,8 @@ def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
 
 
 def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
-    """Whether the verb belongs to the description of a program, as in `a script to read a file and count its words`."""
+    """Says whether the verb belongs to the description of a program, as in `a script to read a file and count its
+    words`."""
     before, after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
     if in_language(spoken, "requests.inside_after").search(after):
         return True
@@ -114,21 +118,21 @@ def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
 
 def _with_orders(request: str, spoken: str, orders: list[RequestOrder], writes: tuple[str, ...]) -> RequestParts:
     owed = _writes(writes, request)
-    rest, unnamed = request, in_language(spoken, "requests.unnamed_file")
+    remaining, unnamed = request, in_language(spoken, "requests.unnamed_file")
     known = all(order.kind != "rest" for order in orders)
     known &= bool(writes) or all(order.kind != "write" or unnamed.search(order.about) for order in orders)
     for order in orders:
         if order.kind == "write" and not writes and unnamed.search(order.about):
             owed[order.start] = OwedPart("write", _words(order, spoken))
         if order.kind in ORDERED:
-            found = list(_parts_of(order, request, spoken, tuple(owed.values())))
-            owed |= {order.end + place: part for place, part in enumerate(found)}
-            rest = _blanked(rest, order.start, order.end) if found else rest
+            order_parts = list(_parts_of(order, request, spoken, tuple(owed.values())))
+            owed |= {order.end + place: part for place, part in enumerate(order_parts)}
+            remaining = _blanked(remaining, order.start, order.end) if order_parts else remaining
         elif has(spoken, "requests.verb_before"):
-            rest = _blanked(rest, order.start, order.end - len(order.about))
-    rest = in_language(spoken, "requests.part_joint").sub(" ", rest)
+            remaining = _blanked(remaining, order.start, order.end - len(order.about))
+    remaining = in_language(spoken, "requests.part_joint").sub(" ", remaining)
     known = known and not any(part.unclear for part in owed.values())
-    known = known and not in_language(spoken, "requests.more").search(rest)
+    known = known and not in_language(spoken, "requests.more").search(remaining)
     return RequestParts(tuple(owed[place] for place in sorted(owed)), known and bool(owed))
 
 
@@ -181,7 +185,8 @@ def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spo
 
 
 def _last_program(request: str, before: tuple[OwedPart, ...]) -> str:
-    """The file that `it` means: the last one that is written and can be run, else the last that is named."""
+    """Returns the file that `it` means: the last one that is written and can be run, else the last one that is
+    named."""
     written = [path for part in before if part.kind == "write" for path in part.files if program_for(path)]
     named = [path for path in files_in(request) if program_for(path)]
     return (written or named or [""])[-1]

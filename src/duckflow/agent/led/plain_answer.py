@@ -1,4 +1,4 @@
-"""An answer that is owed is asked for in plain text: in a Decision a small model says what it did, not what it saw."""
+"""Asks for an owed answer in plain text: in a Decision a small model says what it did, not what it saw."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ ANSWER = "answer.txt"
 
 
 class PlainAnswer:
-    """Asks with what this turn has brought, and nothing else."""
+    """Asks for an answer on the base of this turn's results, and nothing else."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
@@ -32,7 +32,7 @@ class PlainAnswer:
         self._actor = actor
 
     async def give(self, turn: TurnSoFar, words: str) -> Loop | None:
-        """The answer as a loop of its own; nothing where there is nothing to answer from, or no answer came."""
+        """Returns the answer as a loop of its own; nothing where there is nothing to answer from, or no answer came."""
         state = turn.state
         if not (material := _material(turn)):
             return None
@@ -49,25 +49,26 @@ class PlainAnswer:
         if reply.finish == "refusal" or not text or _repeats(text, words, turn.request):
             return None
         decision = made_up(Action(operation=RESPOND, args={"text": text}, reasoning=words))
-        said = Message(role="assistant", text=text, turn=state.turn, decision=decision)
-        self._actor.emit(MessageAdded(message=said))
+        message = Message(role="assistant", text=text, turn=state.turn, decision=decision)
+        self._actor.emit(MessageAdded(message=message))
         return Loop(decision, await self._dispatcher.run(Reading(decision), self._actor))
 
 
 def _repeats(text: str, *asked: str) -> bool:
-    """Whether the text says nothing but what was asked."""
-    said, *questions = (re.sub(r"\W+", "", words).casefold() for words in (text, *asked))
-    return any(said in question for question in questions)
+    """Says whether the text only repeats what was asked."""
+    answer, *questions = (re.sub(r"\W+", "", words).casefold() for words in (text, *asked))
+    return any(answer in question for question in questions)
 
 
 def _material(turn: TurnSoFar) -> str:
-    """The newest results of this turn, as far as there is room. A file that was read again counts as it is now."""
+    """Returns the newest results of this turn, as far as there is room. A file that was read again is shown as it is
+    now."""
     room, shown, seen = MATERIAL_LENGTH, list[str](), set[str]()
     results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
         head, _, text = message.text.partition("\n")
         if not re.fullmatch(r"\w+\.\w+", message.operation):
-            # What was piped in or mentioned has no heading of ours.
+            # Text that was piped in or mentioned has no heading of ours.
             head, text = "", message.text
         name = head.partition(" (lines ")[0] if message.operation == READ_FILE else ""
         room -= len(message.text)
@@ -80,7 +81,7 @@ def _material(turn: TurnSoFar) -> str:
 
 
 def _counted(turn: TurnSoFar) -> Iterator[str]:
-    """The files of each folder that was listed, counted by their kinds: a small model cannot count."""
+    """Yields the number of files of each kind in every folder that was listed: a small model cannot count."""
     for loop in turn.loops:
         for action in loop.decision.actions if loop.done.ran(LIST_FILES) else ():
             path, kinds = str(action.args.get("path", ".")), dict[str, list[str]]()

@@ -1,4 +1,4 @@
-"""The policies that lead a small model, in their order, and the short ones among them."""
+"""The policies that lead a small model, in their order; the short ones are defined here."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,8 @@ from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 
 class ReadNamedFiles(Policy):
-    """Reads what is there and is no secret. A request that only wants files read is then told to be answered."""
+    """Reads the files that a request names, if they exist and are not secret. Where the request only wants files read,
+    the model is then told to answer."""
 
     def __init__(self, dispatcher: Dispatcher, actor: Actor) -> None:
         self._actor = actor
@@ -37,9 +38,9 @@ class ReadNamedFiles(Policy):
     async def opening(self, turn: TurnSoFar) -> None:
         self._read = []
         names, folder = errand(turn.request, turn.state.language).names, Path(turn.state.folder)
-        if there := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
-            await self._dispatcher.run(_reading(turn, there), self._actor)
-            self._read = there
+        if existing := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
+            await self._dispatcher.run(_reading(turn, existing), self._actor)
+            self._read = existing
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         first = not turn.loops and turn.state.plan is None
@@ -57,7 +58,7 @@ def _reading(turn: TurnSoFar, names: list[str]) -> Reading:
 
 
 class HoldToPlan(Policy):
-    """Where the user wants a plan, proposing one is the first thing that is offered, and the only one."""
+    """Offers only the proposal of a plan as the first action, where the user wants a plan."""
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         if turn.loops or not wants_plan(turn.state):
@@ -66,25 +67,26 @@ class HoldToPlan(Policy):
 
 
 def wants_plan(state: AgentState) -> bool:
-    """Whether the user asks for a plan, and there is none yet. A file may be called so."""
+    """Says whether the user asks for a plan, and there is none yet. A file name does not count."""
     asked = search("requests.wants_plan", re.sub(PATH, "", last_request(state.messages)), state.language)
     return state.plan is None and asked is not None
 
 
 def _held_to_planning(operations: Iterable[Operation], state: AgentState) -> list[Operation]:
-    """Nothing but proposing a plan, for what the user has said: a small model would put it in worse words."""
+    """Returns only the operation that proposes a plan, with the user's request as its text: a small model would put it
+    in worse words."""
     request = last_request(state.messages)
     return [held_to(operation, text=[request]) for operation in operations if operation.name == PROPOSE_PLAN]
 
 
 class AnswerEnds(Policy):
-    """A request that only asks or greets is done with the answer: a small model would only talk on."""
+    """Ends the turn with the answer if the request only asks or greets: a small model would only talk on."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
-        """To a greeting there is nothing but an answer: it would look for the file of the example."""
+        """Offers only an answer to a greeting: otherwise the model would look for the file of the prompt's example."""
         if turn.loops or not greets(turn.request, turn.state.language):
             return None
         return Guidance("", _answering)
@@ -100,13 +102,13 @@ class AnswerEnds(Policy):
 
 
 def _answering(operations: Sequence[Operation]) -> list[Operation]:
-    return [one for one in operations if one.name == RESPOND]
+    return [operation for operation in operations if operation.name == RESPOND]
 
 
 def leading_policies(
     dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases, workspace: Workspace
 ) -> tuple[Policy, ...]:
-    """In this order: a try-out comes before what looks at its result."""
+    """Returns the policies in their order: a try-out comes before the policies that look at its result."""
     trial, answers = Trial(dispatcher, bodies, actor), PlainAnswer(dispatcher, bodies, actor)
     return (
         HoldToPlan(),

@@ -1,4 +1,4 @@
-"""A small model's code is tried out, where a command may run without asking; an error goes back to it at once."""
+"""Tries out a small model's code, if a command may run without a question. The model gets an error at once."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ TIMED_OUT = "Timed out"
 
 
 class Trial:
-    """Runs a command by itself. Where it fails inside a file that the model has just written, that is mended."""
+    """Runs a command. If it fails inside a file that the model has just written, the file is mended."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
@@ -36,8 +36,8 @@ class Trial:
         self._actor = actor
 
     async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
-        """The last run, after the mends, with what is wrong still. Nothing is mended where the command would be asked
-        for again."""
+        """Returns the last run, after the repairs, with the fault that remains. Nothing is mended if the command would
+        be asked about again."""
         done, endless = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
             path, fault = _blamed(paths, done, endless)
@@ -56,12 +56,12 @@ class Trial:
 
 
 def made_up(action: Action) -> Decision:
-    """The Decision for an action that follows from the request itself."""
+    """Returns the Decision for an action that follows from the request itself."""
     return Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
 
 
 def _blamed(paths: Sequence[str], done: Dispatched, endless: str) -> tuple[str, str]:
-    """The file in which a run has failed, and the error."""
+    """Returns the file in which a run has failed, and the error."""
     faults = ((path, fault_of(path, _output(done), endless)) for path in paths if path.endswith(".py"))
     return next(((path, fault) for path, fault in faults if fault), ("", ""))
 
@@ -71,7 +71,7 @@ def _output(done: Dispatched) -> str:
 
 
 class TryOut(Policy):
-    """Runs what was written, if it is Python and no run of it is asked for anyway."""
+    """Runs the file that was just written, if it is Python and no run of it is asked for anyway."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, trial: Trial) -> None:
         self._dispatcher = dispatcher
@@ -89,7 +89,8 @@ class TryOut(Policy):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:
-        """Find out what is wrong inside the file itself; a mistake in the trying script says nothing about it."""
+        """Finds out what is wrong inside the file itself. A mistake in the script that tries it says nothing about the
+        file."""
         try:
             script = await self._script_for(path, turn.state.language)
         except DuckflowError:
@@ -99,17 +100,17 @@ class TryOut(Policy):
             turn.last.tried, turn.last.fault = trial.tried, trial.fault
 
     async def _script_for(self, path: str, language: str) -> str:
-        """A script that calls what was just written, by the model; nothing when that was another file's."""
+        """Asks the model for a script that calls what it has just written. Returns nothing if that was another file."""
         if (written := self._bodies.last_for(path)) is None:
             return ""
         asked = render(language, "body_try", module=PurePosixPath(path).stem)
-        told = PromptMessage("assistant", f"```\n{written.text}```"), PromptMessage("user", asked)
-        reply = await self._bodies.call((*written.prompt, *told), SCRIPT, SCRIPT_TOKENS)
+        messages = PromptMessage("assistant", f"```\n{written.text}```"), PromptMessage("user", asked)
+        reply = await self._bodies.call((*written.prompt, *messages), SCRIPT, SCRIPT_TOKENS)
         return clean_body(reply.text, SCRIPT).text if reply.finish == "stop" else ""
 
 
 def fault_of(path: str, output: str, endless: str) -> str:
-    """The error in a traceback that ends in `path`; one that the code raises on purpose is none."""
+    """Returns the error in a traceback that ends in `path`. An error that the code raises on purpose does not count."""
     name = PurePosixPath(path).name
     if TIMED_OUT in output:
         return endless
@@ -118,7 +119,10 @@ def fault_of(path: str, output: str, endless: str) -> str:
         return ""
     _, number, line = frames[-1]
     error = output[output.rfind(line) + len(line) :].strip().split("\n")
-    message = next((one for one in error if re.match(r"\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b", one)), "")
+    message = next(
+        (error_line for error_line in error if re.match(r"\w+(?:\.\w+)*(?:Error|Exception|Interrupt)\b", error_line)),
+        "",
+    )
     return f"line {number}: {line.strip()}: {message}" if message else ""
 
 
