@@ -15,7 +15,7 @@ HELLO = decide(respond("Hello there."), step="PLANNING")
 
 
 class Shell:
-    """Nothing of the machine's own settings or keys is seen in it."""
+    """Runs Duckflow so that none of this machine's own settings or keys is seen."""
 
     def __init__(self, top: Path, seconds: float = 60) -> None:
         self.seconds = seconds

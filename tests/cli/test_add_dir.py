@@ -43,7 +43,7 @@ def test_files_of_another_folder_are_read_edited_searched_and_run(tmp_path: Path
     assert (other / "new.txt").read_text() == "new\n"
 
 
-def test_without_it_the_folder_stays_closed(tmp_path: Path, shell: Shell) -> None:
+def test_without_add_dir_the_other_folder_stays_closed(tmp_path: Path, shell: Shell) -> None:
     model = shell.script(
         decide(act("file_ops.write_file", path=f"{tmp_path}/other/new.txt", content="x"), respond("Done."))
     )
@@ -51,7 +51,7 @@ def test_without_it_the_folder_stays_closed(tmp_path: Path, shell: Shell) -> Non
     assert not (tmp_path / "other/new.txt").exists()
 
 
-def test_the_gate_says_that_undo_does_not_reach_there(tmp_path: Path) -> None:
+def test_the_gate_says_that_undo_does_not_reach_an_added_folder(tmp_path: Path) -> None:
     impact = FileImpact(path="/other/a.txt", change="edit")
     [told] = what_lasts(Deed(effect="write", impacts=(impact,)), "", goes_on=False, folder=tmp_path)
     assert told.key == "lasting.outside"
@@ -61,6 +61,8 @@ CANNOT = [("../none", "en", "no folder"), ("..", "ja", "作業フォルダー")]
 
 
 @pytest.mark.parametrize(("folder", "language", "told"), CANNOT)
-def test_what_cannot_be_added_is_told(shell: Shell, folder: str, language: str, told: str) -> None:
+def test_folders_that_cannot_be_added_are_refused_with_a_reason(
+    shell: Shell, folder: str, language: str, told: str
+) -> None:
     done = shell.run("-p", "x", "-m", shell.script(), "--add-dir", folder, "--lang", language, stdin="")
     assert done.returncode == 2 and told in done.stderr

@@ -72,7 +72,7 @@ def test_an_answer_may_be_a_coroutine_and_a_turn_has_its_events_without_a_loop(s
     assert isinstance(items[-1], TurnSummary) and (shell.work / "a.txt").read_text() == "hello\n"
 
 
-def test_what_cannot_be_used_is_told(shell: Shell) -> None:
+def test_a_missing_folder_or_session_and_a_call_without_with_are_refused(shell: Shell) -> None:
     with pytest.raises(UsageError, match="There is no folder"), Duckflow(shell.work / "nowhere"):
         pass
     with (

@@ -49,7 +49,7 @@ async def test_a_yes_with_another_subject_is_one_answer(story: Story, said: str)
     assert git(story.folder, "log", "--format=%s") == "notes: add the file\n"
 
 
-async def test_words_that_are_no_subject_are_asked_about_and_the_subject_is_what_was_asked_for(story: Story) -> None:
+async def test_the_subject_is_the_users_request_and_an_unclear_correction_is_asked_about(story: Story) -> None:
     await story.tell("write the file with a space in its name")
     await story.tell("Really? And why did you touch it?")
     story.answers = [Answer(choice="edit", text="yes, but much shorter"), Answer(choice="no")]
@@ -72,7 +72,7 @@ async def test_a_file_that_is_called_like_a_pattern_brings_no_other_file_in(tmp_
     assert "mine.txt" in git(hostile.folder, "status", "--porcelain")
 
 
-async def test_a_hook_that_refuses_is_told(story: Story) -> None:
+async def test_the_refusal_of_a_hook_is_shown(story: Story) -> None:
     hook = story.folder / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
@@ -81,7 +81,7 @@ async def test_a_hook_that_refuses_is_told(story: Story) -> None:
     assert "nothing was committed" in await story.chat.run_command("/commit")
 
 
-def test_a_pull_request_is_told_from_the_commits(tmp_path: Path) -> None:
+def test_a_pull_request_is_described_from_its_commits(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     git(shell.work, "init", "-q", "-b", "main")
     git(shell.work, "commit", "-q", "--allow-empty", "-m", "start")

@@ -32,7 +32,7 @@ def test_bash_offers_commands_options_and_values(bare: Shell) -> None:
     assert "--json" not in offered(bare, "duckflow models --")
 
 
-def test_bash_offers_models_and_sessions_that_are_there(bare: Shell) -> None:
+def test_bash_offers_existing_models_and_sessions(bare: Shell) -> None:
     assert "local" in offered(bare, "duckflow -m loc")
     assert offered(bare, "duckflow doctor -m deepseek:") == ["deepseek-chat"]
     bare.run("-p", "hi", "-m", bare.script())
@@ -42,7 +42,7 @@ def test_bash_offers_models_and_sessions_that_are_there(bare: Shell) -> None:
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_the_script_is_one_that_the_shell_can_read(bare: Shell, name: str) -> None:
+def test_each_shell_can_read_its_script(bare: Shell, name: str) -> None:
     script = bare.run("completion", name, "--lang", "ja").stdout
     assert "duckflow completion sessions" in script or "duckflow completion $1" in script
     assert all(word in script for word in ("doctor", "if-missing", "full-auto"))
@@ -52,7 +52,7 @@ def test_the_script_is_one_that_the_shell_can_read(bare: Shell, name: str) -> No
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
-def test_fish_offers_them_too(bare: Shell) -> None:
+def test_fish_offers_commands_options_and_values(bare: Shell) -> None:
     line = "source (duckflow completion fish | psub); complete -C 'duckflow --mode '; complete -C 'duckflow mod'"
     folder = bare.home / "bin"
     folder.mkdir(parents=True)

@@ -48,7 +48,7 @@ def test_a_value_is_set_read_and_taken_out(bare: Shell) -> None:
     assert (bare.home / "new/config/config.toml").read_text() == '[safety]\nmode = "auto-edit"\n'
 
 
-def test_what_makes_no_sense_is_refused_and_nothing_is_written(bare: Shell) -> None:
+def test_wrong_names_and_values_are_refused_and_nothing_is_written(bare: Shell) -> None:
     bare.write_config(MINE)
     for name, value, hint in (
         ("mode", "plan", "safety.mode"),
@@ -68,7 +68,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(bare: Shell) -> N
     assert bare.config.read_text() == MINE and not (bare.work / ".duckflow").exists()
 
 
-def test_a_value_that_another_place_overrules_is_said(bare: Shell) -> None:
+def test_it_says_when_another_place_overrules_a_value(bare: Shell) -> None:
     done = bare.run("config", "set", "safety.mode", "full-auto", DUCKFLOW_MODE="ask")
     assert done.returncode == 0 and "DUCKFLOW_MODE" in done.stderr
 
@@ -83,7 +83,7 @@ def test_a_link_stays_a_link(bare: Shell) -> None:
 
 
 def test_a_misspelt_setting_does_not_keep_one_from_the_list_and_can_be_taken_out(bare: Shell) -> None:
-    """The complaint points to the list: it must be there."""
+    """The error message points to the list, so the list must be shown."""
     bare.write_config('# mine\n[llm]\nmodell = "x"\ntries = 3\n')
     listed = bare.run("config", "list")
     assert listed.returncode == 2 and "Did you mean llm.model?" in listed.stderr and "defaults" in listed.stderr

@@ -49,7 +49,9 @@ def foreign(path: Path) -> None:
     [no_utf8, page_of("messages"), page_of("headline"), page_of("events"), cut, emptied, foreign],
     ids=["no UTF-8", "index", "headline", "events", "cut", "emptied", "foreign"],
 )
-def test_it_goes_on_with_what_can_be_read(damage: Callable[[Path], None], form: str, tmp_path: Path) -> None:
+def test_a_damaged_session_goes_on_with_its_readable_part(
+    damage: Callable[[Path], None], form: str, tmp_path: Path
+) -> None:
     shell = Shell(tmp_path)
     shell.run("-p", "first question", "-m", shell.script(decide(respond("one"), step="PLANNING")))
     [journal] = shell.home.rglob("sessions/*/*.db")

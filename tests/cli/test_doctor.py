@@ -48,7 +48,7 @@ def clinic() -> Iterator[dict[str, str]]:
     server.server_close()
 
 
-def test_a_model_that_answers_is_a_clean_bill(bare: Shell, clinic: dict[str, str]) -> None:
+def test_doctor_is_content_with_a_model_that_answers(bare: Shell, clinic: dict[str, str]) -> None:
     bare.write_config(WAIT + '[safety]\nmode = "plan"\n')
     done = bare.run("doctor", "-m", "duck", **clinic)
     assert done.returncode == 0, done.stdout
@@ -87,7 +87,9 @@ def test_a_model_that_does_not_answer_comes_with_its_fix(
         (("-m", "openai:x"), {"OPENAI_API_KEY": "sk with spaces"}, "Copy it again"),
     ],
 )
-def test_no_model_to_ask(bare: Shell, arguments: tuple[str, ...], environment: dict[str, str], hint: str) -> None:
+def test_without_a_usable_model_doctor_says_why(
+    bare: Shell, arguments: tuple[str, ...], environment: dict[str, str], hint: str
+) -> None:
     done = bare.run("doctor", *arguments, **environment)
     assert done.returncode == 5 and hint in done.stdout and "sk with" not in done.stdout
 
@@ -100,12 +102,12 @@ def test_a_broken_config_does_not_keep_it_from_looking_at_the_rest(bare: Shell) 
     assert bare.run("doctor", "-m", bare.script()).returncode == 1
 
 
-def test_a_home_that_cannot_be_written_is_found(bare: Shell) -> None:
+def test_a_home_that_cannot_be_written_is_reported(bare: Shell) -> None:
     done = bare.run("doctor", "-m", bare.script(), DUCKFLOW_HOME="/dev/null")
     assert done.returncode == 1 and "DUCKFLOW_HOME" in done.stdout and "Traceback" not in done.stderr
 
 
-def test_a_half_fetched_model_is_told(bare: Shell) -> None:
+def test_a_half_downloaded_model_is_reported(bare: Shell) -> None:
     folder = bare.home / "cache/models"
     folder.mkdir(parents=True)
     (folder / ".SmolLM2-135M-Instruct.Q4_1.gguf.partial").write_bytes(b"x" * 9_836_243)

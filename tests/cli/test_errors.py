@@ -52,7 +52,7 @@ def two_lines(done: subprocess.CompletedProcess[str]) -> str:
         ("DUCKFLOW_HOME=/dev/null duckflow models pull smollm2-135m", 1, ("/dev/null", "DUCKFLOW_HOME")),
     ],
 )
-def test_it_says_what_happened_and_what_to_do(bare: Shell, line: str, code: int, hints: tuple[str, ...]) -> None:
+def test_an_error_says_what_happened_and_what_to_do(bare: Shell, line: str, code: int, hints: tuple[str, ...]) -> None:
     done = bare.sh(line, MODEL=bare.script())
     assert done.returncode == code, done.stderr
     told = two_lines(done)
@@ -81,7 +81,7 @@ def test_a_config_that_makes_no_sense_is_named(bare: Shell, text: str | bytes, h
         assert hint in told
 
 
-def test_a_folder_in_place_of_the_config_is_told(bare: Shell) -> None:
+def test_a_folder_in_place_of_the_config_is_reported(bare: Shell) -> None:
     bare.config.mkdir(parents=True)
     assert "config.toml" in two_lines(bare.run("-p", "hi", "-m", bare.script()))
 
@@ -110,7 +110,7 @@ def test_odd_surroundings_do_not_keep_it_from_answering(bare: Shell, line: str) 
 @pytest.mark.parametrize(
     "line", ["duckflow --version >&-", "duckflow --help | head -1", "duckflow -p hi -m $MODEL >&- 2>&- <&-"]
 )
-def test_nobody_listening_is_no_error(bare: Shell, line: str) -> None:
+def test_a_closed_output_is_no_error(bare: Shell, line: str) -> None:
     done = bare.sh(f"set -o pipefail; {line}", MODEL=bare.script())
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -143,7 +143,7 @@ def test_a_session_open_in_another_window_is_not_touched(bare: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_ended_from_outside_it_goes_quietly(bare: Shell, number: signal.Signals) -> None:
+def test_a_program_that_is_ended_from_outside_prints_no_complaint(bare: Shell, number: signal.Signals) -> None:
     slow = {"json": DUCK, "chunk": 1, "delay": 0.2}
     process = subprocess.Popen(
         # The tests themselves may have been started with `nohup`.
@@ -182,7 +182,7 @@ def test_flags_may_stand_before_a_subcommand_that_knows_them(argv: list[str], na
     assert parse(argv, Words("en"))[0] == name
 
 
-def test_a_proxy_that_is_not_there_is_told_at_once(bare: Shell) -> None:
+def test_a_proxy_that_cannot_be_reached_is_reported_at_once(bare: Shell) -> None:
     proxy = {"HTTPS_PROXY": "http://127.0.0.1:9", "OPENAI_API_KEY": "sk-0123456789abcdef"}
     done = bare.run("-p", "hi", **proxy)
     assert done.returncode != 0 and "HTTPS_PROXY" in done.stderr and "again" not in done.stderr

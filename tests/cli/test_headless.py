@@ -121,25 +121,25 @@ def test_without_a_yes_it_stops_at_the_gate(shell: Shell) -> None:
     assert not (shell.work / "a.py").exists()
 
 
-def test_a_command_that_needs_a_yes_is_told_whole(shell: Shell) -> None:
+def test_a_command_that_needs_a_yes_is_shown_whole(shell: Shell) -> None:
     command = "touch " + " ".join(f"file-{number}" for number in range(60))
     done = shell.run("-p", "make them", "-m", shell.script(decide(act("shell.run", command=command)), UNABLE))
     assert done.returncode == 3 and f"$ {command}" in done.stderr and "--mode full-auto" in done.stderr
 
 
-def test_what_no_mode_allows_is_not_said_to_be_allowed_by_one(shell: Shell) -> None:
+def test_a_command_that_no_mode_allows_comes_without_a_hint_at_a_mode(shell: Shell) -> None:
     done = shell.run("-p", "tidy up", "-m", shell.script(decide(act("shell.run", command="rm -rf ~")), UNABLE))
     assert done.returncode == 3 and "in every mode ($ rm -rf ~)" in done.stderr and "--mode" not in done.stderr
 
 
-def test_what_is_read_and_needs_a_yes_is_named(shell: Shell) -> None:
+def test_a_read_that_needs_a_yes_is_named(shell: Shell) -> None:
     (shell.work / ".env").write_text("KEY=1\n")
     missing = decide(act("duck_call", text="I may not read it."), step="PLANNING")
     done = shell.run("-p", "read it", "-m", shell.script(decide(act("file_ops.read_file", path=".env")), missing))
     assert done.returncode == 3 and "()" not in done.stderr and "read_file" in done.stderr, done.stderr
 
 
-def test_what_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> None:
+def test_a_command_that_needs_a_yes_in_every_mode_names_no_other_mode(shell: Shell) -> None:
     (shell.work / "tests").mkdir()
     remove = shell.script(decide(act("shell.run", command="rm -rf tests")), UNABLE)
     done = shell.run("-p", "tidy up", "-m", remove, "--mode", "full-auto")
@@ -165,7 +165,7 @@ def test_a_reply_that_had_to_be_repaired_is_sent_again_where_nobody_can_be_asked
     assert "valid JSON" in result["actions"][0]["for_model"]
 
 
-def test_what_nobody_can_allow_is_left_out_and_the_rest_is_done(shell: Shell) -> None:
+def test_an_action_that_nobody_can_allow_is_left_out_and_the_others_are_done(shell: Shell) -> None:
     edits = [act("file_ops.write_file", path=f"part{number}.py", content="print(1)\n") for number in range(8)]
     online = act("shell.run", command="curl -s http://127.0.0.1:9/", network=True)
     told = decide(respond("Eight parts are written. The page was not fetched."))
@@ -180,7 +180,7 @@ def test_what_nobody_can_allow_is_left_out_and_the_rest_is_done(shell: Shell) ->
     assert "nobody can be asked here" in refused and "said no" not in refused
 
 
-def test_a_task_that_failed_for_want_of_a_yes_says_so_by_its_code(shell: Shell) -> None:
+def test_a_task_that_failed_for_lack_of_a_yes_has_its_own_exit_code(shell: Shell) -> None:
     write = act("file_ops.write_file", path="a.py", content="print(1)\n")
     online = act("shell.run", command="curl -s http://127.0.0.1:9/", network=True)
     missing = decide(act("duck_call", text="The page is needed and cannot be fetched."))
@@ -189,7 +189,7 @@ def test_a_task_that_failed_for_want_of_a_yes_says_so_by_its_code(shell: Shell) 
     assert done.returncode == 3 and "needs a yes" in done.stderr
 
 
-def test_a_model_that_keeps_asking_nobody_is_stopped(shell: Shell) -> None:
+def test_a_model_that_keeps_asking_where_nobody_answers_is_stopped(shell: Shell) -> None:
     asks = [decide(act("shell.run", command=f"rm -rf tests{number}"), next_step="continue") for number in range(9)]
     model = shell.script(*asks)
     done = shell.run("-p", "tidy up", "-m", model, "--mode", "full-auto", "--output-format", "json")
@@ -212,7 +212,7 @@ ENDS: list[tuple[list[dict[str, Any]], int, str]] = [
 
 
 @pytest.mark.parametrize(("replies", "code", "question"), ENDS)
-def test_only_a_question_that_the_work_waits_for_has_a_code_of_its_own(
+def test_only_a_question_that_the_work_waits_for_has_its_own_exit_code(
     shell: Shell, replies: list[dict[str, Any]], code: int, question: str
 ) -> None:
     given = ("-p", "create a.py", "-m", shell.script(*replies), "--mode", "auto-edit", "--output-format", "json")
@@ -222,7 +222,7 @@ def test_only_a_question_that_the_work_waits_for_has_a_code_of_its_own(
     assert result["question"].startswith(question) and bool(result["question"]) == bool(question)
 
 
-def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
+def test_json_output_is_one_object_with_the_whole_result(shell: Shell) -> None:
     model = shell.script(decide(act("file_ops.write_file", path="a.py"), respond("できました")), "print(1)\n")
     done = shell.run("-p", "作って", "-m", model, "--mode", "auto-edit", "--output-format", "json", "--lang", "ja")
     told = json.loads(done.stdout)
@@ -231,7 +231,7 @@ def test_json_tells_the_whole_story_in_one_object(shell: Shell) -> None:
     assert "作成しました" in done.stderr
 
 
-def test_json_says_what_nothing_shows(shell: Shell) -> None:
+def test_json_output_says_what_is_unverified(shell: Shell) -> None:
     work = act("file_ops.write_file", path="a.py", content="x = 1\n"), act("shell.run", command="test -e b.py")
     said = [decide(respond(f"I wrote it, {number}.")) for number in range(2)]
     model = shell.script(decide(*work, next_step="continue"), *said)
@@ -248,7 +248,7 @@ def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) 
     assert {"turn_began", "decision_made", "action_finished", "turn_ended"} <= set(kinds)
 
 
-def test_what_is_piped_in_is_material(shell: Shell) -> None:
+def test_piped_text_is_material(shell: Shell) -> None:
     model = shell.script({"text": "unused", "when": "never"}, decide(respond("Read it."), step="PLANNING"))
     done = shell.run("-p", "what is this?", "-m", model, "--output-format", "stream-json", stdin="the material\n")
     said = [json.loads(line)["message"] for line in done.stdout.splitlines() if '"message_added"' in line]
@@ -256,7 +256,7 @@ def test_what_is_piped_in_is_material(shell: Shell) -> None:
     assert (said[1]["role"], said[1]["operation"], said[1]["text"]) == ("tool", "stdin", "the material")
 
 
-def test_a_session_goes_on_is_picked_and_forked(shell: Shell) -> None:
+def test_a_session_is_continued_picked_and_forked(shell: Shell) -> None:
     shell.run("-p", "first question", "-m", shell.script(decide(respond("one"), step="PLANNING")))
     again = shell.script(decide(respond("two"), step="PLANNING"))
     told = json.loads(shell.run("-c", "-p", "second", "-m", again, "--output-format", "json").stdout)
@@ -330,8 +330,8 @@ def test_a_provider_that_keeps_failing_ends_in_a_clear_message_and_the_conversat
     assert "sk-secret" not in kept
 
 
-def test_a_session_goes_on_with_the_endpoint_of_the_users_own_that_it_had(shell: Shell, server: Server) -> None:
-    """Nothing in the environment leads to it, and the config names no model."""
+def test_a_session_goes_on_with_its_user_defined_endpoint(shell: Shell, server: Server) -> None:
+    """Nothing in the environment leads to that endpoint, and the config names no model."""
     shell.write_config(f'[llm.endpoints.mine]\nbase_url = "{server.variables["OPENAI_BASE_URL"]}"\n')
     server.replies = [stream("Hello there.")]
     assert shell.run("-p", "hi", "-m", "mine:duck").stdout == "Hello there.\n"
@@ -426,7 +426,7 @@ def test_help_speaks_both_languages(shell: Shell) -> None:
     assert shell.run("--version").stdout.startswith("duckflow ")
 
 
-def test_without_a_key_and_a_model_the_ways_to_one_are_told(shell: Shell) -> None:
+def test_without_a_key_and_a_model_the_ways_to_one_are_explained(shell: Shell) -> None:
     done = shell.run("-p", "hi")
     assert done.returncode == 5
     told = [line for line in done.stderr.splitlines() if not line.startswith("·")]

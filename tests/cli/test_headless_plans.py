@@ -83,7 +83,7 @@ def test_a_job_that_failed_is_a_failure(tmp_path: Path) -> None:
 
 
 def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
-    """Nobody is there who could resume it: the program ends, and tells what was done."""
+    """Nobody is there to resume it, so the program ends and tells what was done."""
     tasks = write_tasks("game.py", *(f"{number}.py" for number in range(9)))
     texts = [{"text": "x = 1\n", "when": f"complete content of {task['args']['path']}"} for task in tasks["tasks"]]
     replies = [PROPOSE, SNAKE, run_step(1), tasks, *texts, WRITES[0]]
@@ -95,7 +95,7 @@ def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
     assert "Core loop: cancelled. 3 done, 7 left." in told["result"] and (tmp_path / "work/game.py").exists()
 
 
-def test_a_step_that_only_looked_around_has_not_reached_what_it_names(tmp_path: Path) -> None:
+def test_a_step_that_only_lists_files_has_not_reached_its_goal(tmp_path: Path) -> None:
     look = {"tasks": [act("file_ops.list_files", path=".")]}
     failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), look, look, WRITES[0]], "--mode", "full-auto", "-p", "a game")
     assert failed.returncode == 1 and "stopped by a failure" in failed.stdout

@@ -69,12 +69,12 @@ def test_three_answers_make_two_files(bare: Shell) -> None:
     assert "## コマンド" in (bare.work / "AGENTS.md").read_text()
 
 
-def test_enter_alone_takes_the_first_of_each(bare: Shell) -> None:
+def test_enter_alone_takes_the_first_choice_of_each_question(bare: Shell) -> None:
     assert asked(bare, "", "", "")[0] == 0
     assert tomllib.loads(bare.config.read_text())["safety"]["mode"] == "ask"
 
 
-def test_what_is_set_already_is_the_first_choice_and_a_new_answer_is_written(bare: Shell) -> None:
+def test_the_present_setting_is_the_first_choice_and_a_new_answer_is_written(bare: Shell) -> None:
     bare.write_config('language = "en"\n[llm]\nmodel = "ollama:duck"\n[safety]\nmode = "plan"\n')
     before = bare.config.read_text()
     assert asked(bare, "", "", "")[0] == 0 and bare.config.read_text() == before
@@ -89,7 +89,7 @@ def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
     assert not bare.config.exists() and not (bare.work / "AGENTS.md").exists()
 
 
-def test_what_exists_stays_unless_the_user_says_otherwise(bare: Shell) -> None:
+def test_existing_files_stay_unless_the_user_says_otherwise(bare: Shell) -> None:
     mine = '# mine\n[safety]\nmode = "plan" # careful\n'
     bare.write_config(mine)
     agents = bare.work / "AGENTS.md"
@@ -119,7 +119,7 @@ def project(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
-def test_the_draft_tells_what_the_folder_tells(bare: Shell) -> None:
+def test_the_draft_describes_the_folder(bare: Shell) -> None:
     project(bare.work)
     assert bare.run("init", "--yes").returncode == 0
     draft = (bare.work / "AGENTS.md").read_text()
@@ -135,7 +135,7 @@ def test_an_empty_folder_gets_a_draft_too(bare: Shell) -> None:
     assert "見つかりませんでした" in (bare.work / "AGENTS.md").read_text()
 
 
-def test_a_folder_that_cannot_be_written_is_told(bare: Shell) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(bare: Shell) -> None:
     done = bare.run("init", "--yes", DUCKFLOW_HOME="/dev/null")
     assert done.returncode == 2 and "cannot be written" in done.stderr and "Traceback" not in done.stderr
 

@@ -25,7 +25,7 @@ FITTING = {"files": ["a.py"], "count": 1}
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_an_answer_has_the_wished_shape(tmp_path: Path, language: str) -> None:
-    """In English the shape stands in the line, in Japanese in a file."""
+    """The English case passes the schema on the command line, the Japanese one in a file."""
     shell = Shell(tmp_path)
     wrong, fenced = json.dumps({"files": "a.py"}), f"Here:\n```json\n{json.dumps(FITTING)}\n```"
     model = shell.script(decide(respond("no json")), decide(respond(wrong)), decide(respond(fenced)))
@@ -48,7 +48,7 @@ def test_an_answer_that_never_fits_is_a_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("schema", ["{", "missing.json", '{"type": 7}', '{"$ref": "http://127.0.0.1:9/x"}'])
-def test_a_schema_that_is_none_is_told(tmp_path: Path, schema: str) -> None:
+def test_an_invalid_schema_is_refused(tmp_path: Path, schema: str) -> None:
     shell = Shell(tmp_path)
     done = shell.run("-p", "x", "-m", shell.script(), "--json-schema", schema, stdin="")
     assert done.returncode == 2 and "--json-schema" in done.stderr and "Traceback" not in done.stderr
@@ -121,7 +121,7 @@ def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
     ("line", "kind"),
     [("", None), ("{", "unreadable"), ('{"type": "user"}', "unreadable"), ('{"type": "interrupt"}', "interrupt")],
 )
-def test_lines(line: str, kind: str | None) -> None:
+def test_a_line_of_the_leading_program_is_read(line: str, kind: str | None) -> None:
     order = read_led_line(line)
     assert (order.kind if order else None) == kind
 

@@ -35,7 +35,7 @@ def test_a_server_is_added_tried_listed_and_removed(bare: Shell) -> None:
     assert "# mine" in bare.config.read_text() and "mcp" not in bare.run("config", "list", "--changed").stdout
 
 
-def test_what_cannot_be_used_is_told(bare: Shell) -> None:
+def test_servers_that_cannot_be_used_are_refused_with_a_reason(bare: Shell) -> None:
     bare.run("mcp", "add", "bad", "--", sys.executable, "-I", "-S", str(SERVER), "dead")
     tried = bare.run("mcp", "test", "bad")
     assert tried.returncode == 1 and "no key was given" in tried.stdout
@@ -105,7 +105,7 @@ def agent(bare: Shell, **capabilities: Any) -> Generator[Agent]:
 
 
 def test_a_file_or_nothing_at_all_may_stand_for_the_other_agent(bare: Shell, tmp_path: Path) -> None:
-    """Who tries it by hand redirects: neither a file nor an end right away is a reason to break off."""
+    """People who try it by hand redirect stdin: neither a file nor an immediate end of the input breaks it."""
     requests, answers = tmp_path / "requests", tmp_path / "answers"
     requests.write_text(
         '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n{"jsonrpc":"2.0","id":2,"method":"tools/list"}\n'
@@ -121,7 +121,7 @@ def test_a_file_or_nothing_at_all_may_stand_for_the_other_agent(bare: Shell, tmp
 
 
 def test_another_agent_gives_a_task_and_goes_on_with_it(bare: Shell) -> None:
-    """A Gate is put to the person behind it, whole; the result says what changed and what shows that it works."""
+    """A Gate is shown in full to the other agent's user. The result says what changed and what proves that it works."""
     model = bare.script(WRITES, RUNS, decide(respond("Done.")), decide(respond("You are welcome.")))
     yes = {"action": "accept", "content": {"answer": "yes"}}
     with agent(bare, elicitation={}) as other:
@@ -140,7 +140,7 @@ def test_another_agent_gives_a_task_and_goes_on_with_it(bare: Shell) -> None:
     assert (bare.work / "a.txt").read_text() == "hello\n"
 
 
-def test_where_nobody_can_be_asked_it_is_refused_with_the_reason(bare: Shell) -> None:
+def test_an_action_is_refused_with_a_reason_where_nobody_can_be_asked(bare: Shell) -> None:
     model = bare.script(WRITES, decide(respond("Done.")))
     with agent(bare) as other:
         done = other.call("duckflow", prompt="write a.txt", cwd=str(bare.work), mode="ask", model=model)
@@ -153,7 +153,7 @@ def test_where_nobody_can_be_asked_it_is_refused_with_the_reason(bare: Shell) ->
     assert not (bare.work / "a.txt").exists()
 
 
-def test_a_no_at_the_other_side_is_a_no(bare: Shell) -> None:
+def test_a_no_of_the_other_agents_user_counts(bare: Shell) -> None:
     model = bare.script(WRITES, decide(respond("Then not.")))
     with agent(bare, elicitation={}) as other:
         no = {"action": "accept", "content": {"answer": "no", "reason": "write b.txt"}}

@@ -52,8 +52,8 @@ def test_sizes_have_one_unit(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_of_the_users_own_by_its_path(tmp_path: Path) -> None:
-    """A real small one: whatever it says, it is asked and the conversation ends."""
+def test_the_users_own_model_is_named_by_its_path(tmp_path: Path) -> None:
+    """A real small model is used: whatever it says, it is asked and the conversation ends."""
     weights = Weights(Paths.of_user().models, os.environ).pull("smollm2-135m")
     shell = Shell(tmp_path, seconds=240)
     told = shell.run(

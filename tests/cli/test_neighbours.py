@@ -30,7 +30,7 @@ def test_an_override_takes_the_place_of_the_rules_beside_it(bare: Shell) -> None
 
 @pytest.mark.parametrize("model", ["", "local", "openai:gpt-x"])
 async def test_an_editor_that_allows_everything_fetches_no_model_and_types_no_key(bare: Shell, model: str) -> None:
-    """It would take the first choice of every question; so none is asked, and it is told what is needed."""
+    """Such an editor would take the first choice of every question. So it is asked nothing, and told what is needed."""
     editor = Editor(*["key", "fetch", "openai"] * 3)
     async with opened(bare, editor, *(("-m", model) if model else ())) as session:
         with pytest.raises(Exception, match=r"model|key") as refused:

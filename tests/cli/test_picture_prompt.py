@@ -25,7 +25,7 @@ def ask(shell: Shell, server: Server, model: str, *more: str) -> "tuple[int, str
     return done.returncode, done.stdout, done.stderr
 
 
-def test_it_is_sent_shown_as_a_line_and_answered(tmp_path: Path, server: Server) -> None:
+def test_a_picture_is_sent_shown_as_a_line_and_answered(tmp_path: Path, server: Server) -> None:
     server.replies = [stream("A duck.")]
     code, out, err = ask(impatient_shell(tmp_path), server, "gpt-4o")
     assert (code, out) == (0, "A duck.\n") and "picture: shot.png (PNG, 80×60, " in err
@@ -34,12 +34,12 @@ def test_it_is_sent_shown_as_a_line_and_answered(tmp_path: Path, server: Server)
     assert parts[1]["image_url"]["url"] == f"data:image/png;base64,{base64.b64encode(png(80, 60)).decode()}"
 
 
-def test_a_model_that_is_known_not_to_see_is_not_asked(tmp_path: Path, server: Server) -> None:
+def test_a_picture_is_not_sent_to_a_model_that_is_known_not_to_see(tmp_path: Path, server: Server) -> None:
     code, out, err = ask(impatient_shell(tmp_path), server, "gpt-3.5-turbo", "--lang", "ja")
     assert (code, out) == (2, "") and "gpt-3.5-turbo は画像を見ることができません" in err and server.bodies == []
 
 
-def test_a_model_that_refuses_it_is_told_of(tmp_path: Path, server: Server) -> None:
+def test_a_model_that_refuses_pictures_is_reported(tmp_path: Path, server: Server) -> None:
     server.replies = [status(400, json.dumps({"error": {"message": "image input is not supported by this model"}}))]
     code, _, err = ask(impatient_shell(tmp_path), server, "some-new-model")
     assert code == 1 and "some-new-model cannot see pictures" in err and len(server.bodies) == 1

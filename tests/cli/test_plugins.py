@@ -41,7 +41,7 @@ def result(shell: Shell, *flags: str) -> dict[str, Any]:
     return told
 
 
-def test_its_tool_is_offered_asked_for_at_the_gate_counted_and_undone(shell: Shell) -> None:
+def test_the_tool_of_a_plugin_is_offered_gated_counted_and_undone(shell: Shell) -> None:
     assert "stamp.file" in shell.run("prompt", "-m", stamping(shell)).stdout
     assert result(shell)["left_out"], "nobody could say yes"
     assert (shell.work / "a.py").read_text() == "A = 1\n"
@@ -64,7 +64,7 @@ def test_plugins_are_listed_and_switched_off(shell: Shell) -> None:
     assert (shell.work / "a.py").read_text() == "A = 1\n", "there is no such tool"
 
 
-def test_a_plugin_that_fails_is_told_of_and_hurts_nothing(shell: Shell, tmp_path: Path) -> None:
+def test_a_plugin_that_fails_is_reported_and_hurts_nothing(shell: Shell, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     about = broken / "bad-1.dist-info"
     about.mkdir(parents=True)

@@ -32,7 +32,9 @@ def shell(tmp_path: Path) -> Shell:
         pytest.param("compact", "en", marks=pytest.mark.slow),
     ],
 )
-def test_it_prints_what_is_sent_and_the_first_request_is_small(shell: Shell, language: str, profile: str) -> None:
+def test_the_prompt_that_is_printed_is_sent_and_the_first_request_is_small(
+    shell: Shell, language: str, profile: str
+) -> None:
     server = Server()
     server.replies = [FINE]
     with (shell.home / "config/config.toml").open("a") as config:
@@ -94,7 +96,7 @@ async def test_the_pattern_the_model_chose_is_used_for_the_next_call(tmp_path: P
     assert ["[procedure PLANNING]" in story.prompt(number) for number in range(3)] == [False, True, False]
 
 
-async def test_the_layers_are_weighed(tmp_path: Path) -> None:
+async def test_the_size_of_each_layer_is_known(tmp_path: Path) -> None:
     story = Story(tmp_path, [decide(respond("Done."), step="PLANNING")])
     await story.tell("look")
     layers = {layer.name: layer for layer in await story.chat.context()}

@@ -73,7 +73,7 @@ def test_a_witness_is_run_on_the_change_and_before_it(shell: Shell) -> None:
     ("command", "status"),
     [("true", "passes"), ("nosuchprogram", "broken"), ("python3 -c 'import calc, nothere'", "fails_before_too")],
 )
-def test_what_passes_breaks_or_fails_before_the_change_too_is_no_witness(
+def test_a_command_that_passes_breaks_or_fails_before_the_change_too_is_no_witness(
     shell: Shell, command: str, status: str
 ) -> None:
     done = shell.run("review", "--format", "json", "-m", shell.script(*reviewing(finding(command=command))))
@@ -84,8 +84,8 @@ def test_what_passes_breaks_or_fails_before_the_change_too_is_no_witness(
 
 @pytest.mark.slow
 @needs_bubblewrap
-def test_a_test_of_what_is_new_shows_what_is_wrong_with_it(shell: Shell) -> None:
-    """On the code before it cannot even be collected, so nothing speaks for the change."""
+def test_a_failing_test_of_new_code_is_a_witness(shell: Shell) -> None:
+    """On the code before the change the test cannot even be collected, so nothing speaks for the change."""
     (shell.work / "calc.py").write_text(f"{GOOD}\n\ndef triple(x):\n    return x * 2\n")
     test = {
         "test_path": "test_triple.py",
@@ -126,7 +126,7 @@ def test_the_agent_sees_the_callers_and_only_reads(shell: Shell) -> None:
     assert (shell.work / "calc.py").read_text() == BAD
 
 
-def test_wrong_ranges_and_nothing_to_review_are_told(shell: Shell) -> None:
+def test_wrong_ranges_and_empty_changes_are_refused_with_a_reason(shell: Shell) -> None:
     model = shell.script()
     assert shell.run("review", "nosuch..range", "-m", model).returncode == 2
     assert shell.run("review", "-", "-m", model, stdin="hello").returncode == 2

@@ -18,7 +18,9 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.store.paths import Paths
 
 
-async def test_looking_for_it_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_looking_for_the_sandbox_does_not_block_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quick, looked = choosing.choose, 0
 
     def slow(settings: SandboxSettings, folder: Path, private: list[Path], record: Path) -> Sandbox:

@@ -26,8 +26,8 @@ def test_sessions_are_listed_named_and_removed(tmp_path: Path) -> None:
     assert len(shell.run("sessions").stdout.splitlines()) == 2
 
 
-def test_what_could_not_be_asked_leaves_no_session(tmp_path: Path) -> None:
-    """A model that is misspelt, or a mere command: there is nothing to go on with."""
+def test_a_prompt_that_could_not_be_sent_leaves_no_session(tmp_path: Path) -> None:
+    """After a misspelt model or a mere command there is nothing to go on with."""
     shell = Shell(tmp_path)
     assert shell.run("-p", "hi", "-m", "nowhere:duck").returncode == 2
     assert shell.run("-p", "/skills").returncode == 0

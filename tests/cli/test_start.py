@@ -13,7 +13,7 @@ CLIENTS = ("httpx", "pydantic_ai", "openai", "anthropic", "xllamacpp")
 
 
 def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: Path) -> None:
-    """Every import is noted in the order it ends; the input line's come first, and a model's client not at all."""
+    """Imports are noted in the order in which they end: the input line's come first, a model's client is not imported."""
     trace = tmp_path / "imports"
     program = f"exec {sys.executable} -X importtime -m duckflow -m scripted:{tmp_path}/script.jsonl 2> {trace}"
     terminal = Terminal(tmp_path, [], command=("sh", "-c", program))

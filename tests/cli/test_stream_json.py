@@ -29,7 +29,7 @@ def phrases(value: Any) -> list[dict[str, Any]]:
     return [phrase for item in items for phrase in phrases(item)]
 
 
-def test_the_published_schema_is_the_codes_own() -> None:
+def test_the_published_schema_matches_the_code() -> None:
     assert json.loads(PUBLISHED.read_text()) == json.loads(json.dumps(stream_schema())), (
         "python -m duckflow.ui.stream_lines > docs/stream-json.schema.json"
     )

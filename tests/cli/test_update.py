@@ -68,7 +68,7 @@ STRANGER = re.compile(
 NAME = re.compile(r"duckflow(?![-\w/.])")
 
 
-def test_nothing_we_print_can_fetch_the_strangers_program() -> None:
+def test_no_printed_command_can_fetch_the_other_program_of_that_name() -> None:
     texts = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("src/**/*.*"), PROJECT / "Makefile"]
     written = {path: path.read_text(errors="replace") for path in texts if path.suffix != ".pyc"}
     assert STRANGER.search("pip install 'duckflow[web]'") and STRANGER.search("uvx --refresh duckflow")
@@ -78,7 +78,7 @@ def test_nothing_we_print_can_fetch_the_strangers_program() -> None:
     assert {str(path) for path, text, end in places if STRANGER.search(text[max(0, end - 300) : end + 1])} == set()
 
 
-def test_it_is_told_in_both_languages(tmp_path: Path) -> None:
+def test_the_way_to_update_is_shown_in_both_languages(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "To bring it up to date: " in shell.run("update").stdout
     assert "更新するには: " in shell.run("update", "--lang", "ja").stdout

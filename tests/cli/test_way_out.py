@@ -289,7 +289,7 @@ def test_every_signal_at_any_moment_ends_the_program(
         play(folder, story, numbers, random.uniform(0, LONGEST), front)
 
 
-def test_what_a_command_did_before_the_signal_can_be_undone(tmp_path: Path) -> None:
+def test_changes_of_a_command_before_the_signal_can_be_undone(tmp_path: Path) -> None:
     program = Program(tmp_path)
     runs_a_command(program)
     program.start()

@@ -1,4 +1,4 @@
-"""`duckflow acp`: Duckflow in an editor. Conversations are opened for it in any folder, several at a time."""
+"""`duckflow acp`: Duckflow as the agent of an editor, which may open several conversations at a time, in any folder."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ NEEDED = ("duckflow.cli.build", "duckflow.cli.talk", "duckflow.editor.session", 
 
 
 def run_acp(options: Options, words: Words, paths: Paths) -> int:
-    # The protocol alone is written to stdout: whatever else anybody prints goes where logs go.
+    # Only the protocol may be written to stdout, so everything else that is printed goes to stderr.
     target = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     asyncio.run(_serve(AcpAgent(EditorConversations(options, words, paths), words), target))
@@ -76,14 +76,17 @@ class EditorConversations:
         sessions = Sessions(self._paths.sessions_of((folder or Path.cwd()).resolve()))
         return [
             ListedSession(
-                one.session_id, one.folder, one.title or one.asked, datetime.fromtimestamp(one.updated, UTC).isoformat()
+                summary.session_id,
+                summary.folder,
+                summary.title or summary.asked,
+                datetime.fromtimestamp(summary.updated, UTC).isoformat(),
             )
-            for one in (entry.summary() for entry in (sessions.here() if folder else sessions.all()))
+            for summary in (entry.summary() for entry in (sessions.here() if folder else sessions.all()))
         ]
 
     def _setup(self, setting: Setting) -> "Setup":
-        """With words of its own: each session may speak another language. The user's own servers come before those of
-        the editor."""
+        """Makes a setup with Words of its own, since each session may use another language. Where servers have the same
+        name, the user's win over the editor's."""
         from duckflow.cli.talk import make_setup
 
         if not setting.folder.is_dir():
@@ -115,46 +118,48 @@ class EditorConversations:
 
         notes = [chosen.damage] if chosen.damage else []
         usable = read_servers(setting.mcp_servers)
-        left_out = [name for one in setting.mcp_servers if (name := _text(one, "name")) not in usable]
+        left_out = [name for server in setting.mcp_servers if (name := _text(server, "name")) not in usable]
         notes += [setup.words("editor.no_mcp", name=name) for name in left_out]
-        named = filter(None, (self._options.model, setup.settings.llm.model, setup.settings.llm.second_model))
-        return HeldConversation(built.conversation, setup.words, (*named, *models_at_hand()), close, tuple(notes))
+        chosen_models = filter(None, (self._options.model, setup.settings.llm.model, setup.settings.llm.second_model))
+        return HeldConversation(
+            built.conversation, setup.words, (*chosen_models, *models_at_hand()), close, tuple(notes)
+        )
 
 
-def read_servers(given: Sequence[Any]) -> "dict[str, ServerSettings]":
-    """As editors name them; a kind of server that is not known here is left out."""
+def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
+    """Reads servers in the form in which editors send them. Kinds of servers that are not known here are left out."""
     from duckflow.tools.outside.settings import ServerSettings
 
-    found: dict[str, ServerSettings] = {}
-    for one in given:
-        command, url, kind = _text(one, "command"), _text(one, "url"), _text(one, "type")
-        if not _text(one, "name") or not (command or (url and kind == "http")):
+    servers: dict[str, ServerSettings] = {}
+    for entry in entries:
+        command, url, kind = _text(entry, "command"), _text(entry, "url"), _text(entry, "type")
+        if not _text(entry, "name") or not (command or (url and kind == "http")):
             continue
-        given_args = cast("dict[str, Any]", one).get("args")
-        args = tuple(map(str, cast("list[Any]", given_args))) if isinstance(given_args, list) else ()
+        raw_args = cast("dict[str, Any]", entry).get("args")
+        args = tuple(map(str, cast("list[Any]", raw_args))) if isinstance(raw_args, list) else ()
         settings = ServerSettings(
-            command=command, args=args, env=_pairs(one, "env"), cwd=".", url=url, headers=_pairs(one, "headers")
+            command=command, args=args, env=_pairs(entry, "env"), cwd=".", url=url, headers=_pairs(entry, "headers")
         )
-        found[_text(one, "name")] = settings
-    return found
+        servers[_text(entry, "name")] = settings
+    return servers
 
 
-def _pairs(given: Any, name: str) -> dict[str, str]:
-    """A list of objects with a name and a value."""
-    pairs: Any = given.get(name)
+def _pairs(entry: Any, name: str) -> dict[str, str]:
+    """Reads the field `name`: a list of objects that have a name and a value."""
+    pairs: Any = entry.get(name)
     listed = cast("list[Any]", pairs) if isinstance(pairs, list) else []
-    return {_text(one, "name"): _text(one, "value") for one in listed if _text(one, "name")}
+    return {_text(pair, "name"): _text(pair, "value") for pair in listed if _text(pair, "name")}
 
 
-def _text(given: Any, name: str) -> str:
-    value: Any = cast("dict[str, Any]", given).get(name) if isinstance(given, dict) else None
+def _text(entry: Any, name: str) -> str:
+    value: Any = cast("dict[str, Any]", entry).get(name) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def _load() -> None:
-    """Once; in a thread, so that the editor is answered meanwhile."""
+    """Imports what a conversation needs. It runs in a thread, so that the editor gets answers meanwhile."""
     for name in NEEDED:
         importlib.import_module(name)
-    # What is loaded by now stays: to look through it again and again would cost time.
+    # The loaded modules stay for good, so the garbage collector need not look through them again and again.
     gc.freeze()
     gc.enable()

@@ -20,19 +20,19 @@ NEAR = 0.75
 
 
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:
-    """The subcommand, or nothing for a conversation; and its options."""
+    """Returns the subcommand, or nothing for a conversation, and the options."""
     argv = _command_first(argv, words)
     first = argv[0] if argv else ""
     if first == "mcp" and "--" in argv:
-        # What follows is somebody else's command line.
+        # The words after `--` are the command line of another program.
         here = argv.index("--")
         options = make_parser(first, words).read(argv[1:here])
         options.command = [*options.command, *argv[here + 1 :]]
         return first, options
     if first in SUBCOMMANDS:
         parser = make_parser(first, words)
-        if first == "fleet" and (what := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
-            parser.show_only("what", "words", "help", "lang", "database", *FLEET_FLAGS[what].split())
+        if first == "fleet" and (part := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
+            parser.show_only("what", "words", "help", "lang", "database", *FLEET_FLAGS[part].split())
         return first, parser.read(argv[1:])
     if first == "help":
         return "", make_parser("", words).read(["--help"])
@@ -42,7 +42,8 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
 
 
 def _command_first(argv: list[str], words: Words) -> list[str]:
-    """`--lang ja doctor` as `doctor --lang ja`. Where the subcommand does not know the flags, its name is a message."""
+    """Turns `--lang ja doctor` into `doctor --lang ja`. Where the subcommand does not know the flags, its name is taken
+    as a message."""
     if not argv or not argv[0].startswith("-") or not any(word in SUBCOMMANDS for word in argv):
         return argv
     valued = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
@@ -58,7 +59,7 @@ def _command_first(argv: list[str], words: Words) -> list[str]:
 
 
 def _nearest(word: str) -> str:
-    """The command that one word at the beginning was probably meant to be."""
+    """Returns the subcommand that the first word was probably meant to be, or nothing."""
     if not word.isascii() or not word.isalpha():
         return ""
     import difflib
@@ -68,7 +69,7 @@ def _nearest(word: str) -> str:
 
 
 def make_parser(name: str, words: Words) -> Parser:
-    """The parser of a subcommand; without a name, of `duckflow` itself."""
+    """Makes the parser of a subcommand, or without a name the parser of `duckflow` itself."""
     if name:
         parser = Parser(
             words, name, words(f"cli.{name}"), words("cli.completion_epilog") if name == "completion" else ""
@@ -194,7 +195,7 @@ def _web(add: Add, words: Words) -> None:
 
 
 def _demo(add: Add, words: Words) -> None:
-    """It takes nothing but what all take."""
+    """Adds nothing: the subcommand takes only the options that all subcommands take."""
 
 
 def _init(add: Add, words: Words) -> None:
@@ -215,8 +216,8 @@ def _config(add: Add, words: Words) -> None:
 
 
 def _mcp(add: Add, words: Words) -> None:
-    known = ["add", "list", "remove", "test", "login", "serve"]
-    add("what", choices=known, nargs="?", default="list", help=words("cli.mcp_what"))
+    actions = ["add", "list", "remove", "test", "login", "serve"]
+    add("what", choices=actions, nargs="?", default="list", help=words("cli.mcp_what"))
     add("name", nargs="?", default="", metavar="NAME", help=words("cli.mcp_name"))
     add("command", nargs="*", default=[], metavar="COMMAND", help=words("cli.mcp_command"))
     add("--env", action="append", default=[], metavar="NAME=VALUE", help=words("cli.mcp_env"))
@@ -257,7 +258,7 @@ FLEET_FLAGS = {
     "report": "format output",
     "export": "format output",
 }
-"""The flags that each part of `duckflow fleet` heeds, as its help shows them."""
+"""The flags that each part of `duckflow fleet` uses, as its help shows them."""
 
 
 def _fleet(add: Add, words: Words) -> None:

@@ -21,8 +21,8 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
     with closing(JournalReader.open(entry.path)) as journal:
         entries = list_audit(journal.events())
     if options.json:
-        for one in entries:
-            print_out(json.dumps(without_secrets(one.as_json()), ensure_ascii=False))
+        for entry in entries:
+            print_out(json.dumps(without_secrets(entry.as_json()), ensure_ascii=False))
     else:
         for line in audit_lines(entries, words):
             print_out(line)
@@ -30,13 +30,13 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
 
 
 def without_secrets(value: Any) -> Any:
-    """Blotted text by text: a blot over the whole line could swallow a quote, and it would not be JSON any more."""
+    """Hides secrets in each text by itself. Hiding them in a whole line could swallow a quote and break the JSON."""
     match value:
         case str():
             return redacted(value)
         case dict():
-            return {name: without_secrets(one) for name, one in cast(dict[str, Any], value).items()}
+            return {name: without_secrets(field) for name, field in cast(dict[str, Any], value).items()}
         case list() | tuple():
-            return [without_secrets(one) for one in cast(list[Any], value)]
+            return [without_secrets(element) for element in cast(list[Any], value)]
         case _:
             return value

@@ -1,4 +1,4 @@
-"""The only place where objects are built."""
+"""Builds the objects of a conversation. They are built nowhere else."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
     from duckflow.work.sub_agents import SubAgents
 
 Connector = Callable[[bool], Awaitable[Connected]]
-"""Finds a model; the second one, for another opinion, when it is told so."""
+"""Finds a model: the one for the conversation, or with True the second one, which gives another opinion."""
 
 
 class BuiltConversation(NamedTuple):
-    """A conversation, the thinker (to be warmed), and what ends everything that was started for it."""
+    """A conversation, the thinker (to be warmed up), and a function that ends everything that was started for it."""
 
     conversation: ChatLoop
     thinker: Thinker
@@ -87,13 +87,13 @@ class BuiltConversation(NamedTuple):
     dispatcher: Dispatcher
     reviewers: "Callable[[], SubAgents]"
     outside: "Outside | None" = None
-    """The servers of others, where there are any."""
+    """The MCP servers, where any are named."""
 
 
 def build_conversation(
     setup: Setup, session: Session, connect: Connector | None = None, pick: "Pick | None" = None
 ) -> BuiltConversation:
-    """A conversation on `session`; without a `connect` of its own it looks for a model. `pick` lets the user choose a
+    """Builds a conversation on `session`. Without `connect` it looks for a model itself. `pick` lets the user choose a
     session from a list."""
     ground = make_ground(setup, session)
     memory = _memory(setup, session, ground.workspace, lambda: guard.hooks.before_pruning)
@@ -130,8 +130,8 @@ def build_conversation(
         ground.opened.close()
         end_tracing()
 
-    made = (front.conversation, model.thinker, close, toolbox, guard.dispatcher, work.reviewers, front.outside)
-    return BuiltConversation(*made)
+    parts = (front.conversation, model.thinker, close, toolbox, guard.dispatcher, work.reviewers, front.outside)
+    return BuiltConversation(*parts)
 
 
 def _memory(
@@ -148,7 +148,7 @@ def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
 
 
 class ModelSide(NamedTuple):
-    """The model, what it is told, and what is asked of it."""
+    """The connection to the model, and everything that writes requests to it."""
 
     connector: Connector
     connection: ModelConnection
@@ -211,7 +211,7 @@ async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tu
 
 
 class Guard(NamedTuple):
-    """What stands between a decision and its deeds."""
+    """The parts that check, run, prove and undo the actions of a Decision."""
 
     phases: Phases
     gatekeeper: Gatekeeper
@@ -250,7 +250,7 @@ def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) 
 
 
 class Work(NamedTuple):
-    """What goes on beside the conversation: jobs, and agents that were handed a task."""
+    """The work beside the conversation: background jobs, and agents that were given a task."""
 
     jobs: JobRunner
     sub_agents: "Callable[[], SubAgents]"
@@ -291,12 +291,12 @@ def _work(
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)
     approval = PlanApproval(session, phases, jobs, model.connection, ask, guard.gatekeeper)
     helpers = cache(lambda: sub_agents(pacemaker.allowance))
-    # The user's own reviews draw on no turn's loops.
+    # A review that the user starts uses up no loops of a turn.
     return Work(jobs, helpers, lambda: sub_agents(others().allowance), pacemaker, approval)
 
 
 class Front(NamedTuple):
-    """The port that front ends use, and the servers of others."""
+    """The port that front ends use, and the MCP servers."""
 
     conversation: ChatLoop
     outside: "Outside | None"
@@ -323,7 +323,7 @@ def _front(
     first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval), offer)
     first = (*first, *plugged.policies(session))
     outside = None
-    # Nothing of it is loaded where no server is named.
+    # The code for MCP servers is loaded only where one is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
@@ -343,8 +343,10 @@ def _front(
         from duckflow.cli.slash import conversation_commands
 
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
-        listed = guard.rules.listed
-        return conversation_commands(setup, pick, brought(), outside, ground.code.overview, reviews, plugged, listed)
+        list_rules = guard.rules.listed
+        return conversation_commands(
+            setup, pick, brought(), outside, ground.code.overview, reviews, plugged, list_rules
+        )
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
 

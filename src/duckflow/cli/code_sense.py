@@ -1,4 +1,4 @@
-"""What a conversation has of the code map. Nothing of the map is loaded before it is used."""
+"""A conversation's access to the code map. Nothing of the map is loaded before it is used."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class CodeSense:
-    """One map for all that ask for it."""
+    """Shares one code map among all parts of a conversation that use it."""
 
     def __init__(self, setup: Setup, open_folder: Callable[[], Workspace], sandboxes: Sandboxes) -> None:
         self._setup = setup
@@ -63,7 +63,7 @@ class CodeSense:
 
     @cached_property
     def servers(self) -> "LanguageServers | None":
-        """The user's language servers; none is started before it is asked."""
+        """Returns the user's language servers. None is started before it is asked something."""
         settings, sandboxes = self._setup.settings.lsp.servers, self._sandboxes
         if not settings:
             return None
@@ -74,14 +74,14 @@ class CodeSense:
         async def launch(argv: tuple[str, ...]) -> "Launch":
             sandbox = await sandboxes.find()
             if sandbox.kind != "bubblewrap":
-                # A server loads the folder's plugins, and only there sees no secret and writes nothing.
+                # A server loads the folder's plugins. Only bubblewrap keeps it from secrets and from writing.
                 raise OSError("language servers run in bubblewrap only")
             return sandbox.confine(sandboxes.launch(sandbox, f"exec {shlex.join(argv)}"), writes=False)
 
         return LanguageServers(self._setup.folder, settings, launch)
 
     async def overview(self, wanted: str) -> Phrase | str:
-        """`/map`: the folder, or a folder or file in it, at a glance."""
+        """Answers `/map`: shows the folder, or a folder or file in it, at a glance."""
         from duckflow.code.outline import file_outline, files_outline, folders_outline
         from duckflow.code.store import source_text
         from duckflow.code.syntax import available, language_of, symbols_in
@@ -110,7 +110,8 @@ class CodeSense:
         return say("map.folders", languages=head, folders=folders_outline(code_map, path, MAP_ROOM))
 
     def symbols(self, wanted: str, most: int) -> list[str]:
-        """Definitions for the beginning of a name, or of one in a file (`file:name`); called from another thread."""
+        """Returns definitions whose name begins like `wanted`, or for `file:name` those of one file. It is called from
+        another thread."""
         from duckflow.code.syntax import available
 
         file, colon, name = wanted.rpartition(":")
@@ -118,9 +119,9 @@ class CodeSense:
             return []
         code_map = self.mapped.current()
         if not colon:
-            return [f"{one.path}:{one.qualified}" for one in code_map.beginning_with(name, most)]
-        fitting = [one for one in code_map.in_file(file) if one.qualified.startswith(name)]
-        return [f"{file}:{one.qualified}" for one in fitting[:most]]
+            return [f"{symbol.path}:{symbol.qualified}" for symbol in code_map.beginning_with(name, most)]
+        fitting = [symbol for symbol in code_map.in_file(file) if symbol.qualified.startswith(name)]
+        return [f"{file}:{symbol.qualified}" for symbol in fitting[:most]]
 
     def diagnosis(self, undo: UndoKeeper) -> Diagnosis:
         settings, sandboxes = self._setup.settings, self._sandboxes

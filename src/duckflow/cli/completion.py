@@ -1,4 +1,4 @@
-"""`duckflow completion`: prints a script for the shell, or the values that the scripts ask for while one types."""
+"""`duckflow completion`: prints a script for the shell, or the values that the scripts ask for while the user types."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -36,20 +36,20 @@ def _script(shell: str, words: Words) -> str:
 
 
 def _sessions(paths: Paths) -> list[str]:
-    """The newest first; only the names of the files are looked at."""
+    """Lists the sessions, the newest first. Only the names of their files are looked at."""
     journals = paths.sessions_of(Path.cwd()).glob("*.db")
     return sorted((path.stem for path in journals if ".damaged-" not in path.name), reverse=True)
 
 
 def _models(paths: Paths) -> list[str]:
-    """What can be named without asking anybody: endpoints with a key first, then the others, then local weights."""
+    """Lists models without asking any endpoint: local ones, then those of endpoints with a key, then the others."""
     from duckflow.llm.endpoints import KNOWN
     from duckflow.llm.local.weights import Weights
 
-    keyed = [one for one in KNOWN if any(os.environ.get(name) for name in one.key_names)]
-    others = [one for one in KNOWN if one not in keyed]
+    keyed = [endpoint for endpoint in KNOWN if any(os.environ.get(name) for name in endpoint.key_names)]
+    others = [endpoint for endpoint in KNOWN if endpoint not in keyed]
     local = [f"local:{holding.model.name}" for holding in Weights(paths.models, os.environ).installed()]
-    return ["local", *local, *(f"{one.name}:{one.model}" for one in (*keyed, *others))]
+    return ["local", *local, *(f"{endpoint.name}:{endpoint.model}" for endpoint in (*keyed, *others))]
 
 
 def _settings() -> list[str]:
@@ -60,7 +60,7 @@ def _settings() -> list[str]:
 
 
 LISTINGS = {"SESSION": "sessions", "MODEL": "models", "SETTING": "settings"}
-"""What `duckflow completion` lists for a kind of value, while one types."""
+"""The argument of `duckflow completion` that lists the values of each kind."""
 BASH_HEAD = """\
 # duckflow in bash. In ~/.bashrc: eval "$(duckflow completion bash)"
 _duckflow() {
@@ -95,7 +95,7 @@ def bash_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -
 
 
 def _bash_case(name: str, flags: Sequence[Flag], commands: str) -> str:
-    """What may follow inside one command: the values of the option before, else options and arguments."""
+    """Writes the case for one subcommand: it offers the values of the option before, else options and arguments."""
     lines = [f'        {name})\n            case "$previous" in\n']
     valued = [flag for flag in flags if flag.names and flag.takes]
     lines += [f"                {'|'.join(flag.names)}) {_bash_values(flag)} ;;\n" for flag in valued]
@@ -148,7 +148,7 @@ def zsh_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) ->
 
 def _zsh_case(name: str, flags: Sequence[Flag], shifted: bool = True) -> str:
     specs = " \\\n            ".join(_zsh_spec(flag) for flag in flags)
-    # Inside a command its name counts as the command itself.
+    # zsh is told to take the name of the subcommand for the command itself.
     shift = "shift words; (( CURRENT-- )); " if shifted else ""
     return f"        {name}) {shift}_arguments -s -S \\\n            {specs} ;;\n"
 
@@ -191,9 +191,9 @@ complete -c duckflow -f
 def fish_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:
     commands = [name for name in flags if name]
     lines = [FISH_HEAD, *(_fish_command(name, about[name]) for name in commands)]
-    for name, found in flags.items():
+    for name, command_flags in flags.items():
         condition = f"__duckflow_in {name}" if name else f"not __duckflow_in {' '.join(commands)}"
-        lines += [_fish_line(flag, condition) for flag in found]
+        lines += [_fish_line(flag, condition) for flag in command_flags]
     return "".join(lines)
 
 

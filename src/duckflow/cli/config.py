@@ -1,4 +1,4 @@
-"""`duckflow config`: what is set and where it came from, and setting it."""
+"""`duckflow config`: shows and changes settings, and says where each value came from."""
 
 import json
 from pathlib import Path
@@ -19,12 +19,13 @@ from duckflow.ui.streams import print_err, print_out
 
 
 def describe_origin(name: str, origin: str, words: Words) -> str:
-    """A file's path, or the environment with its variable, or the command line; nothing stands for the default."""
+    """Describes where a value came from: a file's path, a variable of the environment, the command line, or the
+    default."""
     match origin:
         case "":
             return words("origin.default")
         case "environment":
-            variable = next((one for one, setting in FROM_ENVIRONMENT.items() if setting == name), "")
+            variable = next((key for key, setting in FROM_ENVIRONMENT.items() if setting == name), "")
             return words("origin.environment", variable=variable)
         case "command line":
             return words("origin.flag")
@@ -52,36 +53,36 @@ def _load(options: Options, words: Words, paths: Paths) -> Loaded:
 
 
 def _list(options: Options, words: Words, paths: Paths) -> int:
-    """A file that makes no sense is told of; what there is to set is shown all the same."""
+    """Lists the settings. Where a config file cannot be understood, that is reported and the defaults are shown."""
     problem = None
     try:
         loaded = _load(options, words, paths)
-    except UsageError as found:
-        problem, loaded = found, Loaded(Settings(), {})
+    except UsageError as error:
+        problem, loaded = error, Loaded(Settings(), {})
         print_err(f"{words.error(problem)}\n{words('config.defaults_follow')}")
-    wanted = [row for row in list_settings(loaded.settings) if _is_within(row[0], options.name)]
-    if not wanted:
+    rows = [row for row in list_settings(loaded.settings) if _is_within(row[0], options.name)]
+    if not rows:
         raise explain_unknown_setting(options.name, words("origin.flag"))
     if options.changed:
-        wanted = [row for row in wanted if row[0] in loaded.origins]
+        rows = [row for row in rows if row[0] in loaded.origins]
     if options.json:
-        print_out(json.dumps({name: _as_json(name, value, loaded) for name, value in wanted}, ensure_ascii=False))
+        print_out(json.dumps({name: _as_json(name, value, loaded) for name, value in rows}, ensure_ascii=False))
     else:
-        for name, value in wanted:
+        for name, value in rows:
             print_out(plain(f"{name} = {show_value(name, value)}  # {_describe_origin_of(name, loaded, words)}"))
     return problem.exit_code if problem else 0
 
 
 def _get(options: Options, words: Words, paths: Paths) -> None:
-    """The bare value on stdout, for scripts; where it came from on stderr."""
+    """Prints the bare value on stdout, for scripts, and where it came from on stderr."""
     key = _require_known(options.name, words)
     loaded = _load(options, words, paths)
-    found = [(name, value) for name, value in list_settings(loaded.settings) if _is_within(name, write_key(key))]
-    for name, value in found:
-        if len(found) == 1 and isinstance(value, str):
+    matches = [(name, value) for name, value in list_settings(loaded.settings) if _is_within(name, write_key(key))]
+    for name, value in matches:
+        if len(matches) == 1 and isinstance(value, str):
             print_out(plain(str(_hide_secret(name, value))))
         else:
-            print_out(plain(show_value(name, value) if len(found) == 1 else f"{name} = {show_value(name, value)}"))
+            print_out(plain(show_value(name, value) if len(matches) == 1 else f"{name} = {show_value(name, value)}"))
         print_err(plain(f"· {_describe_origin_of(name, loaded, words)}"))
 
 
@@ -102,7 +103,8 @@ def _set(options: Options, words: Words, paths: Paths) -> None:
 
 
 def _unset(options: Options, words: Words, paths: Paths) -> None:
-    """Also what is no setting, where it stands in the file: nothing starts before it is gone."""
+    """Removes a value from the file, even one that is no setting: Duckflow does not start before such a value is
+    gone."""
     key, path = read_key(options.name), _file(options, paths)
     try:
         text = remove_value(read_text(path), key)
@@ -118,12 +120,12 @@ def _file(options: Options, paths: Paths) -> Path:
 
 
 def _require_known(name: str, words: Words) -> Key:
-    """The parts of a name that is a setting, or may be one in a table of the user's own."""
+    """Returns the parts of a name that is a setting, or may be one in a table that the user fills."""
     if not name:
         raise UsageError("usage.required", names="SETTING", prog="duckflow config")
     key = read_key(name)
     names = list_setting_names(Settings)
-    if not key or not any(_is_within(one, name) or _is_within(name, one) for one in names):
+    if not key or not any(_is_within(known, name) or _is_within(name, known) for known in names):
         raise explain_unknown_setting(name, words("origin.flag"))
     return key
 
@@ -137,7 +139,7 @@ def _as_json(name: str, value: Any, loaded: Loaded) -> dict[str, Any]:
 
 
 def _hide_secret(name: str, value: Any) -> Any:
-    """For JSON and for scripts: the value itself, unless it shows a secret."""
+    """Returns the value as JSON and scripts need it, but with secrets hidden."""
     import tomllib
 
     return tomllib.loads(f"value = {show_value(name, value)}")["value"] if isinstance(value, str) else value

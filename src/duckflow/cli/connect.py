@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
-    """The model for this conversation, or for a second opinion; nothing is asked of it yet. Where there is somebody to
-    ask, a local model that is not here yet is fetched. A client that may answer by itself is not asked."""
+    """Finds the model for this conversation, or for a second opinion. Nothing is sent to it yet. Where there is
+    somebody to ask, a local model that is missing can be downloaded. A client that may answer by itself is not
+    asked."""
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
     settings, name, origin = setup.settings.llm, setup.model_flag, setup.model_origin
     before = session.state.model
     if not name and not settings.model and before.partition(":")[0] in settings.endpoints:
-        # Nothing but its name leads to an endpoint of the user's own.
+        # An endpoint that the user defined is found only by its name.
         name, origin = before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
     asks = ask and (_refuse if setup.by_client else ask)
@@ -37,12 +38,12 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
 
 
 async def _refuse(question: Question) -> Answer:
-    """As somebody who chooses nothing."""
+    """Answers a question with its last choice, which declines."""
     return Answer(choice=question.choices[-1].key if question.choices else "")
 
 
 async def _with_fallback(setup: Setup, session: Session, connected: Connected) -> Connected:
-    """The model; and where the user has named others, those for the time when it cannot be reached."""
+    """Adds the models that the user named as fallbacks, for the time when this one cannot be reached."""
     settings = setup.settings.llm
     if not settings.fallback:
         return connected
@@ -57,7 +58,8 @@ async def _with_fallback(setup: Setup, session: Session, connected: Connected) -
 
 
 async def find_named_model(setup: Setup, session: Session, name: str) -> Connected:
-    """The model that the user asks for in the chat; one that its endpoint does not know is refused at once."""
+    """Finds the model that the user asks for in the chat. A model that its endpoint does not know is refused at
+    once."""
     from duckflow.cli.first_run import require_weights
     from duckflow.llm.discover import Discovery, check_listed
 
@@ -81,6 +83,6 @@ async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Con
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
-    # In a thread: what a model's client needs is slow to load, and somebody may be typing.
+    # It runs in a thread: a model's client is slow to load, and somebody may be typing.
     provider = await asyncio.to_thread(connect, choice, llm, settings.local, places, os.environ)
     return Connected(provider, choice.why)

@@ -1,4 +1,4 @@
-"""Which session a conversation goes on in: a new one, the last one, a chosen one, or a branch."""
+"""Chooses the session of a conversation: a new one, the last one, a chosen one, or a branch."""
 
 import asyncio
 import os
@@ -25,18 +25,18 @@ LISTED = 20
 
 
 Here = Callable[[], Setup]
-"""What a conversation in the folder one is in is built from."""
+"""Makes the setup of a conversation in the current folder."""
 
 
 class ChosenSession(NamedTuple):
-    """A session, what it runs in, and what the user should see before going on."""
+    """A session, its setup, and lines that the user should see before going on."""
 
     session: Session
     setup: Setup
     opening: tuple[str, ...] = ()
     damage: str = ""
     resume_jobs: bool = False
-    """What another process has handed over goes on at once."""
+    """Jobs that another process has handed over go on at once."""
 
 
 class NothingChosen(Exception):
@@ -44,7 +44,7 @@ class NothingChosen(Exception):
 
 
 def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
-    """What the command line asks for. Another folder's session is gone on with in its folder."""
+    """Opens the session that the command line asks for. A session of another folder goes on in its own folder."""
     sessions = Sessions(setup.paths.sessions_of(setup.folder))
     if options.resume is None and not (options.resume_last or options.fork):
         return new_session(setup)
@@ -59,32 +59,34 @@ def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
     return resumed._replace(resume_jobs="resume_jobs" in options)
 
 
-def switched(left: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:
-    """From one conversation to another; back to the one that was left when the other cannot be opened."""
+def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:
+    """Switches from one conversation to another. Where that cannot be opened, it goes back to the previous one."""
     folder = Path.cwd()
     try:
-        model, origin = left.setup.model_flag, left.setup.model_origin
+        model, origin = previous.setup.model_flag, previous.setup.model_origin
         if wanted.model:
             model, origin = wanted.model, "model.chosen.chat"
         if wanted.new:
             setup = here()._replace(model_flag=model, model_origin=origin)
-            return new_session(_in_mode(setup, left.session.state.mode))
+            return new_session(_in_mode(setup, previous.session.state.mode))
         enter_folder(wanted.journal)
         setup = here()._replace(model_flag=model, model_origin=origin)
         if not wanted.fork:
             return resumed_session(wanted.journal, setup)
-        return forked_session(wanted.journal, _in_mode(setup, left.session.state.mode))
+        return forked_session(wanted.journal, _in_mode(setup, previous.session.state.mode))
     except DuckflowError as problem:
         os.chdir(folder)
-        told = left.setup.words.error(problem)
-        journal = Sessions(left.setup.paths.sessions_of(left.setup.folder)).path(left.session.state.session_id)
-        # Nothing had been said in the one that was left: it is gone.
+        message = previous.setup.words.error(problem)
+        journal = Sessions(previous.setup.paths.sessions_of(previous.setup.folder)).path(
+            previous.session.state.session_id
+        )
+        # Where nothing had been said in the previous session, it is gone.
         back = resumed_session(journal, here()) if journal.exists() else new_session(here())
-        return back._replace(opening=(told,))
+        return back._replace(opening=(message,))
 
 
 def _in_mode(setup: Setup, mode: str) -> Setup:
-    """The user stays in the same conversation, so the mode that was chosen in it stays too."""
+    """Returns the setup with the mode that was chosen before: for the user the same conversation goes on."""
     if mode in ("", Mode.CONTAINED):
         return setup
     safety = setup.settings.safety.model_copy(update={"mode": Mode(mode)})
@@ -92,7 +94,7 @@ def _in_mode(setup: Setup, mode: str) -> Setup:
 
 
 def enter_folder(journal: Path) -> bool:
-    """Go where the session belongs. Whether that is another folder."""
+    """Changes to the folder of the session. Says whether that is another folder than before."""
     headline = read_headline(journal)
     if not headline or not headline.folder or Path(headline.folder) == Path.cwd():
         return False
@@ -114,7 +116,7 @@ def resumed_session(journal: Path, setup: Setup, language: str = "") -> ChosenSe
 
 
 def forked_session(source: Path, setup: Setup, language: str = "") -> ChosenSession:
-    """A branch; of a damaged session one of what could be saved."""
+    """Opens a branch of a session; for a damaged one, a branch of the part that could be saved."""
     sessions = Sessions(source.parent)
     try:
         return resumed_session(sessions.fork(source), setup, language)
@@ -131,7 +133,7 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     state, words, saved = opened.session.state, setup.words, opened.salvaged
     _believe_in_its_place(opened.session, setup.paths)
     if not state.session_id:
-        # Its first event is among the lost ones.
+        # The session's first event is among the lost ones.
         session_id, folder = opened.session.path.stem, str(setup.folder)
         opened.session.emit(SessionOpened(session_id=session_id, folder=folder, language=words.language))
     if language and language != state.language:
@@ -145,8 +147,8 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
 
 
 def _believe_in_its_place(session: Session, paths: Paths) -> None:
-    """A container can write the journals of its own worktree. One of those speaks of no other folder, and of nothing
-    that the user is to have allowed."""
+    """Believes a journal only about its own folder. A container can write the journals of its worktree, so permissions
+    that stand in one of those are taken back."""
     folder = Path(session.state.folder)
     if session.state.folder and session.path.parent != paths.sessions_of(folder):
         session.close()
@@ -157,7 +159,7 @@ def _believe_in_its_place(session: Session, paths: Paths) -> None:
 
 
 def _picked(sessions: Sessions, words: Words) -> SessionEntry:
-    """Let the user choose from the list."""
+    """Lets the user choose a session from the list."""
     entries = sessions.all()
     if not entries:
         raise UsageError("sessions.none")

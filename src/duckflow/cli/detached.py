@@ -23,26 +23,26 @@ from duckflow.ui.streams import print_out
 
 
 def list_jobs(options: Options, words: Words, paths: Paths) -> int:
-    """Every session that is held by a process and has jobs, with what they ask."""
+    """Lists every session that another process holds, with its jobs and their questions."""
     from duckflow.commands.plan_tree import job_lines
 
-    found = False
+    any_listed = False
     for path in _sockets(paths):
         remote = asyncio.run(_look(path))
         if remote is None or (remote.terminal and not remote.state.live_jobs()):
             continue
-        found = True
+        any_listed = True
         key = "jobs.session_terminal" if remote.terminal else "jobs.session"
         print_out(plain(words(key, session=path.stem, folder=remote.state.folder)))
         for line in job_lines(remote.state, words).split("\n"):
             print_out(plain(f"  {line}"))
-    if not found:
+    if not any_listed:
         print_out(words("jobs.none"))
     return 0
 
 
 def attach(options: Options, words: Words, paths: Paths) -> int:
-    """Join the conversation; where its process has died, its session is opened here instead."""
+    """Joins the conversation. Where its process has died, its session is opened here instead."""
     if options.host:
         return asyncio.run(host(_talk_options(options, options.session, words), options.host, words, paths))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -58,7 +58,7 @@ def attach(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _join(path: Path, words: Words, paths: Paths) -> bool:
-    """To the end of this front end; nothing when nobody answers at the socket."""
+    """Runs this front end to its end. Says whether anybody answered at the socket."""
     from duckflow.cli.signals import ended_by_signals
     from duckflow.commands.status import recap
     from duckflow.config.load import load
@@ -73,7 +73,7 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     except OSError:
         return False
     words.language = language_of(remote.state.language)
-    # It goes on over there: nothing was cut off, and what is open is asked here.
+    # The conversation goes on in its own process: nothing was cut off, and its open question is asked here.
     before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
     line = open_line(paths.history, words)
@@ -98,27 +98,29 @@ def _talk_options(options: Options, session: str, words: Words) -> Options:
     from duckflow.cli.arguments import make_parser
 
     talk = make_parser("", words).read(["-r", session])
-    given = ("model", "mode", "yes_really", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
-    return Options(**vars(talk) | {name: getattr(options, name) for name in given}, resume_jobs=True)
+    passed_on = ("model", "mode", "yes_really", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
+    return Options(**vars(talk) | {name: getattr(options, name) for name in passed_on}, resume_jobs=True)
 
 
 def _sockets(paths: Paths) -> list[Path]:
-    found = (paths.data / "sessions").glob(f"*/*{SUFFIX}")
-    return sorted(found, key=lambda path: path.stem, reverse=True)
+    sockets = (paths.data / "sessions").glob(f"*/*{SUFFIX}")
+    return sorted(sockets, key=lambda path: path.stem, reverse=True)
 
 
 def _wanted(session: str, paths: Paths) -> Path:
-    """The latest that fits; without a name rather one that has no terminal than one that has."""
+    """Returns the socket of the latest session that fits. Where several fit, one without a terminal comes first."""
     fitting = [path for path in _sockets(paths) if path.stem.startswith(session)]
     if not fitting:
         raise UsageError("jobs.not_found", session=session) if session else UsageError("jobs.no_session")
-    alone = (path for path in fitting if len(fitting) > 1 and (one := asyncio.run(_look(path))) and not one.terminal)
+    alone = (
+        path for path in fitting if len(fitting) > 1 and (remote := asyncio.run(_look(path))) and not remote.terminal
+    )
     return next(alone, fitting[0])
 
 
 async def _look(path: Path) -> RemoteConversation | None:
-    """How it stands there; nothing, and no socket any more, when its process has died. The session itself is kept, and
-    `duckflow -r` goes on with it."""
+    """Looks how the conversation stands. Where its process has died, it returns nothing and removes the socket. The
+    session itself stays, and `duckflow -r` goes on with it."""
     remote = RemoteConversation(path)
     try:
         await remote.attach()
@@ -161,19 +163,20 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
             if not spoken and what != "led":
                 session.discard()
             server.close()
-    # Connections end with the process, when the session is free for others.
+    # Connections end with the process; by then the session is free for others.
     os._exit(0)
 
 
 async def _until_closed() -> None:
-    """Until nobody holds the other end of stdin any more: whoever has started this is gone, however it ended."""
+    """Waits until nobody holds the other end of stdin: then the process that started this one is gone, however it
+    ended."""
     closed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed.set())
     await closed.wait()
 
 
 async def _until_idle(conversation: InnerConversation, server: ConversationServer) -> None:
-    """Until no job and no turn runs, and nobody is there."""
+    """Waits until no job and no turn runs, and nobody is attached."""
     moved = asyncio.Event()
     conversation.hear(lambda number, event: moved.set())
     while True:

@@ -1,4 +1,4 @@
-"""The first run: without a key and a model the ways to one are told, and the local model is offered."""
+"""The first run: where there is neither a key nor a model, it explains the ways to one and offers the local model."""
 
 import asyncio
 import os
@@ -28,12 +28,12 @@ Search = Callable[[Mapping[str, Key]], Awaitable[ModelChoice]]
 
 
 class Stopped(Exception):
-    """The user does not wait for the download any more; it goes on from here the next time."""
+    """The user has stopped waiting for the download. It goes on from this point the next time."""
 
 
 async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
-    """The choice, with its weights where it needs some. They are fetched only after a yes, and only when a message
-    waits for the model: before that, the ways are told."""
+    """Finds a model, and its weights where it needs some. Weights are downloaded only after a yes, and only while a
+    message waits for the model. Before that, an error explains the ways to one."""
     asked = _while_turn_lasts(ask, session)
     try:
         choice = await _with_key(search, paths, session, asked)
@@ -73,7 +73,8 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 
 
 async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
-    """The choice, with a key where its endpoint wants one: the user types it when a message waits for it."""
+    """Finds a model, with a key where its endpoint wants one. The user types the key when a message waits for the
+    model."""
     typed: dict[str, Key] = {}
     while True:
         try:
@@ -86,15 +87,16 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
                 raise ProviderRefused("first_run.key_later", endpoint=endpoint) from None
             from duckflow.cli.init.own_model import OwnModelLeft, typed_key
 
-            wanted = say("own.wants_key", **problem.values) if not typed else said(problem)
+            prompt = say("own.wants_key", **problem.values) if not typed else said(problem)
             try:
-                typed[endpoint] = await typed_key(ask, str(problem.values["where"]), wanted)
+                typed[endpoint] = await typed_key(ask, str(problem.values["where"]), prompt)
             except OwnModelLeft:
                 raise problem from None
 
 
 async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> ModelChoice:
-    """The choice, if its endpoint takes it without a key or with the one that was typed, which is kept then."""
+    """Returns the choice if its endpoint accepts it, without a key or with the typed one. A typed key is then
+    stored."""
     if choice.endpoint and choice.key is None:
         from duckflow.llm.discover import CHECK_SECONDS, fetch_models
         from duckflow.llm.failures import key_refused
@@ -112,8 +114,8 @@ async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> Mode
         from duckflow.config.settings import Settings
 
         await try_out(choice, Settings(), paths)
-        _, told = await asyncio.to_thread(keep, choice.endpoint, choice)
-        for phrase in told:
+        _, notes = await asyncio.to_thread(keep, choice.endpoint, choice)
+        for phrase in notes:
             session.emit(Noticed(what=phrase))
     return choice
 
@@ -126,8 +128,8 @@ def require_weights(name: str, paths: Paths) -> None:
 
 
 def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
-    """Asks as `ask` does, but takes the question back when the turn is interrupted: whoever connects is not cancelled
-    with the turn, and the next line that is typed must not become an answer."""
+    """Returns an `ask` that takes its question back when the turn is interrupted. The search for a model is not
+    cancelled with the turn, and the next line that is typed must not become an answer."""
 
     async def asked(question: Question) -> Answer:
         asking = asyncio.ensure_future(ask(question))
@@ -150,7 +152,7 @@ def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
 
 
 async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> str:
-    """How the message is to get its model. Where the user has named the local one, only that is offered."""
+    """Asks how the message is to get its model. Where the user has named the local one, only that is offered."""
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
     ways = (*(OWN if by_itself else ()), Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
     title, about = say("first_run.title"), say("first_run.about")
@@ -159,7 +161,7 @@ async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> 
 
 
 async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoice:
-    """The model that the user names and whose key they type. It is the one of the config from now on."""
+    """Sets up the model that the user names, with the key that they type, and saves it in the config."""
     from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
 
     try:
@@ -173,7 +175,7 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
 
 
 async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
-    """In a thread that nobody waits for at the end; it stops by itself when the turn is over."""
+    """Downloads in a thread that nobody waits for at the end. It stops by itself when the turn is over."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Path] = loop.create_future()
     stopped = threading.Event()
@@ -181,14 +183,14 @@ async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session
     def progress(fetched: int, total: int, stage: str) -> None:
         if stopped.is_set() or not session.state.turn_open:
             raise Stopped
-        told = say(
+        message = say(
             "first_run.fetching",
             done=fetched // MB,
             total=total // MB,
             percent=100 * fetched // max(total, 1),
             bar=_bar(fetched / max(total, 1)),
         )
-        loop.call_soon_threadsafe(session.emit, Waiting(why=told))
+        loop.call_soon_threadsafe(session.emit, Waiting(why=message))
 
     def work() -> None:
         try:

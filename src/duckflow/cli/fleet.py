@@ -94,12 +94,13 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _read(options: Options) -> ListedTasks:
-    """From a file in TOML, or from a list with a line each: a file, or what is piped in."""
+    """Reads the tasks from a TOML file, from SWE-bench instances, or from a list with one task a line: a file or
+    stdin."""
     names = "model mode budget_usd budget_tokens attempts minutes setup base pick repository"
-    given: dict[str, Any] = {name: value for name in names.split() if (value := getattr(options, name))}
+    flags: dict[str, Any] = {name: value for name in names.split() if (value := getattr(options, name))}
     lists = {"checks": options.check, "include": options.include, "may_touch": options.may_touch}
-    given |= {name: value for name, value in lists.items() if value}
-    given |= {"cancel_losers": True} if options.cancel_losers else {}
+    flags |= {name: value for name, value in lists.items() if value}
+    flags |= {"cancel_losers": True} if options.cancel_losers else {}
     file = options.issues or options.source or (options.words or ["-"])[0]
     require_few(options, 0 if options.issues or options.source else 1)
     text, path = _text_of(file), Path(file).expanduser()
@@ -107,15 +108,15 @@ def _read(options: Options) -> ListedTasks:
     if options.source:
         from duckflow.fleet.task_file import read_instances
 
-        clones = Path.cwd() / Path(given.pop("repository", ".")).expanduser()
-        return read_instances(text, source, given, clones)
+        clones = Path.cwd() / Path(flags.pop("repository", ".")).expanduser()
+        return read_instances(text, source, flags, clones)
     if options.issues or not (options.toml or path.suffix.lower() == ".toml"):
-        return read_lines(text, source, given, Path() if options.repositories else Path.cwd())
-    # A file may lie with the repositories that it names; what was typed was typed here.
-    given |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
-    # Where every machine has them in a folder of its own, their names are kept as they are.
+        return read_lines(text, source, flags, Path() if options.repositories else Path.cwd())
+    # A file may name repositories relative to itself; a path on the command line is relative to the current folder.
+    flags |= {"repository": str(Path.cwd() / options.repository)} if options.repository else {}
+    # Where every machine has the repositories in a folder of its own, their names are left as they are.
     folder = Path() if options.repositories else path.resolve().parent
-    return read_tasks(text, source, given, folder, dict(map(_read_variable, options.matrix)))
+    return read_tasks(text, source, flags, folder, dict(map(_read_variable, options.matrix)))
 
 
 def _text_of(file: str) -> str:
@@ -129,7 +130,7 @@ def _text_of(file: str) -> str:
 
 
 def _read_variable(text: str) -> tuple[str, list[str]]:
-    """`NAME=FILE`: a variable of the matrix with its values, a line each."""
+    """Reads `NAME=FILE`: a variable of the matrix with its values, one a line."""
     name, _, file = text.partition("=")
     if not name or not file:
         raise UsageError("fleet.matrix", text=text)
@@ -143,14 +144,17 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
-    """A file may lie in a repository: which of the user's variables it gives to which commands is shown, once."""
-    wanted = [task for task in listed.tasks if task.secrets]
-    keys = provider_keys(paths, Path.cwd()) if wanted else frozenset[str]()
-    if named := sorted({name for task in wanted for name in task.secrets} & keys):
-        raise UsageError("fleet.provider_key", names=", ".join(named))
-    if not wanted or options.yes:
+    """Shows once which of the user's variables go to which commands, and asks: the file of tasks may lie in a
+    repository."""
+    with_secrets = [task for task in listed.tasks if task.secrets]
+    keys = provider_keys(paths, Path.cwd()) if with_secrets else frozenset[str]()
+    if forbidden := sorted({name for task in with_secrets for name in task.secrets} & keys):
+        raise UsageError("fleet.provider_key", names=", ".join(forbidden))
+    if not with_secrets or options.yes:
         return
-    for (names, setup, image), count in Counter((task.secrets, task.setup, task.container) for task in wanted).items():
+    for (names, setup, image), count in Counter(
+        (task.secrets, task.setup, task.container) for task in with_secrets
+    ).items():
         line = words("fleet.secrets.to", names=", ".join(names), count=count)
         line += words("fleet.secrets.setup", setup=setup) if setup else ""
         print_err(plain(line + (words("fleet.secrets.image", image=image) if image else "")))
@@ -161,8 +165,8 @@ def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, path
 
 
 def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) -> ListedTasks:
-    """One spelling of a model's name, which limits are for too. Other machines may have endpoints that this one has
-    not."""
+    """Gives each model one spelling of its name, by which limits know it too. Tasks for other machines keep their
+    names, since those may have endpoints that this one does not have."""
     from duckflow.llm.discover import Discovery
 
     names = {task.model for task in listed.tasks if task.model}
@@ -198,16 +202,16 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
 
 
 def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) -> None:
-    """Where they are others than those that were written."""
+    """Prints which tasks got another name than the one in the list."""
     pairs = zip((task.name for task in listed.tasks), (state.task.name for state in states), strict=True)
-    told = [words("fleet.renamed", name=name, new=new) for name, new in pairs if new != name]
-    more = [words("fleet.more", count=len(told) - NAMES_TOLD)] if len(told) > NAMES_TOLD else []
-    for line in (*told[:NAMES_TOLD], *more):
+    renamed = [words("fleet.renamed", name=name, new=new) for name, new in pairs if new != name]
+    omitted = [words("fleet.more", count=len(renamed) - NAMES_TOLD)] if len(renamed) > NAMES_TOLD else []
+    for line in (*renamed[:NAMES_TOLD], *omitted):
         print_err(plain(line))
 
 
 async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: Words) -> bool:
-    """Be a worker until the fleet has ended; people see how it goes. Whether it has: a signal, or a lease that is lost,
+    """Works until the fleet has ended, and shows how it goes. Says whether it has ended: a signal or a lost lease
     leaves it where it is."""
 
     async def answer_here() -> None:
@@ -227,15 +231,16 @@ async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: 
 
 
 def _ended_by_signals() -> AbstractContextManager[object]:
-    """What runs is ended with all its processes, and others can go on with it."""
+    """Cancels the current task at a signal. Running attempts end with all their processes, and others can go on with
+    them."""
     task = asyncio.current_task()
     assert task
     return ended_by_signals(task.cancel)
 
 
 async def _work(engine: "Engine", fleet: str, words: Words) -> int:
-    """Until that fleet has ended, or for ever, or until a signal. One that is taken for dead begins anew, as another
-    one."""
+    """Works until that fleet has ended, or for ever, or until a signal. A worker that was taken for dead starts anew,
+    as another worker."""
     print_err(words("fleet.worker"))
     try:
         with _ended_by_signals():
@@ -254,8 +259,12 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         raise UsageError("fleet.attempt_usage", what=options.what)
     if options.what == "cancel":
         count, number = engine.cancel(fleet, task, options.attempt or 0), options.attempt
-        left = [one for one in engine.attempts(fleet, task) if one.number == (number or one.number) and one.live]
-        key = "fleet.cancelling" if left else "fleet.cancelled" if count else "fleet.over"
+        still_live = [
+            attempt
+            for attempt in engine.attempts(fleet, task)
+            if attempt.number == (number or attempt.number) and attempt.live
+        ]
+        key = "fleet.cancelling" if still_live else "fleet.cancelled" if count else "fleet.over"
         tell(words(key, what=task or fleet))
     else:
         if not task:
@@ -273,7 +282,7 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
 
 
 async def _newest_base(task: FleetTask, options: Options) -> str:
-    """What the branch to merge onto holds by now: the old base may conflict with it. Nothing where the clone is on
-    another machine."""
+    """Returns the newest commit of the branch to merge onto, since the old base may conflict with it. Returns nothing
+    where the clone is on another machine."""
     folder = repository_in(folder_of(options.repositories), task.repository)
     return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""

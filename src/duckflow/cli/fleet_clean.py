@@ -1,4 +1,4 @@
-"""`duckflow fleet clean`: what fleets have left behind goes, once the person has said so."""
+"""`duckflow fleet clean`: removes what fleets have left behind, once the user has agreed."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FleetClean:
-    """Of one fleet, or of all that do not run."""
+    """Cleans up after one fleet, or after all that do not run."""
 
     def __init__(self, engine: "Engine", options: Options, workshop: Workshop) -> None:
         self._engine = engine
@@ -39,11 +39,11 @@ class FleetClean:
             self._tell([])
             return 0
         if not self._options.yes:
-            # While the person was asked somebody may have tried something again; and only what was told goes.
-            told, told_over = self._found, self._over
+            # Somebody may have retried a task while the user was asked; and only what was shown may be removed.
+            shown, shown_over = self._found, self._over
             await self._look(fleet)
-            self._found = [each for each in self._found if each in told]
-            self._over = [each for each in self._over if each in told_over]
+            self._found = [each for each in self._found if each in shown]
+            self._over = [each for each in self._over if each in shown_over]
         self._tell(await self._remove())
         return 0
 
@@ -62,12 +62,14 @@ class FleetClean:
         attempts = self._engine.attempts(fleet)
         for task in self._engine.tasks(fleet):
             if cleaner := self._cleaner(task.task.repository):
-                left = await cleaner.look(task, [one for one in attempts if one.task == task.task.name])
-                self._found += left.found
-                self._kept += map(self._words.phrase, left.kept)
+                leftovers = await cleaner.look(
+                    task, [attempt for attempt in attempts if attempt.task == task.task.name]
+                )
+                self._found += leftovers.found
+                self._kept += map(self._words.phrase, leftovers.kept)
 
     def _cleaner(self, name: str) -> RepositoryCleaner | None:
-        """Nothing where the repository is not here (any more), or must not be worked in."""
+        """Returns nothing where the repository is not here (any more), or must not be worked in."""
         repository = Path(self._below, name)
         if repository not in self._cleaners:
             self._cleaners[repository] = None
@@ -81,7 +83,7 @@ class FleetClean:
         return self._cleaners[repository]
 
     def _agreed(self) -> bool:
-        """What is there to be removed is told first."""
+        """Shows what would be removed, and asks."""
         if self._options.yes:
             return True
         if not self._options.json:
@@ -92,20 +94,21 @@ class FleetClean:
         return agreed("fleet.clean.sure", self._words)
 
     async def _remove(self) -> list[str]:
-        """What is gone. What somebody has gone on with since it was looked at stays."""
-        gone: list[str] = []
+        """Removes the leftovers and returns a line for each. A branch that somebody has gone on with meanwhile is
+        kept."""
+        removed: list[str] = []
         for each in self._found:
             cleaner = self._cleaners[each.repository]
             if cleaner and await cleaner.remove(each):
-                gone.append(self._line(each))
+                removed.append(self._line(each))
             else:
                 self._kept.append(self._words("fleet.clean.moved", branch=each.branch or str(each.folder)))
         for fleet in self._over:
             if others := self._engine.forget(fleet):
                 self._kept.append(self._words("fleet.clean.elsewhere", fleet=fleet, places=", ".join(others)))
             else:
-                gone.append(self._rows(fleet))
-        return gone
+                removed.append(self._rows(fleet))
+        return removed
 
     def _line(self, each: Leftover) -> str:
         if each.folder:
@@ -115,13 +118,13 @@ class FleetClean:
     def _rows(self, fleet: str) -> str:
         return self._words("fleet.clean.rows", fleet=fleet)
 
-    def _tell(self, gone: list[str]) -> None:
+    def _tell(self, removed: list[str]) -> None:
         if self._options.json:
-            print_out(json.dumps({"removed": gone, "kept": self._kept}, ensure_ascii=False))
+            print_out(json.dumps({"removed": removed, "kept": self._kept}, ensure_ascii=False))
             return
         for line in self._kept:
             tell(line)
-        for line in gone:
+        for line in removed:
             tell(self._words("fleet.clean.removed", what=line))
-        if not gone:
+        if not removed:
             tell(self._words("fleet.clean.nothing"))

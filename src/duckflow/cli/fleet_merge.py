@@ -1,4 +1,5 @@
-"""`duckflow fleet merge`: the person picks where there is something to pick; then one after the other."""
+"""`duckflow fleet merge`, `deliver` and `ci`: merges the attempts that were picked, one after the other, and sends them
+on."""
 
 import json
 import os
@@ -29,11 +30,11 @@ CREATOR = "DUCKFLOW_PULL_REQUEST"
 
 
 async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
-    """0 when everything that is done was delivered."""
+    """Delivers the tasks that are done. Returns 0 when all of them were delivered."""
     words = workshop.words
     here, states = options.place or platform.node(), engine.tasks(fleet)
-    open_ones = [state for state in states if state.state in ("done", "merged") and not state.delivered]
-    if elsewhere := sorted({state.place for state in open_ones} - {here}):
+    undelivered = [state for state in states if state.state in ("done", "merged") and not state.delivered]
+    if elsewhere := sorted({state.place for state in undelivered} - {here}):
         print_err(plain(words("fleet.deliver.elsewhere", places=", ".join(elsewhere))))
     states = [state for state in states if task in ("", state.task.name) and state.place == here]
     wanted = [state for state in states if state.task.deliver != "branch" or options.deliver]
@@ -44,16 +45,16 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
         how = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
-        told = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
-        told |= {"repository": state.task.remote or str(repository)}
-        line = words(f"fleet.deliver.will_{how}", **told, remote=await push_address(Git(repository)) or "–")
+        values = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
+        values |= {"repository": state.task.remote or str(repository)}
+        line = words(f"fleet.deliver.will_{how}", **values, remote=await push_address(Git(repository)) or "–")
         print_err(plain(line))
     if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
         return 1
     results: list[dict[str, Any]] = []
     for state, report in ready:
-        delivered = await _one(engine, state, report, options, workshop)
+        delivered = await _deliver_one(engine, state, report, options, workshop)
         why = words.phrase(delivered.why) if delivered.why else ""
         results.append({"task": state.task.name, "where": delivered.where, "why": why})
         if not options.json:
@@ -64,7 +65,7 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
     return 0 if all(result["where"] for result in results) else 1
 
 
-async def _one(
+async def _deliver_one(
     engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
 ) -> Delivered:
     how = options.deliver or state.task.deliver
@@ -74,7 +75,7 @@ async def _one(
         if result.outcome not in ("merged", "already"):
             return Delivered(why=result.why)
         engine.merged(state.fleet, name, result.commit)
-    # Attempts were searched when they were made; here all is that has been committed since.
+    # Attempts were searched for secrets when they were made. Here everything is searched that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
     delivered = await deliver(report, how, os.environ.get(CREATOR, ""), workshop.words, secrets)
     if delivered.where:
@@ -83,7 +84,7 @@ async def _one(
 
 
 async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
-    """How the checks of the pull requests are. 0 when all have passed."""
+    """Tells how the checks of the pull requests stand. Returns 0 when all have passed."""
     words, results = workshop.words, list[dict[str, str]]()
     for state in engine.tasks(fleet):
         if task in ("", state.task.name) and "://" in state.delivered and (report := _picked(engine, state)):
@@ -107,11 +108,11 @@ def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
 
 
 Work = Callable[[], Awaitable[bool]]
-"""Whether it was done to its end."""
+"""Works on the fleet. Says whether that came to its end."""
 
 
 class FleetMerge:
-    """Of one fleet."""
+    """Merges the tasks of one fleet."""
 
     def __init__(self, engine: "Engine", fleet: str, options: Options, workshop: Workshop) -> None:
         self._engine = engine
@@ -122,7 +123,7 @@ class FleetMerge:
         self.results: list[dict[str, Any]] = []
 
     async def run(self, task: str, work: Work) -> int:
-        """0 when everything that could be merged is."""
+        """Returns 0 when every task that was ready was merged."""
         states = [state for state in self._engine.tasks(self._fleet) if task in ("", state.task.name)]
         open_tasks = [state for state in states if state.state in ("choose", "done")]
         if not open_tasks:
@@ -135,7 +136,8 @@ class FleetMerge:
         return 0 if good and len(self.results) == len(open_tasks) else 1
 
     async def _merge(self, state: TaskState, last: bool) -> bool:
-        """Whether there is nothing to come: it is merged, or it is the person's now."""
+        """Merges one task. Says whether it is settled: merged, or left to the user. Otherwise it was sent back to be
+        mended."""
         name, words = state.task.name, self._words
         report = self._picked(state)
         if report is None:
@@ -159,8 +161,9 @@ class FleetMerge:
         return True
 
     def _picked(self, state: TaskState) -> AttemptReport | None:
-        """By the command line, by what was picked before, or by a look at all of them."""
-        reports = [one.report for one in self._engine.attempts(self._fleet, state.task.name) if one.report]
+        """Returns the attempt that was named on the command line, picked before, the best one, or chosen by the
+        user."""
+        reports = [attempt.report for attempt in self._engine.attempts(self._fleet, state.task.name) if attempt.report]
         fit = {report.order.number: report for report in rank(reports)}
         if number := self._options.attempt:
             if number not in fit:

@@ -1,4 +1,4 @@
-"""The fleets of this machine on the page: what is asked, what came of attempts, and what a person does about them."""
+"""The fleets of this machine on the page: their questions, their attempts, and what the user does about them."""
 
 import asyncio
 import contextlib
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from duckflow.fleet.engine import AttemptState, FleetState
 
 SHOWN = 5
-"""Fleets that the page lists."""
+"""The number of fleets that the page lists."""
 MOST_LINES = 300
-"""Of a task's log."""
+"""The number of lines that the page gets of a task's log."""
 LONGEST_DIFF, LONGEST_PROMPT = 400_000, 300
 HEADERS = ("diff --git ", "index ", "new file mode ", "deleted file mode ")
-"""Of each file in a diff, besides its name."""
+"""Header lines of each file in a diff. The page leaves them out and keeps the name."""
 PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
 
 
 class PageFleet:
-    """Opened at the first look at which there is a fleet. What takes long is done by `duckflow fleet` itself, in a
-    process that outlives the page's server; what a merge said is shown with the task, or with the fleet."""
+    """Opens the engine at the first look at which there is a fleet. Long work is done by `duckflow fleet` itself, in a
+    process that outlives the page's server. The output of a merge is shown with the task, or with the fleet."""
 
-    def __init__(self, there: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
-        self._there = there
+    def __init__(self, has_fleet: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
+        self._has_fleet = has_fleet
         self._make = make
         self._words = words
         self._made: Engine | None = None
@@ -48,7 +48,7 @@ class PageFleet:
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
         asked = await asyncio.to_thread(engine.inbox) if engine else ()
-        return [one.model_dump(mode="json") for one in asked]
+        return [question.model_dump(mode="json") for question in asked]
 
     async def to_pick(self) -> int:
         engine = await self._engine()
@@ -64,25 +64,26 @@ class PageFleet:
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
-        known = await asyncio.to_thread(engine.workers) if engine else ()
-        return [worker.model_dump(mode="json") for worker in known if worker.lives or worker.running]
+        workers = await asyncio.to_thread(engine.workers) if engine else ()
+        return [worker.model_dump(mode="json") for worker in workers if worker.lives or worker.running]
 
     async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
-        """`duckflow fleet run` reads and checks the tasks, as in a terminal; what it does not like is told."""
+        """Starts a fleet. `duckflow fleet run` reads and checks the tasks, as in a terminal; its complaints become an
+        error."""
         place = Path(folder).expanduser()
         if not folder or not await asyncio.to_thread(place.is_dir):
             raise UsageError("editor.no_folder", folder=folder)
-        given = [f"{flag}={value}" if value else flag for flag, values in flags.items() for value in values]
-        command = [*PROGRAM, "run", "-", "--no-work", "--json", f"--lang={self._words.language}", *given]
-        code, said, problems = await asyncio.to_thread(_run, command, tasks, place)
+        arguments = [f"{flag}={value}" if value else flag for flag, values in flags.items() for value in values]
+        command = [*PROGRAM, "run", "-", "--no-work", "--json", f"--lang={self._words.language}", *arguments]
+        code, output, problems = await asyncio.to_thread(_run, command, tasks, place)
         if code:
             raise DuckflowError("talk.quoted", text=problems)
-        fleet = str(json.loads(said)["fleet"])
+        fleet = str(json.loads(output)["fleet"])
         self._begin_work(fleet)
         return fleet
 
     def _begin_work(self, fleet: str) -> None:
-        """A worker in a process of its own, until the fleet has ended."""
+        """Starts a worker in a process of its own, which works until the fleet has ended."""
         nothing = subprocess.DEVNULL
         command = [*PROGRAM, "worker", fleet]
         subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
@@ -100,7 +101,7 @@ class PageFleet:
         attempts = await self._attempts(fleet, task)
         engine = await self._known(fleet, task)
         lines = await asyncio.to_thread(engine.logs, fleet, task)
-        reports = [one.report for one in attempts if one.report]
+        reports = [attempt.report for attempt in attempts if attempt.report]
         return {
             "rows": side_by_side(reports, self._words),
             "attempts": [report.model_dump(mode="json", exclude={"order"}) for report in reports],
@@ -111,20 +112,22 @@ class PageFleet:
     async def diff(self, fleet: str, task: str, attempt: int) -> str:
         from duckflow.safety.git import Git
 
-        for one in await self._attempts(fleet, task):
-            if one.number == attempt and one.report and one.report.commit:
-                order = one.report.order
+        for candidate in await self._attempts(fleet, task):
+            if candidate.number == attempt and candidate.report and candidate.report.commit:
+                order = candidate.report.order
                 git = Git(Path(order.task.repository))
-                text = await git.diff(f"{order.task.base}...{one.report.commit}")
+                text = await git.diff(f"{order.task.base}...{candidate.report.commit}")
                 return "\n".join(line for line in text[:LONGEST_DIFF].split("\n") if not line.startswith(HEADERS))
         return ""
 
     async def pick(self, fleet: str, task: str, attempt: int) -> None:
         engine = await self._known(fleet, task)
         states = await asyncio.to_thread(engine.tasks, fleet)
-        choosing = any(one.task.name == task and one.state in ("choose", "done") for one in states)
+        choosing = any(state.task.name == task and state.state in ("choose", "done") for state in states)
         attempts = await self._attempts(fleet, task)
-        fit = any(one.number == attempt and one.report and one.report.passed for one in attempts)
+        fit = any(
+            candidate.number == attempt and candidate.report and candidate.report.passed for candidate in attempts
+        )
         if not choosing or not fit:
             raise UsageError("fleet.merge.unfit", attempt=attempt, task=task)
         await asyncio.to_thread(engine.pick, fleet, task, attempt)
@@ -147,14 +150,14 @@ class PageFleet:
         self._begin_work(fleet)
 
     async def _merge(self, fleet: str, task: str) -> None:
-        """One that merges waits for the one before it."""
-        words, key, said = ([task] if task else []), (fleet, task), ""
+        """Merges, once the merge before it is over."""
+        words, key, output = ([task] if task else []), (fleet, task), ""
         try:
             async with self._merging:
-                said = await _ends([*PROGRAM, "merge", fleet, *words, "--json", f"--lang={self._words.language}"])
+                output = await _ends([*PROGRAM, "merge", fleet, *words, "--json", f"--lang={self._words.language}"])
         finally:
             del self._doing[key]
-            self._told[key] = {"doing": "", "told": said}
+            self._told[key] = {"doing": "", "told": output}
 
     async def _attempts(self, fleet: str, task: str) -> "Sequence[AttemptState]":
         engine = await self._known(fleet, task)
@@ -162,49 +165,49 @@ class PageFleet:
 
     async def _known(self, fleet: str, task: str) -> "Engine":
         engine = await self._engine()
-        names = {one.task.name for one in await asyncio.to_thread(engine.tasks, fleet)} if engine else set[str]()
+        names = {state.task.name for state in await asyncio.to_thread(engine.tasks, fleet)} if engine else set[str]()
         if not engine or not names or (task and task not in names):
             raise UsageError("fleet.unknown", fleet=fleet, task=task or fleet)
         return engine
 
     async def _engine(self) -> "Engine | None":
         async with self._alone:
-            if self._made is None and self._there():
+            if self._made is None and self._has_fleet():
                 self._made = await asyncio.to_thread(self._make)
             return self._made
 
 
 async def _ends(command: list[str]) -> str:
-    """What it said. It goes on when nobody waits for it any more."""
+    """Runs the command in a thread and returns its output. The command goes on when nobody waits for it any more."""
     loop = asyncio.get_running_loop()
-    said: asyncio.Future[str] = loop.create_future()
+    output: asyncio.Future[str] = loop.create_future()
 
     def run() -> None:
-        text = _said(command)
+        text = _output_of(command)
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(lambda: said.done() or said.set_result(text))
+            loop.call_soon_threadsafe(lambda: output.done() or output.set_result(text))
 
     threading.Thread(target=run, daemon=True).start()
-    return await said
+    return await output
 
 
 def _run(command: list[str], text: str = "", folder: Path | None = None) -> tuple[int, str, str]:
-    """Its exit code, what it said and its problems."""
-    # Into files: a pipe would break when the server ends.
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        given.write(text.encode())
-        given.seek(0)
+    """Returns the exit code of a command, its output and its errors."""
+    # The output goes into files, since a pipe would break when the server ends.
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        stdin.write(text.encode())
+        stdin.seek(0)
         ended = subprocess.run(
-            command, stdin=given, stdout=output, stderr=errors, cwd=folder, start_new_session=True, check=False
+            command, stdin=stdin, stdout=output, stderr=errors, cwd=folder, start_new_session=True, check=False
         )
         return ended.returncode, _read(output), _read(errors)
 
 
-def _said(command: list[str]) -> str:
-    _, said, problems = _run(command)
+def _output_of(command: list[str]) -> str:
+    _, output, problems = _run(command)
     with contextlib.suppress(ValueError):
-        said = "\n".join(one["text"] for one in json.loads(said))
-    return "\n".join(filter(None, (problems, said)))
+        output = "\n".join(result["text"] for result in json.loads(output))
+    return "\n".join(filter(None, (problems, output)))
 
 
 def _read(file: IO[bytes]) -> str:
@@ -213,7 +216,7 @@ def _read(file: IO[bytes]) -> str:
 
 
 def _latest(engine: "Engine") -> "list[FleetState]":
-    return sorted(engine.fleets(), key=lambda one: one.started)[: -SHOWN - 1 : -1]
+    return sorted(engine.fleets(), key=lambda fleet: fleet.started)[: -SHOWN - 1 : -1]
 
 
 def _to_pick(engine: "Engine") -> int:
@@ -229,8 +232,8 @@ def _listed(engine: "Engine") -> list[dict[str, Any]]:
 
 def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
     attempts: dict[str, list[dict[str, Any]]] = {}
-    for one in engine.attempts(fleet):
-        attempts.setdefault(one.task, []).append(_attempt(one))
+    for attempt in engine.attempts(fleet):
+        attempts.setdefault(attempt.task, []).append(_attempt(attempt))
     return [
         state.model_dump(mode="json", include={"state", "picked", "merged"})
         | state.task.model_dump(mode="json", include={"name", "repository", "onto"})
@@ -239,23 +242,23 @@ def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
     ]
 
 
-def _attempt(one: "AttemptState") -> dict[str, Any]:
-    """Without what is long: that is read when somebody looks at it."""
-    kept = one.model_dump(mode="json", exclude={"fleet", "task", "worker", "report"})
-    if not (report := one.report):
-        return kept
+def _attempt(attempt: "AttemptState") -> dict[str, Any]:
+    """Returns an attempt without its long parts, which are read when somebody looks at it."""
+    fields = attempt.model_dump(mode="json", exclude={"fleet", "task", "worker", "report"})
+    if not (report := attempt.report):
+        return fields
     facts = report.model_dump(mode="json", include={"branch", "session_id", "open", "rating"})
     checks = [{"command": check.command, "code": check.code} for check in report.checks]
     size = {side: sum(getattr(file, side) for file in report.files) for side in ("added", "removed")}
-    return kept | facts | size | {"checks": checks, "files": len(report.files), "fit": report.passed}
+    return fields | facts | size | {"checks": checks, "files": len(report.files), "fit": report.passed}
 
 
 def page_fleet(words: Words, paths: Paths) -> PageFleet | None:
-    """Nothing where the parts of a fleet are not installed."""
+    """Returns the fleets of this machine, or nothing where the packages for fleets are not installed."""
     if not importlib.util.find_spec(PART):
         return None
 
-    def there() -> bool:
+    def has_fleet() -> bool:
         return bool(os.environ.get(DATABASE)) or (paths.data / FILE).exists()
 
     def make() -> "Engine":
@@ -263,4 +266,4 @@ def page_fleet(words: Words, paths: Paths) -> PageFleet | None:
 
         return open_engine(make_parser("fleet", words).read([]), words, paths)
 
-    return PageFleet(there, make, words)
+    return PageFleet(has_fleet, make, words)

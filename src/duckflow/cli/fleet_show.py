@@ -1,4 +1,4 @@
-"""`duckflow fleet` for those who look: which fleets and workers there are, how a task is, its log, and reports."""
+"""`duckflow fleet` for looking and answering: fleets, workers, a task and its log, open questions, and reports."""
 
 import json
 import sys
@@ -23,26 +23,27 @@ if TYPE_CHECKING:
 
 
 def show_inbox(engine: "Engine", fleet: str, options: Options, words: Words) -> int:
-    """Answered here where there is a person; else only listed."""
+    """Asks the open questions where there is a person at the terminal; else lists them."""
     asked = engine.inbox(fleet)
     if options.json:
-        print_out(json.dumps([_as_json(one, words) for one in asked], ensure_ascii=False))
+        print_out(json.dumps([_as_json(open_question, words) for open_question in asked], ensure_ascii=False))
     elif not asked:
         tell(words("fleet.inbox_empty"))
     elif sys.stdin.isatty() and sys.stdout.isatty():
         go_through(engine, fleet, words)
     else:
-        for one in asked:
-            tell(f"{one.asked_id}  {_who(one, asked, words)}")
-            print_question(one.question, words)
+        for open_question in asked:
+            tell(f"{open_question.asked_id}  {_who(open_question, asked, words)}")
+            print_question(open_question.question, words)
         tell(words("fleet.inbox_how"))
     return 0
 
 
 def go_through(engine: "Engine", fleet: str, words: Words) -> None:
-    """One question after the other, also those that come meanwhile; an empty line leaves one for later."""
+    """Asks one question after the other, including those that come meanwhile. An empty line leaves a question for
+    later."""
     later: set[str] = set()
-    while asked := [one for one in engine.inbox(fleet) if one.asked_id not in later]:
+    while asked := [open_question for open_question in engine.inbox(fleet) if open_question.asked_id not in later]:
         first = asked[0]
         tell(_who(first, asked, words))
         print_question(first.question, words)
@@ -55,42 +56,47 @@ def go_through(engine: "Engine", fleet: str, words: Words) -> None:
             others = len(_same(first, asked))
             everybody = bool(others) and agreed("fleet.for_all", words, count=others)
             answered = Answered(asked_id=first.asked_id, text=line, for_all_same=everybody)
-            tell(_told(engine.answer(answered), words))
+            tell(_answer_note(engine.answer(answered), words))
 
 
 def answer(engine: "Engine", options: Options, words: Words) -> int:
-    """`fleet answer ID WORDS…`, for scripts and for those who have seen the question elsewhere."""
-    wanted, *rest = options.words or [""]
-    fitting = [one for one in engine.inbox() if one.asked_id.startswith(wanted)] if wanted else []
-    if not rest or len(fitting) != 1:
-        raise UsageError("fleet.answer_which" if wanted else "fleet.answer_usage", asked=wanted)
-    text, all_same = " ".join(rest), bool(options.all_same)
+    """Answers a question by its id: `fleet answer ID WORDS…`, for scripts and for people who saw the question
+    elsewhere."""
+    wanted_id, *answer_words = options.words or [""]
+    fitting = (
+        [open_question for open_question in engine.inbox() if open_question.asked_id.startswith(wanted_id)]
+        if wanted_id
+        else []
+    )
+    if not answer_words or len(fitting) != 1:
+        raise UsageError("fleet.answer_which" if wanted_id else "fleet.answer_usage", asked=wanted_id)
+    text, all_same = " ".join(answer_words), bool(options.all_same)
     count = engine.answer(Answered(asked_id=fitting[0].asked_id, text=text, for_all_same=all_same))
-    tell(_told(count, words))
+    tell(_answer_note(count, words))
     return 0 if count else 1
 
 
 def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
-    """With the texts beside the keys, as people read them."""
+    """Returns the question as JSON, with its texts as people read them beside the keys."""
     question = asked.question
     texts = [words.phrase(phrase) for phrase in (question.title, *question.details)]
     choices = {choice.key: words.phrase(choice.label) for choice in question.choices}
     return asked.model_dump(mode="json") | {"text": "\n".join(texts), "choices": choices}
 
 
-def _who(one: Asked, asked: Sequence[Asked], words: Words) -> str:
-    others = len(_same(one, asked))
-    told = words("fleet.who", task=one.task, attempt=one.attempt, fleet=one.fleet)
-    return f"{told} {words('fleet.who_same', count=others)}" if others else told
+def _who(open_question: Asked, asked: Sequence[Asked], words: Words) -> str:
+    others = len(_same(open_question, asked))
+    text = words("fleet.who", task=open_question.task, attempt=open_question.attempt, fleet=open_question.fleet)
+    return f"{text} {words('fleet.who_same', count=others)}" if others else text
 
 
-def _same(one: Asked, asked: Sequence[Asked]) -> list[Asked]:
-    """An answer for all reaches those of the same fleet."""
-    alike = [other for other in asked if (other.fleet, other.same) == (one.fleet, one.same)]
-    return [other for other in alike if other.asked_id != one.asked_id]
+def _same(open_question: Asked, asked: Sequence[Asked]) -> list[Asked]:
+    """Returns the other open questions that an answer for all reaches: the same ones of the same fleet."""
+    alike = [other for other in asked if (other.fleet, other.same) == (open_question.fleet, open_question.same)]
+    return [other for other in alike if other.asked_id != open_question.asked_id]
 
 
-def _told(count: int, words: Words) -> str:
+def _answer_note(count: int, words: Words) -> str:
     return words("fleet.answered", count=count) if count else words("fleet.answered_before")
 
 
@@ -104,29 +110,29 @@ def require_few(options: Options, most: int) -> None:
 
 
 def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
-    """The fleet (the latest where none is named) and the task, or nothing for all of them."""
+    """Returns the fleet (the latest where none is named) and the task, or nothing for all tasks."""
     fleets = [fleet.fleet for fleet in engine.fleets()]
     if not fleets:
         raise UsageError("fleet.none")
     if len(wanted) == 1 and wanted[0] in [state.task.name for state in engine.tasks(fleets[0])]:
         return fleets[0], wanted[0]
-    first, *rest = wanted or [""]
+    first, *task_words = wanted or [""]
     fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
-    fleet, rest = (fitting[0], rest) if len(fitting) == 1 else (fleets[0], [*wanted])
-    if not rest:
+    fleet, task_words = (fitting[0], task_words) if len(fitting) == 1 else (fleets[0], [*wanted])
+    if not task_words:
         return fleet, ""
     names = [state.task.name for state in engine.tasks(fleet)]
-    if len(rest) > 1:
-        raise UsageError("fleet.too_many", words=" ".join(rest[1:]))
-    if rest[0] not in names:
-        raise UsageError("fleet.no_task", task=rest[0], fleet=fleet)
-    return fleet, rest[0]
+    if len(task_words) > 1:
+        raise UsageError("fleet.too_many", words=" ".join(task_words[1:]))
+    if task_words[0] not in names:
+        raise UsageError("fleet.no_task", task=task_words[0], fleet=fleet)
+    return fleet, task_words[0]
 
 
 def wanted_fleet(engine: "Engine", options: Options) -> str:
-    """Nothing for all of them."""
+    """Returns the fleet that the command line names, or nothing for all fleets."""
     require_few(options, 1)
-    fitting = [one.fleet for one in engine.fleets() if options.words and one.fleet.startswith(options.words[0])]
+    fitting = [state.fleet for state in engine.fleets() if options.words and state.fleet.startswith(options.words[0])]
     if options.words and len(fitting) != 1:
         raise UsageError("fleet.no_fleet", fleet=options.words[0])
     return fitting[0] if fitting else ""
@@ -139,15 +145,16 @@ def show_workers(engine: "Engine", options: Options, words: Words) -> int:
         return 0
     for worker in workers:
         key = "fleet.workers.line" if worker.lives else "fleet.workers.dead"
-        told = worker.model_dump(include={"worker", "place", "running"})
-        tell(words(key, **told, age=age(worker.seen, time.time(), words)))
+        values = worker.model_dump(include={"worker", "place", "running"})
+        tell(words(key, **values, age=age(worker.seen, time.time(), words)))
     if not any(worker.lives for worker in workers):
         tell(words("fleet.workers.none"))
     return 0
 
 
 def write_report(engine: "Engine", options: Options, words: Words) -> int:
-    """Markdown for people, CSV for tables; of a fleet that was cleaned away, too, by its whole name."""
+    """Writes a report: Markdown for people, CSV for tables. A fleet that was cleaned away is found by its whole
+    name."""
     require_few(options, 1)
     fleet = (
         options.words[0]
@@ -160,7 +167,7 @@ def write_report(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def _write(text: str, options: Options) -> bool:
-    """To a file or to standard output. Says whether it was a file."""
+    """Writes to a file or to standard output. Says whether it was a file."""
     if not options.output or options.output == "-":
         print_out(text)
         return False
@@ -172,7 +179,7 @@ def _write(text: str, options: Options) -> bool:
 
 
 async def export(engine: "Engine", options: Options, words: Words) -> int:
-    """Predictions as SWE-bench wants them: a line each, to a file or to standard output."""
+    """Writes predictions as SWE-bench wants them, one a line, to a file or to standard output."""
     from duckflow.fleet.task_file import predictions
 
     fleet, task = wanted_task(engine, options.words)
@@ -185,7 +192,7 @@ async def export(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def show(engine: "Engine", options: Options, words: Words) -> int:
-    """`list`, `show` and `logs`."""
+    """Carries out `list`, `show` and `logs`."""
     if options.what == "list":
         require_few(options, 0)
         fleets = engine.fleets()
@@ -221,7 +228,7 @@ def show(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
-    """What came of one attempt."""
+    """Returns lines about the result of one attempt."""
     report = attempt.report
     if report is None:
         return []
@@ -240,8 +247,8 @@ def _logs(engine: "Engine", fleet: str, task: str, options: Options, words: Word
         for line in engine.logs(fleet, task, options.attempt or 0, after):
             after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
             if options.json:
-                told = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
-                print_out(json.dumps(told, ensure_ascii=False))
+                fields = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
+                print_out(json.dumps(fields, ensure_ascii=False))
                 continue
             tell(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}")
         ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
@@ -251,11 +258,13 @@ def _logs(engine: "Engine", fleet: str, task: str, options: Options, words: Word
 
 
 def as_json(engine: "Engine", fleet: str, task: str = "") -> dict[str, Any]:
-    """For scripts."""
-    (state,) = [one for one in engine.fleets() if one.fleet == fleet]
-    tasks = [one.model_dump(mode="json") for one in engine.tasks(fleet) if task in ("", one.task.name)]
+    """Returns the state of a fleet, its tasks and its attempts, for scripts."""
+    (state,) = [candidate for candidate in engine.fleets() if candidate.fleet == fleet]
+    tasks = [
+        task_state.model_dump(mode="json") for task_state in engine.tasks(fleet) if task in ("", task_state.task.name)
+    ]
     return {
         **state.model_dump(mode="json"),
         "tasks": tasks,
-        "attempts": [one.model_dump(mode="json") for one in engine.attempts(fleet, task)],
+        "attempts": [attempt.model_dump(mode="json") for attempt in engine.attempts(fleet, task)],
     }

@@ -1,4 +1,4 @@
-"""How a fleet is, as lines: the tasks, their attempts, what is asked; drawn live while it works."""
+"""The state of a fleet as lines: tasks, attempts and open questions; drawn live while it works."""
 
 import asyncio
 import csv
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 WIDEST_NAME = 32
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
-"""What is seen first where there is no room for all."""
+"""The order in which attempts are shown, by their state, where there is no room for all."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
 DOING = frozenset(("setup", "working", "waiting", "limited", "checks", "review"))
 
 
 def tell(text: str) -> None:
-    """To people. What stands in it comes from files, models and other machines."""
+    """Prints a text for people, made harmless: parts of it come from files, models and other machines."""
     print_out(plain(text))
 
 
@@ -46,7 +46,8 @@ def fleet_line(fleet: FleetState, words: Words) -> str:
 def table_lines(
     tasks: Sequence[TaskState], attempts: Sequence[AttemptState], words: Words, room: int, columns: int = 5
 ) -> list[str]:
-    """A line for each attempt, and for each task that has none yet; what is at work comes first where not all fit."""
+    """Returns a line for each attempt, and for each task that has none yet. Where not all fit, those at work come
+    first."""
     state_of = {task.task.name: task for task in tasks}
     begun = {attempt.task for attempt in attempts}
     rows = [_attempt_row(attempt, state_of.get(attempt.task), words) for attempt in _ordered(attempts, room)]
@@ -60,7 +61,7 @@ def table_lines(
 
 
 def agreed(question: str, words: Words, **values: int) -> bool:
-    """The person at the terminal has said yes."""
+    """Asks the person at the terminal. Says whether the answer was yes."""
     answer = read_answer(input(words(question, **values)), language=words.language)
     return answer is not None and answer.choice == "yes"
 
@@ -87,14 +88,14 @@ def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) ->
         state = words("fleet.state.merged" if task.state == "merged" else "fleet.picked")
     seconds = (attempt.ended or time.time()) - attempt.started if attempt.started else 0.0
     if attempt.report and not attempt.live:
-        # Without the time in which it waited for a person or a limit.
+        # This leaves out the time in which the attempt waited for a person or a limit.
         seconds = attempt.report.seconds
     return [attempt.task, f"#{attempt.number}", state, money(attempt.cost_usd), clock(seconds)]
 
 
 def clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+    minutes, remainder = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{remainder:02}" if minutes >= 60 else f"{minutes}:{remainder:02}"
 
 
 def as_csv(rows: Sequence[TaskFigures]) -> str:
@@ -125,7 +126,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 class FleetWatch:
-    """Draws a fleet while it works; with Enter what is asked is answered on the spot."""
+    """Draws a fleet while it works. With Enter the user answers the open questions on the spot."""
 
     def __init__(self, engine: "Engine", fleet: str, words: Words, answer: Callable[[], Awaitable[None]]) -> None:
         self._engine = engine
@@ -137,7 +138,7 @@ class FleetWatch:
         self._key = EnterKey(self._wanted.set)
 
     async def watch(self, work: Awaitable[None]) -> None:
-        """Until the work is done."""
+        """Draws until the work is done."""
         working = asyncio.ensure_future(work)
         try:
             while not working.done():
@@ -172,8 +173,8 @@ class FleetWatch:
         asked = len(engine.inbox(self._fleet))
         (state,) = [fleet for fleet in engine.fleets() if fleet.fleet == self._fleet]
         room = self._lines.rows - 3 if self._lines.styled else 1_000_000
-        # Where lines stay, only a new state makes a new one.
+        # Where lines cannot be redrawn, they leave out cost and time: only a new state makes a new line.
         columns = 5 if self._lines.styled else 3
         lines = table_lines(engine.tasks(self._fleet), engine.attempts(self._fleet), words, room, columns)
-        told = [words("fleet.inbox_hint" if self._lines.styled else "fleet.inbox_line", count=asked)] if asked else []
-        return asked, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *told]
+        hint = [words("fleet.inbox_hint" if self._lines.styled else "fleet.inbox_line", count=asked)] if asked else []
+        return asked, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *hint]

@@ -1,4 +1,4 @@
-"""What attempts need of this machine: a Duckflow process, commands in the sandbox, a review, a place for worktrees."""
+"""The things that attempts need of this machine: a Duckflow process, the sandbox, a review, a place for worktrees."""
 
 import asyncio
 import importlib.util
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
 HOOK = "DUCKFLOW_FLEET_HOOK"
-"""A command of the user's; a file with tasks cannot name one, since it may lie in a repository."""
+"""Name of the variable with the user's command. A file of tasks cannot name one, since it may lie in a repository."""
 FILE = "fleet.db"
 PART = "sqlalchemy"
 
@@ -49,7 +49,8 @@ def folder_of(name: str) -> str:
 
 
 def clones_of(paths: Paths) -> Path:
-    """Where repositories are cloned to that tasks name by their address. Commands must not see Duckflow's own data."""
+    """Returns the folder for clones of repositories that tasks name by address. It lies outside Duckflow's own data,
+    which commands must not see."""
     return paths.worktrees.with_name(f"{paths.data.name}-clones")
 
 
@@ -57,8 +58,8 @@ def call_hook(words: Words, happening: "Happening") -> None:
     """Starts the user's own command, and does not wait for it."""
     if not (command := os.environ.get(HOOK)):
         return
-    told = happening._asdict() | {"said": words.phrase(happening.said) if happening.said else ""}
-    variables = {f"DUCKFLOW_{name.upper()}": str(value) for name, value in told.items()}
+    fields = happening._asdict() | {"said": words.phrase(happening.said) if happening.said else ""}
+    variables = {f"DUCKFLOW_{name.upper()}": str(value) for name, value in fields.items()}
     nowhere = subprocess.DEVNULL
     subprocess.Popen(
         ("/bin/sh", "-c", command),
@@ -81,8 +82,8 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
     from duckflow.fleet.worker import Workplace
 
     private_folder(paths.data)
-    given = options.database or os.environ.get(DATABASE, "")
-    address = given.removeprefix("sqlite:///") or str(paths.data / FILE)
+    database = options.database or os.environ.get(DATABASE, "")
+    address = database.removeprefix("sqlite:///") or str(paths.data / FILE)
     below = folder_of(options.repositories or "")
     place = Workplace(options.place or platform.node(), options.at_once, options.lease, below, str(clones_of(paths)))
     try:
@@ -94,11 +95,11 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
 
 
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
-"""Not what lies in the folder that it works in."""
+"""Starts the Duckflow that is installed, not one that lies in the folder it works in."""
 PROGRAM_INSIDE = "duckflow"
-"""As an image has it."""
+"""The name of Duckflow inside an image."""
 KEPT = 4000
-"""Characters of a command's output."""
+"""The number of characters that are kept of a command's output."""
 TOO_LONG = 124
 """The exit code of a command that was ended, as `timeout` gives it."""
 KILLED = 137
@@ -111,7 +112,7 @@ def make_workshop(words: Words, paths: Paths) -> Workshop:
 
 
 def provider_keys(paths: Paths, repository: Path) -> frozenset[str]:
-    """Names of variables that hold keys of models: no task gives these to a command."""
+    """Returns the names of variables that hold keys of models. No task may give these to a command."""
     endpoints = load(paths.user_config, repository, {}).settings.llm.endpoints
     return frozenset(name for each in catalogue(endpoints, os.environ).values() for name in each.key_names)
 
@@ -122,23 +123,23 @@ def secrets_of(paths: Paths, task: FleetTask) -> dict[str, str]:
     values = {name: os.environ[name] for name in task.secrets}
     keys = provider_keys(paths, Path(task.repository)) if values else frozenset[str]()
     held = {os.environ[name] for name in keys if name in os.environ}
-    if named := [name for name, value in values.items() if name in keys or value in held]:
-        raise UsageError("fleet.provider_key", names=", ".join(named))
+    if forbidden := [name for name, value in values.items() if name in keys or value in held]:
+        raise UsageError("fleet.provider_key", names=", ".join(forbidden))
     if plain := [name for name, value in values.items() if not secret_parts([value])]:
         raise UsageError("fleet.plain_secret", names=", ".join(plain))
     return values
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
-    """Git runs what filters, drivers and the like name, and not in the sandbox; and a `.git` that leads elsewhere shows
-    what others keep there. As in a chat, only where the user trusts the folder."""
-    found = find_repository(repository)
-    if found is None or FolderTrust(repository, Path.home(), paths.trusted).trusted:
+    """Refuses a repository that could do harm and that the user does not trust. Git runs the programs that filters and
+    drivers name, outside the sandbox; and a `.git` that leads elsewhere shows what others keep there."""
+    git_repository = find_repository(repository)
+    if git_repository is None or FolderTrust(repository, Path.home(), paths.trusted).trusted:
         return
-    if found.runs_programs():
+    if git_repository.runs_programs():
         raise UsageError("fleet.untrusted", repository=str(repository))
-    if not own_folders(found):
-        raise UsageError("fleet.led_elsewhere", repository=str(repository), place=str(found.folder))
+    if not own_folders(git_repository):
+        raise UsageError("fleet.led_elsewhere", repository=str(repository), place=str(git_repository.folder))
 
 
 def _call(words: Words, paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str]) -> HostCall:
@@ -156,13 +157,13 @@ def _call(words: Words, paths: Paths, task: FleetTask, folder: Path, marks: Mapp
 def _container(
     paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str], keys: Iterable[str] = ()
 ) -> Container:
-    """It sees the worktree, its session, the user's settings and the repository's history; the last two it cannot
-    change."""
+    """Describes the container of an attempt. It sees the worktree, its session, the user's settings and the
+    repository's history, and it cannot change the last two."""
     sessions = paths.sessions_of(folder)
     private_folder(sessions)
-    named = [*marks, *task.secrets, *keys]
+    variables = [*marks, *task.secrets, *keys]
     data = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
-    named += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
+    variables += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
     granted = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
     readable = [Path(task.repository, ".git"), *([paths.config] if paths.config.exists() else [])]
     return Container(
@@ -172,7 +173,7 @@ def _container(
         folder,
         (folder, sessions, *granted),
         readable,
-        named,
+        variables,
     )
 
 
@@ -192,8 +193,8 @@ def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
 async def _run(
     words: Words, paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool
 ) -> CheckResult:
-    """In the sandbox of the repository's own settings, not of those that the attempt may have changed. Where there is
-    none, nobody would be asked: only who has turned it off wants that."""
+    """Runs a command in the sandbox of the repository's own settings, not of those that the attempt may have changed.
+    Where there is no sandbox nobody could be asked, so the command runs only if the user has turned it off."""
     from duckflow.programs.run import OverrunError, run
     from duckflow.safety.sandbox.choose import choose
     from duckflow.tools.shell.output import CommandOutput
@@ -213,7 +214,7 @@ async def _run(
             container = _container(paths, order.task, folder, marks_of(order))
             confined = Launch(container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment})
         else:
-            # Secret files are here only where the task names them, so its commands may read them.
+            # Secret files are in the worktree only where the task names them, so its commands may read them.
             confined = sandbox.confine(launch, network, secrets=True)
         code = await run(confined, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:

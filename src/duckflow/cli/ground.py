@@ -1,4 +1,4 @@
-"""The ground on which a conversation is built."""
+"""Makes the surroundings in which a conversation is built."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -17,7 +17,8 @@ from duckflow.safety.workspace import Workspace
 
 
 class Ground(NamedTuple):
-    """Where the conversation is held: the folder, whether it is trusted, its sandbox, and who is asked."""
+    """The surroundings of a conversation: its folder, whether that is trusted, its sandbox, and how the user is
+    asked."""
 
     workspace: Workspace
     opened: ExitStack

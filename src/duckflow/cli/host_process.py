@@ -12,12 +12,12 @@ from duckflow.remote.protocol import SUFFIX
 
 TRIES, TRY_SECONDS = 300, 0.1
 What = Literal["jobs", "again", "new", "led"]
-"""Go on with a session's jobs; be there for a session; or for a new one with that name; or for that as long as somebody
-holds the other end of stdin."""
+"""The task of the process: to go on with a session's jobs; to hold a session; to hold a new session with that name; or
+to hold one only as long as somebody holds the other end of stdin."""
 
 
 def host_flags(setup: Setup, mode: str) -> list[str]:
-    """The same limits as here."""
+    """Returns flags for the same model, mode and limits as here."""
     limits = setup.settings.agent
     flags = {
         "-m": setup.model_flag,
@@ -25,9 +25,9 @@ def host_flags(setup: Setup, mode: str) -> list[str]:
         "--max-budget-usd": limits.max_budget_usd or "",
         "--max-tokens": limits.max_tokens or "",
     }
-    given = flag_words(flags)
-    given += ["--trust"] * setup.trust + ["--yes-really"] * setup.really
-    return given + [word for added in setup.added for word in ("--add-dir", str(added))]
+    arguments = flag_words(flags)
+    arguments += ["--trust"] * setup.trust + ["--yes-really"] * setup.really
+    return arguments + [word for added in setup.added for word in ("--add-dir", str(added))]
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:
@@ -35,8 +35,8 @@ def flag_words(flags: Mapping[str, object]) -> list[str]:
 
 
 def start_host(journal: Path, what: What, flags: list[str], folder: Path | None = None) -> bool:
-    """A process of its own that holds a session which nobody else holds. Whether it does: it can be joined, or is done
-    already."""
+    """Starts a process that holds a session which nobody else holds. Says whether it does: it can be joined, or it is
+    done already."""
     command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", what, *flags, journal.stem]
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(

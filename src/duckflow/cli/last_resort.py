@@ -1,4 +1,4 @@
-"""Two lines for when nothing else works, not even the imports. Needs only the standard library."""
+"""Prints a short message when nothing else works, not even the imports. It needs only the standard library."""
 
 import json
 import os
@@ -14,7 +14,7 @@ CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
 
 def report_crash(problem: BaseException) -> int:
-    """Say that it broke, and where the details are."""
+    """Says that it broke, and where the details are."""
     from duckflow.installation import InstallCommands
 
     _say("internal.broken", problem=type(problem).__name__, log=write_traceback(problem), install=InstallCommands())
@@ -27,7 +27,8 @@ def report_lost_output() -> int:
 
 
 def write_traceback(problem: BaseException) -> str:
-    """A new file with the traceback, for when there is no log; a dash when even that cannot be written."""
+    """Writes the traceback into a new file, for when there is no log. Returns its path, or a dash where even that
+    fails."""
     import tempfile
 
     try:
@@ -40,9 +41,9 @@ def write_traceback(problem: BaseException) -> str:
 
 
 def _say(key: str, **values: object) -> None:
-    wanted = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    locale = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     try:
-        own = _texts(re.split(r"[_.@-]", wanted, maxsplit=1)[0])
+        own = _texts(re.split(r"[_.@-]", locale, maxsplit=1)[0])
         text = own.get(key) or _texts(duckflow.DEFAULT_LANGUAGE)[key]
         sys.stderr.write(text.format_map(values) + "\n")
         sys.stderr.flush()

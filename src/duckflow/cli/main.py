@@ -20,7 +20,7 @@ def main() -> None:
 
         code = exit_code_of("interrupted")
     except BrokenPipeError:
-        # Whoever read our output has gone, and has what it wanted.
+        # The program that read our output has gone, and has what it wanted.
         code = 0
     except Exception as problem:
         from duckflow.cli.last_resort import report_crash
@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process without taking apart everything that was loaded. What is registered first runs last: by now all
-    threads have ended, and whoever else had something to do at the end has done it."""
+    """Ends the process without taking apart everything that was loaded. It is registered first, so it runs last: by now
+    all threads have ended, and everybody else who had something to do at the end has done it."""
     if codes and flush_streams():
         os._exit(codes[0])
 
@@ -46,7 +46,7 @@ def _run(argv: list[str]) -> int:
         from duckflow import __version__
 
         return _print(f"duckflow {__version__}\n")
-    # What is made while modules load stays: collecting in between only costs time.
+    # Objects that are made while modules load stay for good: collecting garbage in between only costs time.
     gc.disable()
     _leave_folder()
     from duckflow.cli.run import run
@@ -60,7 +60,7 @@ def _leave_folder() -> None:
     try:
         keep_modules_out(".")
     except OSError:
-        # The folder is gone, which is told later.
+        # The folder is gone; that is reported later.
         return
 
 
@@ -80,7 +80,7 @@ MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
 def open_streams() -> None:
-    """What was closed leads nowhere from now on: else the next file to be opened would take its place."""
+    """Points closed streams to the null device. Else the next file to be opened would take their place."""
     for handle, (name, mode) in enumerate(MODES.items()):
         try:
             os.fstat(handle)
@@ -91,7 +91,7 @@ def open_streams() -> None:
 
 
 def flush_streams() -> bool:
-    """Whether the output has arrived; what cannot arrive any more is dropped without a complaint."""
+    """Says whether all output has arrived. Output that cannot arrive any more is dropped without a complaint."""
     whole = True
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""`duckflow mcp`: the servers whose tools can be used, and Duckflow itself as such a server."""
+"""`duckflow mcp`: manages the MCP servers whose tools Duckflow uses, and serves Duckflow itself as one."""
 
 import asyncio
 import re
@@ -49,17 +49,17 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _add(options: Options, words: Words, paths: Paths) -> int:
-    """Into the user's own settings: a project cannot have programs started."""
-    name, given = _required(options.name), list(options.command)
+    """Adds a server to the user's own settings: a project must not have programs started."""
+    name, command = _required(options.name), list(options.command)
     if not NAME.fullmatch(name):
         raise UsageError("mcp.bad_name", name=name)
-    if not given:
+    if not command:
         raise UsageError("mcp.nothing_to_start", name=name)
-    if given[0].startswith(ADDRESS):
-        entry: dict[str, Any] = {"url": given[0], "headers": dict(_pair(one, ":") for one in options.header)}
+    if command[0].startswith(ADDRESS):
+        entry: dict[str, Any] = {"url": command[0], "headers": dict(_pair(pair, ":") for pair in options.header)}
     else:
-        variables = dict(_pair(one, "=") for one in options.env)
-        entry = {"command": given[0], "args": given[1:], "env": variables}
+        variables = dict(_pair(pair, "=") for pair in options.env)
+        entry = {"command": command[0], "args": command[1:], "env": variables}
     text = read_text(paths.user_config)
     for field, value in entry.items():
         text = set_value(text, ("mcp", "servers", name, field), value) if value else text
@@ -69,8 +69,8 @@ def _add(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:
-    name, found, value = text.partition(sign)
-    if not found or not name.strip():
+    name, separator, value = text.partition(sign)
+    if not separator or not name.strip():
         raise UsageError("mcp.bad_pair", text=text, sign=sign)
     return name.strip(), value.strip()
 
@@ -85,7 +85,7 @@ def _remove(options: Options, words: Words, paths: Paths) -> int:
 
 def _list(settings: Settings, words: Words) -> int:
     own, theirs = settings.mcp.servers, _project_servers(words)
-    rows = [*_rows(own, ""), *_rows({name: one for name, one in theirs.items() if name not in own}, f"  ({FILE})")]
+    rows = [*_rows(own, ""), *_rows({name: entry for name, entry in theirs.items() if name not in own}, f"  ({FILE})")]
     for row in rows or [words("mcp.none")]:
         print_out(plain(row))
     return 0
@@ -93,7 +93,7 @@ def _list(settings: Settings, words: Words) -> int:
 
 def _rows(servers: Mapping[str, ServerSettings], note: str) -> list[str]:
     width = max(map(len, servers), default=0)
-    return [f"{name:<{width}}  {describe_entry(one)}{note}" for name, one in servers.items()]
+    return [f"{name:<{width}}  {describe_entry(entry)}{note}" for name, entry in servers.items()]
 
 
 def _project_servers(words: Words) -> Mapping[str, ServerSettings]:
@@ -105,7 +105,8 @@ def _project_servers(words: Words) -> Mapping[str, ServerSettings]:
 
 
 async def _test(options: Options, settings: Settings, words: Words, paths: Paths) -> int:
-    """Start it, or all of the user's own, and tell what they offer. Exit code 1 when one cannot be used."""
+    """Starts one server, or all of the user's own, and prints what they offer. The exit code is 1 when one cannot be
+    used."""
     from duckflow.cli.outside import make_servers
 
     names = [options.name] if options.name else list(settings.mcp.servers)
@@ -132,14 +133,14 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
 
 
 async def _nobody(question: Any) -> Any:
-    """Who only tests a server does not answer its questions."""
+    """Declines every question of a server: a test does not answer them."""
     from duckflow.state.question import Answer
 
     return Answer(choice="no")
 
 
 def _entry(name: str, settings: Settings) -> ServerSettings:
-    """The user's own, or one of the folder's."""
+    """Returns the settings of a server: the user's own, or one that the folder names."""
     known: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
     if name not in known:
         raise UsageError("mcp.unknown", name=name, known=", ".join(known) or "–")

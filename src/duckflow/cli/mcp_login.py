@@ -1,4 +1,4 @@
-"""`duckflow mcp login`: opens the address, waits for the browser or for what is pasted, keeps the token."""
+"""`duckflow mcp login`: opens the address, waits for the browser or for a pasted address, and stores the token."""
 
 import asyncio
 import os
@@ -20,14 +20,16 @@ from duckflow.ui.streams import print_out
 
 
 async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, scope: str = "") -> int:
-    """`scope`: the rights that are asked for, where the server does not say so by itself."""
+    """Logs in to a server. `scope` names the rights to ask for, in place of those that the server names."""
     if not entry.url:
         raise UsageError("mcp.no_address", name=name)
     url = filled_in(entry.url, os.environ)
     challenge = await _challenge(name, url)
     if scope:
         challenge = f'{SCOPE.sub("", challenge).rstrip(", ") or "Bearer"}, scope="{scope}"'
-    wanted = LoginWish(url, challenge, *(filled_in(one, os.environ) for one in (entry.client_id, entry.client_secret)))
+    wish = LoginWish(
+        url, challenge, *(filled_in(value, os.environ) for value in (entry.client_id, entry.client_secret))
+    )
     landing = Landing(words("mcp.browser_done"))
     await landing.open(entry.callback_port)
 
@@ -38,23 +40,23 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
 
     stop = _listen_for_pasted(landing)
     try:
-        kept = await log_in(wanted, landing, show)
+        credentials = await log_in(wish, landing, show)
     except UsageError:
         raise
     except Exception as problem:
-        # The SDK has errors of its own for everything that can go wrong on the way.
+        # The SDK has its own errors for everything that can go wrong on the way.
         raise UsageError("mcp.login_failed", name=name, reason=str(problem) or type(problem).__name__) from None
     finally:
         stop()
         await landing.close()
-    file = await asyncio.to_thread(logins.keep, url, kept)
+    file = await asyncio.to_thread(logins.keep, url, credentials)
     key = "mcp.logged_in_file" if file else "mcp.logged_in"
     print_out(plain(words(key, name=name, file=str(file))))
     return 0
 
 
 async def _challenge(name: str, url: str) -> str:
-    """What the server says to somebody who is not logged in; nothing where it lets them in."""
+    """Returns what the server says to somebody who is not logged in, or nothing where it lets them in."""
     client = Client(Path.cwd(), _no_answer, lambda kind: None, lambda why: None)
     client.over_http(url, _no_headers)
     try:
@@ -78,7 +80,8 @@ async def _no_answer(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listen_for_pasted(landing: Landing) -> Callable[[], None]:
-    """Over SSH the browser cannot reach this machine: the address it ends at can be pasted."""
+    """Takes the address at which the browser ends from a pasted line: over SSH the browser cannot reach this
+    machine."""
     loop = asyncio.get_running_loop()
     try:
         loop.add_reader(sys.stdin, lambda: _take(landing, stop))

@@ -1,4 +1,4 @@
-"""`duckflow mcp serve`: conversations for other agents, on the streams they started us with."""
+"""`duckflow mcp serve`: holds conversations for other agents, over the streams with which they started it."""
 
 import asyncio
 import os
@@ -20,13 +20,13 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class ServeBounds(NamedTuple):
-    """Where a caller may have conversations held: below these folders, and never at home or above it."""
+    """The folders in which a caller may have conversations held: these and all below, but never at home or above it."""
 
     folders: tuple[Path, ...]
 
     @classmethod
-    def of(cls, named: Sequence[str]) -> "ServeBounds":
-        folders = [Path(name).expanduser().resolve() for name in named]
+    def of(cls, names: Sequence[str]) -> "ServeBounds":
+        folders = [Path(name).expanduser().resolve() for name in names]
         for folder in folders:
             if not folder.is_dir():
                 raise UsageError("serve.no_folder", folder=str(folder))
@@ -47,9 +47,9 @@ def _home() -> Path:
 
 
 def serve(words: Words, paths: Paths, named: Sequence[str] = ()) -> int:
-    """Conversations are held in the named folders and below; without any, where it was started."""
+    """Holds conversations in the named folders and below; without any, in the folder in which it was started."""
     bounds = ServeBounds.of(named)
-    # Whatever else is printed goes to stderr: stdout carries messages only.
+    # Everything else that is printed goes to stderr: stdout carries messages only.
     messages = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     asyncio.run(_serve(words, paths, messages, bounds))
@@ -65,7 +65,7 @@ async def _serve(words: Words, paths: Paths, messages: int, bounds: ServeBounds)
 
 
 def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenConversation:
-    # Loaded with the first conversation: a client waits for our first answer before it goes on.
+    # These modules are loaded with the first conversation: a client waits for our first answer before it goes on.
     from duckflow.agent.trust import refuse_own_folders
     from duckflow.cli.build import build_conversation
     from duckflow.cli.conversations import new_session, resumed_session

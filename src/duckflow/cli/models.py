@@ -1,4 +1,4 @@
-"""`duckflow models`: fetch, list and remove the local models; list what is known of others."""
+"""`duckflow models`: fetches, lists and removes the local models, and lists what is known of others."""
 
 import asyncio
 import os
@@ -40,13 +40,17 @@ def run_models(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, Endpoint]) -> None:
-    """The local models, and those of the endpoints that have their key in the environment or need none; or those of one
-    endpoint."""
+    """Prints the local models, and those of endpoints that have their key in the environment or need none; or the
+    models of one endpoint."""
     if name and name not in endpoints:
         raise UsageError("models.no_endpoint", name=name, known=", ".join(endpoints))
     if not name:
         _list_local(weights, words)
-    usable = [one for one in endpoints.values() if key_in_environment(one, os.environ) or not one.key_needed]
+    usable = [
+        endpoint
+        for endpoint in endpoints.values()
+        if key_in_environment(endpoint, os.environ) or not endpoint.key_needed
+    ]
     lines: list[str] = []
     for endpoint in [endpoints[name]] if name else usable:
         try:
@@ -54,14 +58,15 @@ def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, End
         except ModelError as problem:
             if name:
                 raise
-            # Nobody expects every server to run that there could be on this machine.
+            # Nobody expects every server to run that could run on this machine.
             lines += [] if endpoint in KNOWN else [plain(words.phrase(said(problem)))]
     for line in lines or [words("models.more_endpoints")]:
         print_out(line)
 
 
 def _lines_of(endpoint: Endpoint, words: Words) -> list[str]:
-    """Its models: as they are listed of a provider at its usual address, else as the server there tells."""
+    """Returns a line for each model: from the catalogue for a provider at its usual address, else as the server
+    tells."""
     windows = dict.fromkeys(models_of(endpoint.name), 0) if endpoint in KNOWN else {}
     if not windows:
         served = asyncio.run(fetch_models(endpoint, find_key(endpoint, os.environ), LISTING_SECONDS))
@@ -92,8 +97,8 @@ def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
 def _list_local(weights: Weights, words: Words) -> None:
     machine = this_machine(search_path=os.environ.get("PATH"))
     card = words("models.card", name=machine.card, memory=_gb(machine.card_memory)) if machine.card else ""
-    told = card or words("models.no_card")
-    print_out(words("models.machine", memory=_gb(machine.memory), cores=machine.cores, card=told))
+    card_text = card or words("models.no_card")
+    print_out(words("models.machine", memory=_gb(machine.memory), cores=machine.cores, card=card_text))
     holdings = weights.holdings()
     best = recommended(machine, [holding.model for holding in holdings])
     for holding in holdings:
@@ -126,8 +131,8 @@ class _Bar:
 
     def show(self, done: int, total: int, stage: str) -> None:
         share = done / total if total else 0.0
-        told = self._words(f"models.stage.{stage}")
-        text = self._words("models.progress", done=done // MB, total=total // MB, stage=told)
+        stage_name = self._words(f"models.stage.{stage}")
+        text = self._words("models.progress", done=done // MB, total=total // MB, stage=stage_name)
         if self._live:
             filled = int(share * 30)
             sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'░' * (30 - filled)}] {share:4.0%} {text}")

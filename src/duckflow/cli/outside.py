@@ -1,4 +1,4 @@
-"""The servers of a conversation: nothing of this is loaded where there are none."""
+"""The MCP servers of a conversation. Nothing of this is loaded where there are none."""
 
 import asyncio
 import importlib
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 
 class Outside:
-    """The user's own servers start with the chat; those of the folder once it is trusted and they are agreed to."""
+    """Starts the user's own servers with the chat, and the folder's once it is trusted and the user has agreed to
+    them."""
 
     def __init__(
         self,
@@ -67,16 +68,16 @@ class Outside:
         return OfferOutsideTools(self._session, toolbox, self._started)
 
     def start_own(self) -> None:
-        """In the background."""
+        """Starts the user's own servers in the background."""
         self._loading = self._loading or asyncio.create_task(self._start_own())
 
     async def ready(self) -> None:
-        """Before a command asks about the servers: those that nobody has started yet get time for a first answer."""
+        """Gives servers that nobody has started yet time for a first answer, before a command asks about them."""
         if not self._loading:
             await (await self._started()).first_answers()
 
     async def offer(self, toolbox: Toolbox) -> None:
-        """Before jobs go on that no turn of this process has begun: they may use tools of servers."""
+        """Offers the servers' tools to jobs that go on before any turn of this process has begun."""
         servers = await self._started()
         await servers.first_answers()
         servers.offer(toolbox, ANY_MODEL.window)
@@ -87,12 +88,12 @@ class Outside:
             await self.servers.aclose()
 
     async def _start_own(self) -> None:
-        # In a thread: what speaks HTTP is slow to load, and somebody may be typing.
+        # It runs in a thread: the HTTP client is slow to load, and somebody may be typing.
         await asyncio.to_thread(importlib.import_module, "duckflow.tools.outside.servers")
         self.servers.start(self._setup.settings.mcp.servers)
 
     async def _started(self) -> "OutsideServers":
-        """When a turn begins, and the folder has been asked about."""
+        """Starts the servers when a turn begins. By then the user has been asked about the folder."""
         self.start_own()
         if self._loading:
             await self._loading
@@ -101,7 +102,7 @@ class Outside:
             self._looked = True
             await self._start_theirs()
         elif planned != self._planned:
-            # They were started with other rights to the folder.
+            # The folder's servers were started with other rights to it.
             await self.servers.restart_brought()
         return self.servers
 
@@ -126,12 +127,12 @@ class Outside:
         self.servers.start({name: entries[name] for name in agreed}, brought)
 
     async def _ask_about(self, entries: Mapping[str, ServerSettings], programs: "Mapping[str, BroughtProgram]") -> None:
-        """What stands in the file is shown whole; what changes in it later is asked about anew."""
+        """Asks about entries of the file that are new or have changed, and shows them whole."""
         from duckflow.tools.outside.project_file import variables_of
 
         known = self._programs.agreements.all()
-        vanished = [one for one in known if one.program.name.startswith("server ")]
-        vanished = [one for one in vanished if one.program not in programs.values()]
+        vanished = [agreement for agreement in known if agreement.program.name.startswith("server ")]
+        vanished = [agreement for agreement in vanished if agreement.program not in programs.values()]
         new = {name: program for name, program in programs.items() if not self._programs.agreements.find(program)}
         if not new:
             return
@@ -141,7 +142,7 @@ class Outside:
         details: list[Phrase] = []
         for name, program in new.items():
             details.append(say("mcp.would_start", name=shown(name), what=shown(program.shown)))
-            details += _told_variables(variables_of(entries[name]))
+            details += _describe_variables(variables_of(entries[name]))
         await self._programs.ask_about(list(new.values()), say("mcp.agree", file=FILE), details, vanished)
 
     async def _launch(
@@ -159,15 +160,15 @@ class Outside:
         self._session.emit(Noticed(what=what))
 
 
-def _told_variables(names: Sequence[str]) -> list[Phrase]:
-    """Which of the user's variables a server would get, and which it asks for and does not get."""
+def _describe_variables(names: Sequence[str]) -> list[Phrase]:
+    """Says which of the user's variables a server would get, and which it asks for and does not get."""
     from duckflow.tools.outside.project_file import PROVIDER_KEYS, variables_for
 
-    given = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]
-    secret = [name for name in given if looks_secret(name, os.environ[name])]
-    refused = [name for name in names if name in PROVIDER_KEYS or (name in os.environ and name not in given)]
-    told = (("mcp.gets_secrets", secret), ("mcp.gets", [name for name in given if name not in secret]))
-    return [say(key, names=", ".join(some)) for key, some in (*told, ("mcp.never_gets", refused)) if some]
+    passed_on = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]
+    secret = [name for name in passed_on if looks_secret(name, os.environ[name])]
+    refused = [name for name in names if name in PROVIDER_KEYS or (name in os.environ and name not in passed_on)]
+    granted = (("mcp.gets_secrets", secret), ("mcp.gets", [name for name in passed_on if name not in secret]))
+    return [say(key, names=", ".join(some)) for key, some in (*granted, ("mcp.never_gets", refused)) if some]
 
 
 def make_servers(

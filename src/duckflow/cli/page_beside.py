@@ -1,5 +1,5 @@
-"""`duckflow --web`: the chat of this terminal in a browser, too. The page's server is a process of its own that joins
-the chat over its socket, so that no page can slow the keys down; it ends with this one, however that ends."""
+"""`duckflow --web`: shows the chat of this terminal in a browser, too. The page's server is a process of its own that
+joins the chat over its socket, so that no page can slow down typing. It ends with this process, however that ends."""
 
 import asyncio
 import os
@@ -15,16 +15,17 @@ START_SECONDS = 20.0
 
 
 class PageBeside:
-    """Started when the first session can be joined. It shows the sessions that this terminal has held, no others."""
+    """Starts the page's server when the first session can be joined. The page shows only sessions that this terminal
+    has held."""
 
     def __init__(self, language: str) -> None:
-        """`language`: the one that the user has named; without one the page speaks its browser's."""
+        """Takes the language that the user has named; without one the page uses the language of its browser."""
         require_parts()
         self._language = language
         self._process: asyncio.subprocess.Process | None = None
 
     async def show(self, session_id: str) -> str:
-        """Gives the page's address when it has not been told yet; nothing when the page does not start."""
+        """Shows a session on the page. Returns the address the first time, or nothing when the page does not start."""
         begins = self._process is None
         if begins:
             pipe = asyncio.subprocess.PIPE

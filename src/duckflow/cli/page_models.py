@@ -1,4 +1,4 @@
-"""Models on the page: which there are, whether they answer, and a key or an address of the user's own."""
+"""The models on the page: which there are, whether they answer, and how the user adds a key or an address."""
 
 import asyncio
 import os
@@ -32,14 +32,14 @@ LISTING_SECONDS, LOOK_SECONDS = 15.0, 1.5
 
 
 class PageModels:
-    """What the user's own settings and keys lead to. A key that was typed is tried before it is kept, goes to the
-    keyring, and is never given out again."""
+    """The models that the user's own settings and keys lead to. A typed key is tried before it is stored in the
+    keyring, and it is never given out again."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
-        """Those whose endpoint has a key or needs none, with what is known of them."""
+        """Lists the models whose endpoint has a key or needs none, with what is known of them."""
         endpoints, own = await asyncio.to_thread(self._endpoints)
         usual = [name for name in KEYED if endpoints[name] in KNOWN]
         keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in usual})
@@ -53,22 +53,22 @@ class PageModels:
         return rows
 
     async def endpoints(self) -> Sequence[Mapping[str, Any]]:
-        """Providers and the user's own servers, each with where its key comes from, if it has one."""
+        """Lists the providers and the user's own servers, each with where its key comes from, if it has one."""
         endpoints, own = await asyncio.to_thread(self._endpoints)
         return await asyncio.to_thread(lambda: [_shown(endpoints[name]) for name in dict.fromkeys((*KEYED, *own))])
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
-        """Tries a provider's key or an address, and keeps what answers."""
+        """Tries a provider's key or an address, and saves it if a model answers."""
         key = usable_key(secret.strip(), TYPED) if secret.strip() else None
         endpoint = await self._found(name, address, key)
         names = [listed.model for listed in await fetch_models(endpoint, key, LISTING_SECONDS)]
-        wanted = model or best_first(endpoint, names)[0]
-        choice = ModelChoice("endpoint", wanted, say("model.chosen.config"), endpoint, key)
+        chosen_model = model or best_first(endpoint, names)[0]
+        choice = ModelChoice("endpoint", chosen_model, say("model.chosen.config"), endpoint, key)
         seconds = await try_out(choice, Settings(), self._paths)
-        settings, told = await asyncio.to_thread(keep, endpoint, choice)
+        settings, notes = await asyncio.to_thread(keep, endpoint, choice)
         await asyncio.to_thread(save_settings, settings if default else settings[1:], self._paths)
         answered = say("own.answers", model=choice.name, seconds=round(seconds, 1))
-        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answered, *told)]}
+        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answered, *notes)]}
 
     async def check(self, name: str) -> Mapping[str, Any]:
         """Asks the model for one word. A DuckflowError says why none came."""
@@ -90,7 +90,10 @@ class PageModels:
 
     async def _served(self, endpoint: Endpoint) -> list[dict[str, Any]]:
         key = await asyncio.to_thread(find_key, endpoint, os.environ)
-        return [_row(endpoint.name, one.model, one.window) for one in await list_models(endpoint, key, LOOK_SECONDS)]
+        return [
+            _row(endpoint.name, listed.model, listed.window)
+            for listed in await list_models(endpoint, key, LOOK_SECONDS)
+        ]
 
     def _settings(self) -> Settings:
         return load(self._paths.user_config, Path.cwd(), {}).settings
@@ -108,7 +111,7 @@ def _row(endpoint: str, model: str = "", window: int = 0) -> dict[str, Any]:
 
 
 def _shown(endpoint: Endpoint) -> dict[str, Any]:
-    """Says where a key lies, and never the key."""
+    """Describes an endpoint. It says where the key comes from, but never the key."""
     key = find_key(endpoint, os.environ)
     return {
         "name": endpoint.name,

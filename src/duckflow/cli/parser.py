@@ -1,4 +1,4 @@
-"""The command line: what it takes, and how its help looks."""
+"""The parser of the command line: the arguments it takes, and how its help looks."""
 
 import argparse
 import re
@@ -12,7 +12,7 @@ from duckflow.ui.streams import print_out
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Lines of at most so many columns."""
+    """Splits a text into lines of at most so many columns."""
     from duckflow.i18n.width import line_ends
 
     text = " ".join(text.split())
@@ -21,7 +21,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def make_formatter(words: Words) -> type[argparse.HelpFormatter]:
-    """The formatter that speaks the language of `words`."""
+    """Returns a formatter that writes help in the language of `words`."""
 
     class HelpText(argparse.HelpFormatter):
         def add_usage(
@@ -62,10 +62,10 @@ class Flag(NamedTuple):
     """One option or argument, as a shell's completion needs it."""
 
     names: tuple[str, ...]
-    """Such as `-m`, `--model`; empty: an argument by its place."""
+    """The option's names, such as `-m` and `--model`; empty for an argument that is known by its place."""
     help: str
     takes: str
-    """What its value is, such as `MODEL`; empty: it takes none."""
+    """The kind of its value, such as `MODEL`; empty where it takes none."""
     choices: tuple[str, ...] = ()
 
 
@@ -82,10 +82,10 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("-h", "--help", action="help", help=words("cli.help"))
 
     def read(self, argv: list[str]) -> Options:
-        """The options, or a UsageError that says what was probably meant."""
+        """Returns the options, or raises a UsageError that says what was probably meant."""
         options, strange = self.parse_known_args(argv)
         if strange:
-            # Words after flags are taken, too, in a way that is slower and cannot tell how it is used.
+            # This also accepts words after flags, but it is slower and cannot say how the command is used.
             options, strange = self.parse_known_intermixed_args(argv)
         if not strange:
             return options
@@ -101,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
     def show_only(self, *names: str) -> None:
-        """Leaves the other options out of the help. They are understood all the same."""
+        """Leaves all other options out of the help. They are understood all the same."""
         for action in self._actions:
             if action.dest not in names:
                 action.help = argparse.SUPPRESS
@@ -110,13 +110,13 @@ class Parser(argparse.ArgumentParser):
         return [_as_flag(action) for action in self._actions]
 
     def print_help(self, file: Any = None) -> None:
-        """Unlike the original it does not hide that nothing could be written."""
+        """Prints the help. Unlike argparse, it does not hide that nothing could be written."""
         print_out(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:
         for pattern, key in COMPLAINTS:
-            if found := re.fullmatch(pattern, message):
-                values = {name: text.strip("'\"") for name, text in found.groupdict().items()}
+            if match := re.fullmatch(pattern, message):
+                values = {name: text.strip("'\"") for name, text in match.groupdict().items()}
                 values |= {"known": values["known"].replace("'", "")} if "known" in values else {}
                 raise UsageError(key, prog=self.prog, **values)
         raise UsageError("usage.bad", reason=message, prog=self.prog)

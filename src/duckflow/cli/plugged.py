@@ -1,4 +1,4 @@
-"""What plugins add to a conversation. One that fails is told of and left out; nothing else is hurt by it."""
+"""The parts that plugins add to a conversation. A plugin that fails is reported and left out; nothing else suffers."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -37,11 +37,11 @@ class Plugged:
         switch_off(setup.settings.plugins.off)
 
     def add_tools(self, toolbox: Toolbox) -> None:
-        """A tool of a plugin is offered like one of ours. It cannot take the name of one."""
+        """Offers the tools of plugins like the built-in ones. A plugin cannot take the name of a built-in tool."""
         own = {operation.name for operation in packaged_operations()}
         for plugin, tool in self._made(TOOLS, Tool, self._folder):
             if tool.operation in own or "." not in tool.operation:
-                self._told(plugin, ValueError(f"{tool.operation} is no name for a tool of a plugin"))
+                self._report(plugin, ValueError(f"{tool.operation} is no name for a tool of a plugin"))
             else:
                 toolbox.add(cast("AnyTool", tool))
 
@@ -49,7 +49,7 @@ class Plugged:
         return self._commands
 
     async def look(self) -> None:
-        """What was installed when the conversation began is all there is."""
+        """Looks for nothing new: only plugins that were installed when the conversation began count."""
 
     @cached_property
     def _commands(self) -> "Group":
@@ -58,37 +58,37 @@ class Plugged:
         return tuple(command for _, command in self._made(COMMANDS, Command))
 
     def policies(self, session: Session) -> list[Policy]:
-        made = self._made(POLICIES, Policy, session)
-        isolated: list[Policy] = [IsolatedPolicy(policy, self._told, plugin) for plugin, policy in made]
+        pairs = self._made(POLICIES, Policy, session)
+        isolated: list[Policy] = [IsolatedPolicy(policy, self._report, plugin) for plugin, policy in pairs]
         return [*isolated, TellFailures(self._untold, self._emit)] if isolated or self._untold else []
 
-    def _made(self, group: str, kind: type[Any], *given: Any) -> Iterator[tuple[Plugin, Any]]:
-        """What each plugin of the group makes: one of that kind, or several."""
+    def _made(self, group: str, kind: type[Any], *arguments: Any) -> Iterator[tuple[Plugin, Any]]:
+        """Yields the objects that each plugin of the group makes, one or several."""
         for plugin in wanted(group, self._cache):
             try:
                 loaded = plugin.load()
-                made = loaded if isinstance(loaded, kind) else loaded(*given)
-                several = list(cast("Iterable[Any]", made)) if isinstance(made, Iterable) else [made]
-                if wrong := next((one for one in several if not isinstance(one, kind)), None):
+                result = loaded if isinstance(loaded, kind) else loaded(*arguments)
+                products = list(cast("Iterable[Any]", result)) if isinstance(result, Iterable) else [result]
+                if wrong := next((product for product in products if not isinstance(product, kind)), None):
                     raise TypeError(f"{wrong!r} is no {kind.__name__}")
             except Exception as problem:
-                self._told(plugin, problem)
+                self._report(plugin, problem)
                 continue
-            for one in several:
-                yield plugin, one
+            for product in products:
+                yield plugin, product
 
-    def _told(self, plugin: Plugin, problem: Exception) -> None:
+    def _report(self, plugin: Plugin, problem: Exception) -> None:
         log.warning("the plugin %s of %s failed", plugin.name, plugin.package, exc_info=problem)
         reason = f"{type(problem).__name__}: {problem}"
         self._untold.append(Noticed(what=say("plugin.failed", name=plugin.name, package=plugin.package, reason=reason)))
 
 
 class IsolatedPolicy(Policy):
-    """Hands on to a policy of a plugin, until that fails for the first time."""
+    """Passes each call on to a policy of a plugin, until that fails for the first time."""
 
-    def __init__(self, policy: Policy, told: Callable[[Plugin, Exception], None], plugin: Plugin) -> None:
+    def __init__(self, policy: Policy, report: Callable[[Plugin, Exception], None], plugin: Plugin) -> None:
         self._policy = policy
-        self._told = told
+        self._report = report
         self._plugin = plugin
 
     async def opening(self, turn: Any) -> Any:
@@ -106,17 +106,17 @@ class IsolatedPolicy(Policy):
     async def closing(self, turn: Any, ending: Any) -> None:
         await self._guarded("closing", turn, ending)
 
-    async def _guarded(self, moment: str, *given: Any) -> Any:
+    async def _guarded(self, moment: str, *arguments: Any) -> Any:
         try:
-            return await getattr(self._policy, moment)(*given)
+            return await getattr(self._policy, moment)(*arguments)
         except Exception as problem:
             self._policy = Policy()
-            self._told(self._plugin, problem)
+            self._report(self._plugin, problem)
             return None
 
 
 class TellFailures(Policy):
-    """Tells what failed while the conversation was built: then nobody listened yet."""
+    """Tells what failed while the conversation was built, when nobody listened yet."""
 
     def __init__(self, untold: list[Noticed], emit: Emit) -> None:
         self._untold = untold
@@ -136,7 +136,7 @@ class TellFailures(Policy):
 
 
 def run_plugins(options: Options, words: Words, paths: Paths) -> int:
-    """`duckflow plugins`: each with what it adds, whose it is, and whether it can be loaded."""
+    """Carries out `duckflow plugins`: lists each plugin, what it adds, its package, and whether it can be loaded."""
     from duckflow.config.load import load
 
     switch_off(load(paths.user_config, Path.cwd(), {}).settings.plugins.off)

@@ -1,4 +1,4 @@
-"""`duckflow prompt`: exactly what would be sent for a message. A real first loop runs, and its request goes nowhere."""
+"""`duckflow prompt`: prints what would be sent for a message. A real first loop runs, but its request goes nowhere."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ from duckflow.ui.streams import print_err, print_out
 
 @dataclass
 class RequestCatcher(WithoutTools):
-    """A model that takes one request and says nothing."""
+    """A model that keeps the request it gets and says nothing."""
 
     model: str = ""
     window: int = DEFAULT_WINDOW
@@ -63,20 +63,20 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
 
 async def _show(options: Options, setup: Setup, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        # What is kept of a conversation is kept there, and gone afterwards.
+        # The files of this conversation are kept in this folder, and gone afterwards.
         aside = setup._replace(paths=setup.paths._replace(data=Path(folder)))
         _copy_facts(facts_of(setup), facts_of(aside))
         session = begin(Path(folder) / "s.db", "preview", setup.folder, setup.words.language)
-        letterbox = await _make_catcher(setup, session)
-        built = build_conversation(aside, session, lambda second: _connect(letterbox))
+        catcher = await _make_catcher(setup, session)
+        built = build_conversation(aside, session, lambda second: _connect(catcher))
         _set_phase(session, Phase(options.step), options.pattern)
         await built.conversation.say(message)
         if options.json:
-            print_out(json.dumps(_as_json(letterbox.taken[0]), ensure_ascii=False, indent=1))
+            print_out(json.dumps(_as_json(catcher.taken[0]), ensure_ascii=False, indent=1))
         else:
-            for one in letterbox.taken[0].messages:
-                print_out(plain(f"=== {one.role} ===\n{one.text}\n"))
-            for tool in letterbox.taken[0].tools:
+            for prompt_message in catcher.taken[0].messages:
+                print_out(plain(f"=== {prompt_message.role} ===\n{prompt_message.text}\n"))
+            for tool in catcher.taken[0].tools:
                 print_out(plain(f"=== tool {tool.name} ===\n{tool.description}\n{json.dumps(tool.parameters)}\n"))
             print_err("\n".join(layer_lines(await built.conversation.context(), setup.words)))
         await built.close()
@@ -92,14 +92,14 @@ def _set_phase(session: Session, phase: Phase, pattern: Any) -> None:
 
 
 def _copy_facts(source: Path, target: Path) -> None:
-    """What is known from earlier sessions is part of the prompt."""
+    """Copies the facts from earlier sessions, since they are part of the prompt."""
     if source.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
 
 
 async def _make_catcher(setup: Setup, session: Session) -> RequestCatcher:
-    """With the name and the window of the model that would be used; without one as any model."""
+    """Makes a catcher with the name and the window of the model that would be used; without one, of any model."""
     try:
         provider = (await find_model(setup, session, second=False)).provider
     except DuckflowError:
@@ -110,11 +110,11 @@ async def _make_catcher(setup: Setup, session: Session) -> RequestCatcher:
         await provider.aclose()
 
 
-async def _connect(letterbox: RequestCatcher) -> Connected:
-    return Connected(letterbox, say("model.chosen.flag"))
+async def _connect(catcher: RequestCatcher) -> Connected:
+    return Connected(catcher, say("model.chosen.flag"))
 
 
 def _as_json(request: Request) -> dict[str, Any]:
-    messages = [{"role": one.role, "content": one.text} for one in request.messages]
-    told = {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}
-    return told | ({"tools": [one._asdict() for one in request.tools]} if request.tools else {})
+    messages = [{"role": message.role, "content": message.text} for message in request.messages]
+    fields = {"messages": messages, "schema": request.schema, "max_tokens": request.max_tokens}
+    return fields | ({"tools": [tool._asdict() for tool in request.tools]} if request.tools else {})

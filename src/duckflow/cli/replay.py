@@ -1,4 +1,4 @@
-"""`duckflow replay`: a recorded session again, from its record, with its commands run anew, or with another model."""
+"""`duckflow replay`: plays a session again from its journal, with its commands run anew, or with another model."""
 
 import asyncio
 import shutil
@@ -43,8 +43,8 @@ SHOWN_COMMAND = 70
 
 
 def run_replay(options: Options, words: Words, paths: Paths) -> int:
-    kept = Sessions(paths.sessions_of(Path.cwd()))
-    entry = kept.find(options.session) if options.session else kept.latest()
+    sessions = Sessions(paths.sessions_of(Path.cwd()))
+    entry = sessions.find(options.session) if options.session else sessions.latest()
     if bool(options.step) != bool(options.model):
         raise UsageError("replay.from_usage")
     with tempfile.TemporaryDirectory(prefix="duckflow-replay-") as top:
@@ -71,7 +71,7 @@ def _tell(problems: Sequence[Phrase], words: Words) -> None:
 
 
 class Again(NamedTuple):
-    """A session that is done again in a copy of its folder, with a record of its own."""
+    """A session that is done again in a copy of its folder, with a journal of its own."""
 
     entry: SessionEntry
     past: RecordedPast
@@ -81,8 +81,8 @@ class Again(NamedTuple):
 
 
 def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, turn: int, into: Path) -> Again:
-    """The folder as it was before a turn of the session: as it is today, but for what the session has changed since.
-    Secret files are empty in it, as commands always see them."""
+    """Copies the folder as it was before a turn of the session: as it is today, but without what the session has
+    changed since. Secret files are empty in the copy, as commands always see them."""
     with closing(JournalReader.open(entry.path)) as journal:
         journal.check()
         past = read_past(journal.events())
@@ -90,10 +90,10 @@ def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, t
     own = paths._replace(data=into / "record")
     copy = into / "folder" / folder.name
     asked: dict[str, Any] = {**vars(options), "mode": options.mode or Mode.FULL_AUTO, "add_dir": []}
-    there = folder if folder.is_dir() else Path.cwd()
-    before = make_setup(Options(**asked, trust=False), words, paths, there)
+    present_folder = folder if folder.is_dir() else Path.cwd()
+    before = make_setup(Options(**asked, trust=False), words, paths, present_folder)
     trusted = folder_trust(before).trusted
-    sandbox = choose(before.settings.sandbox, there, record=paths.tracked_secrets)
+    sandbox = choose(before.settings.sandbox, present_folder, record=paths.tracked_secrets)
     secret = {str(covered.path) for covered in sandbox.paths.covered().secrets}
     sandbox.close()
     if folder.is_dir():
@@ -123,7 +123,7 @@ def _can_be_copied(path: Path) -> bool:
 async def _do_again(
     again: Again, events: Sequence[RecordedDeed | TurnUndone], words: Words, shows_all: bool = False
 ) -> int:
-    """Does these deeds in the copy, and says of each how it differs; the number of those that do."""
+    """Does the recorded actions again in the copy, and tells how each result differs. Returns how many differ."""
     copy, session_id = again.setup.folder, new_session_id()
     journal = Sessions(again.setup.paths.sessions_of(copy)).path(session_id)
     session = begin(journal, session_id, copy, words.language)
@@ -141,10 +141,10 @@ async def _do_again(
             action = moved(event.action, again.folder, copy)
             decision = Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
             done = await built.dispatcher.run(Reading(decision), actor)
-            found = list(differences(event.result, done.results[-1], again.folder, copy))
-            differing += bool(found)
-            if found or (shows_all and event.result.effect != "read"):
-                _tell_deed(event, found, words)
+            changes = list(differences(event.result, done.results[-1], again.folder, copy))
+            differing += bool(changes)
+            if changes or (shows_all and event.result.effect != "read"):
+                _tell_deed(event, changes, words)
     finally:
         await built.close()
         session.close()
@@ -155,10 +155,10 @@ async def _nobody(question: Question) -> Answer:
     return Answer(choice=NOBODY if question.gate else question.choices[-1].key)
 
 
-def _tell_deed(deed: RecordedDeed, found: Sequence[Phrase], words: Words) -> None:
+def _tell_deed(deed: RecordedDeed, changes: Sequence[Phrase], words: Words) -> None:
     about = shorten(" ".join((deed.action.about or "").split()), SHOWN_COMMAND)
-    print_out(plain(f"{'≠' if found else '='} {deed.step:3}  {deed.action.operation} {about}"))
-    for phrase in found:
+    print_out(plain(f"{'≠' if changes else '='} {deed.step:3}  {deed.action.operation} {about}"))
+    for phrase in changes:
         print_out(plain(f"       {words.phrase(phrase)}"))
 
 
@@ -206,7 +206,7 @@ def _recorded(journal: JournalReader, fork: Fork) -> WayOn:
 
 
 async def _other_way(again: Again, fork: Fork, words: Words) -> WayOn:
-    """The same past up to the step, and then the turn to its end with the model of the setup."""
+    """Copies the past up to the step, and then runs the turn to its end with the model of the setup."""
     setup, session_id = again.setup, new_session_id()
     target = Sessions(setup.paths.sessions_of(setup.folder)).path(session_id)
     with closing(JournalReader.open(again.entry.path)) as origin, closing(Journal(target)) as journal:

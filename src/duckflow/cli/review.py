@@ -1,4 +1,5 @@
-"""`duckflow review`: a change is reviewed without a chat; the findings are written, and an exit code is for CI."""
+"""`duckflow review` reviews a change without a chat; its exit code is for CI. `duckflow pr` describes a pull
+request."""
 
 import asyncio
 import sys
@@ -61,8 +62,8 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
         case "sarif":
             text = as_sarif(result.findings, words)
         case _:
-            told = as_text(result.findings, words) if result.findings or ended_well(outcome) else ""
-            text = "\n\n".join(filter(None, (told, result.report.found)))
+            listing = as_text(result.findings, words) if result.findings or ended_well(outcome) else ""
+            text = "\n\n".join(filter(None, (listing, result.report.found)))
     if options.output:
         Path(options.output).expanduser().write_text(f"{text}\n", "utf-8")
     else:
@@ -76,7 +77,7 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
 
 
 async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> ReviewResult:
-    """In a session of its own, which is gone afterwards: there is nothing to go on with."""
+    """Reviews in a session of its own, which is removed afterwards: there is nothing to go on with."""
     session = new_session(setup).session
     built = build_conversation(setup, session)
     headless = Headless(built.conversation, setup.words, OutputFormat.TEXT)
@@ -106,13 +107,13 @@ BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 def run_pr(options: Options, words: Words, paths: Paths) -> int:
-    # Nobody is asked whether the folder is trusted, so git must start nothing of it, for missing objects neither.
-    print_out(plain(asyncio.run(_told(Git(Path.cwd(), GIT_ALONE), options.base))))
+    # Nobody is asked whether the folder is trusted, so git must not start its programs, not even for missing objects.
+    print_out(plain(asyncio.run(_pull_request_text(Git(Path.cwd(), GIT_ALONE), options.base))))
     return 0
 
 
-async def _told(git: Git, base: str) -> str:
-    """The first line is the title. One commit speaks for itself; of several each is an item."""
+async def _pull_request_text(git: Git, base: str) -> str:
+    """Returns a text whose first line is the title. One commit speaks for itself; several become a list."""
     for name in (base,) if base else BASES:
         if start := await git.commit_of(name):
             break
@@ -120,7 +121,7 @@ async def _told(git: Git, base: str) -> str:
         raise UsageError("pr.no_base", base=base or ", ".join(BASES))
     start = await git("merge-base", start, "HEAD")
     text = await git("log", "--reverse", "--no-merges", "--format=%s%x1f%b%x1e", f"{start}..HEAD")
-    commits = [tuple(one.strip("\n").split("\x1f")) for one in text.split("\x1e") if one.strip()]
+    commits = [tuple(record.strip("\n").split("\x1f")) for record in text.split("\x1e") if record.strip()]
     if not commits:
         raise UsageError("pr.nothing", base=base or start[:10])
     if len(commits) == 1:

@@ -1,4 +1,4 @@
-"""Reviews of a conversation, made when the first one is wanted; and what the user may have reviewed."""
+"""The reviews of a conversation, made when the first one is wanted, and the changes that a user may have reviewed."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -35,34 +35,35 @@ def review_desk(
 
 @asynccontextmanager
 async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGenerator[tuple[Path, ReviewedChange]]:
-    """The change that a range names, a diff on stdin, or what is not committed; and the folder in which it lies: the
-    user's own, or one that lives as long as the review. Git compares files here, and not in the sandbox."""
+    """Finds the change that a range names, a diff on stdin, or what is not committed; and the folder in which it lies:
+    the user's own, or one that exists only during the review. Git compares files here, outside the sandbox."""
     from duckflow.cli.fleet_workshop import require_harmless
 
     require_harmless(Paths.of_user(), folder)
     git = Git(folder)
     if wanted == STDIN:
-        async with patched(folder, piped) as found:
-            yield found
+        async with patched(folder, piped) as folder_and_change:
+            yield folder_and_change
     elif not wanted:
-        yield folder, _some(await uncommitted(git))
+        yield folder, _require_some(await uncommitted(git))
     else:
         change, end = await between(git, wanted)
         if await lies_there(git, end):
-            yield folder, _some(change)
+            yield folder, _require_some(change)
             return
         async with checked_out(git, end) as tree:
-            yield tree, _some(change)
+            yield tree, _require_some(change)
 
 
-def _some(change: ReviewedChange) -> ReviewedChange:
+def _require_some(change: ReviewedChange) -> ReviewedChange:
     if not change.diff.strip():
         raise UsageError("review.no_change")
     return change
 
 
 class ChatReviews:
-    """`/review`: the latest work of the session, what is not committed, or a range that ends where the folder is."""
+    """Carries out `/review`: of the latest work of the session, of uncommitted work, or of a range that ends at
+    HEAD."""
 
     def __init__(self, folder: Path, reviewers: Callable[[], SubAgents], admit: Callable[[], Awaitable[bool]]) -> None:
         self._folder = folder
@@ -75,7 +76,7 @@ class ChatReviews:
         reviewers = self._reviewers()
         if not wanted and (change := await reviewers.latest()).diff:
             return await reviewers.review(change)
-        async with wanted_change(self._folder, wanted) as (lies, change):
-            if lies != self._folder:
+        async with wanted_change(self._folder, wanted) as (place, change):
+            if place != self._folder:
                 raise DuckflowError("review.elsewhere", range=wanted)
             return await reviewers.review(change)

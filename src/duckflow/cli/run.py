@@ -1,4 +1,4 @@
-"""Runs a command line; whatever goes wrong ends as a line that says what, and a line that says what to do."""
+"""Runs a command line. Whatever goes wrong ends as two lines: one says what it is, one says what to do."""
 
 import contextlib
 import errno
@@ -28,12 +28,13 @@ PACEMAKER = "duckflow.pacemaker"
 
 
 class Discreet(logging.Formatter):
-    """Keys and tokens are no part of a log, not even in a traceback."""
+    """Hides keys and tokens in the log, even in a traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
         if record.name == PACEMAKER:
-            # Only its own names and numbers: nothing to hide, and every turn has such lines.
+            # The Pacemaker's lines hold only its own names and numbers: there is nothing to hide, and every turn has
+            # some.
             return text
         from duckflow.safety.secrets import redacted
         from duckflow.state.known_keys import without_keys
@@ -42,7 +43,8 @@ class Discreet(logging.Formatter):
 
 
 class Log:
-    """Open after `start`; without a place for it nothing is logged, and that is no reason not to work."""
+    """The log file, open after `start`. Where there is no place for it, nothing is logged, and the program works
+    anyway."""
 
     def __init__(self, paths: Paths) -> None:
         self._path = paths.log
@@ -67,7 +69,7 @@ class Log:
         _catch_the_rest()
 
     def keep(self, problem: BaseException) -> str:
-        """Write down a traceback; where it is."""
+        """Writes a traceback to the log, or else to a file of its own. Returns its path."""
         if not self._open:
             return write_traceback(problem)
         logging.getLogger(NAME).error("unexpected", exc_info=problem)
@@ -78,13 +80,13 @@ def _put_aside(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.stat().st_size > LARGEST:
             path.replace(path.with_suffix(".old.log"))
-    # One that was put aside before may still be open to everybody.
+    # A log that was put aside earlier may still be readable by everybody.
     if (old := path.with_suffix(".old.log")).exists():
         make_private(old)
 
 
 def _catch_the_rest() -> None:
-    """What breaks in a thread or while something is taken apart is written down, not printed."""
+    """Logs errors in threads and in finalizers instead of printing them."""
     logger = logging.getLogger(NAME)
 
     def unraisable(broken: "sys.UnraisableHookArgs") -> None:
@@ -107,8 +109,8 @@ def read_language(path: Path) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    found = re.search(LANGUAGE, re.split(TABLE, text, maxsplit=1)[0])
-    return found[1] if found else ""
+    match = re.search(LANGUAGE, re.split(TABLE, text, maxsplit=1)[0])
+    return match[1] if match else ""
 
 
 COMMANDS = {
@@ -134,7 +136,7 @@ COMMANDS = {
     "completion": "completion:run_completion",
     "update": "doctor.command:tell_update",
 }
-"""What carries out a subcommand; only the one that is asked for is loaded."""
+"""The function that carries out each subcommand. Only the module of the one that is asked for is loaded."""
 PLUGIN_LOADER = "pydantic.plugin._loader"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
@@ -153,9 +155,9 @@ class NoPlugins(ModuleType):
 
 
 def run(argv: list[str]) -> int:
-    """The exit code."""
+    """Runs the command line and returns the exit code."""
     never_fail()
-    # Every program that is started can tell by whom; one that started us said so of itself.
+    # Every program that we start can tell who started it. The variable may still name a program that started us.
     os.environ["AI_AGENT"] = "duckflow"
     sys.modules.setdefault(PLUGIN_LOADER, NoPlugins(PLUGIN_LOADER))
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
@@ -193,14 +195,14 @@ def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:
 
 
 def _describe(problem: OSError, words: Words, log: str) -> str:
-    """What the operating system refused, and what helps against it."""
+    """Says what the operating system refused, and what helps against it."""
     kind = "full" if problem.errno in FULL else "forbidden" if problem.errno in FORBIDDEN else "other"
     what = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
     return words(f"system.{kind}", what=what, log=log)
 
 
 def _language_flag(argv: list[str]) -> str:
-    """The language, before anything is parsed: the parser's own messages need it."""
+    """Returns the language flag before anything is parsed, since the parser's own messages need it."""
     for place, word in enumerate(argv):
         if word == "--lang" and place + 1 < len(argv):
             return argv[place + 1]

@@ -1,4 +1,4 @@
-"""The sandbox of a conversation, found when the first command comes, and the judge of its commands."""
+"""The sandbox of a conversation, looked for when the first command comes, and the judgement of its commands."""
 
 import asyncio
 import re
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 RECURSIVE = r"(?s)\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)"
-"""Programs that read whole folders though they are judged to only read."""
+"""Commands that read whole folders and so may come across a secret file, though they are judged to only read."""
 
 
 class Sandboxes:
-    """The sandbox of a conversation, looked for when the first command comes; then the user is told which it is."""
+    """Finds the sandbox of a conversation when the first command comes, and tells the user which one it is."""
 
     def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool], permissions: Permissions) -> None:
         self._setup = setup
@@ -45,7 +45,8 @@ class Sandboxes:
     async def find(self) -> "Sandbox":
         async with self._looking:
             if self._found is None:
-                # Each kind is tried with a real process, which may take long; keys are still answered.
+                # Each kind is tried with a real process, which may take long, so it runs in a thread while keys are
+                # answered.
                 self._found = await asyncio.to_thread(self._choose)
                 self._emit(Noticed(what=self._found.says))
             return self._found
@@ -65,8 +66,8 @@ class Sandboxes:
         return " ".join(filter(None, (sandbox, mode, alone, undo)))
 
     def _temporary(self) -> str:
-        """Gives where commands may write beside the work folder; nothing where there is no sandbox. Before the first
-        command this follows from what is installed: trying it takes a process."""
+        """Returns the place beside the work folder where commands may write, or nothing where there is no sandbox.
+        Before the first command it is derived from what is installed, since trying a sandbox takes a process."""
         wanted = self._setup.settings.sandbox.kind
         if self._found:
             kind = self._found.kind
@@ -104,7 +105,7 @@ class Sandboxes:
         return shell_launch(sandbox, self._setup.settings.shell, command, False)
 
     def busy(self) -> bool:
-        """Whether a command runs in the background."""
+        """Says whether a command runs in the background."""
         return self._background is not None and bool(self._background.running())
 
     async def aclose(self) -> None:
@@ -120,7 +121,7 @@ class Sandboxes:
         from duckflow.safety.repository import git_runs_programs
 
         folder = self._setup.folder
-        # Looked at anew each time: a command may have changed the repository's settings.
+        # This is looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
         judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
         if runs_programs and not self._trusted() and judged.verdict != "safe":
@@ -131,7 +132,7 @@ class Sandboxes:
         return judged
 
     def _open_secret(self) -> str:
-        """A secret file that this sandbox cannot cover, or nothing."""
+        """Returns the name of a secret file that this sandbox cannot cover, or nothing."""
         if self._found is None or self._found.kind in ("bubblewrap", "none") or self._permissions.secret_files:
             return ""
         covered = self._found.paths.covered()

@@ -1,4 +1,4 @@
-"""`duckflow sessions`: what was talked about, here and elsewhere; search, export one, name one, remove one."""
+"""`duckflow sessions`: lists the sessions of this machine; searches them, and exports, renames or removes one."""
 
 import shutil
 import sys
@@ -21,22 +21,22 @@ PIPED_WIDTH = 160
 
 
 def run_sessions(options: Options, words: Words, paths: Paths) -> int:
-    kept = Sessions(paths.sessions_of(Path.cwd()))
+    sessions = Sessions(paths.sessions_of(Path.cwd()))
     match options.what:
         case "search":
-            return _search(kept, options, words, paths)
+            return _search(sessions, options, words, paths)
         case "rm":
-            return _remove(kept, options, words)
+            return _remove(sessions, options, words)
         case "rename":
-            return _rename(kept, options, words)
+            return _rename(sessions, options, words)
         case "export":
-            return _export(kept, options, words)
+            return _export(sessions, options, words)
         case _:
-            return _list(kept, options, words)
+            return _list(sessions, options, words)
 
 
-def _list(kept: Sessions, options: Options, words: Words) -> int:
-    entries = kept.all()
+def _list(sessions: Sessions, options: Options, words: Words) -> int:
+    entries = sessions.all()
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns - 1 if terminal else PIPED_WIDTH
     shown = entries if options.all or not terminal else entries[:SHOWN]
@@ -49,33 +49,33 @@ def _list(kept: Sessions, options: Options, words: Words) -> int:
     return 0
 
 
-def _search(kept: Sessions, options: Options, words: Words, paths: Paths) -> int:
-    """In this folder, or with `--all` on the whole machine."""
+def _search(sessions: Sessions, options: Options, words: Words, paths: Paths) -> int:
+    """Searches the sessions of this folder, or with `--all` of the whole machine."""
     from duckflow.commands.sessions import search_sessions
 
     question = " ".join((options.session, *options.rest)).strip()
     if not question:
         raise UsageError("sessions.search_usage")
     folder = None if options.all else Path.cwd()
-    found = search_sessions(question, paths.archives(folder), [one.summary() for one in kept.all()], words)
-    for line in found or [words("memory.nothing", query=question)]:
+    matches = search_sessions(question, paths.archives(folder), [entry.summary() for entry in sessions.all()], words)
+    for line in matches or [words("memory.nothing", query=question)]:
         print_out(line)
     return 0
 
 
-def _rename(kept: Sessions, options: Options, words: Words) -> int:
+def _rename(sessions: Sessions, options: Options, words: Words) -> int:
     title = " ".join(options.rest)
     if not options.session or not title:
         raise UsageError("sessions.rename_usage")
-    kept.rename(kept.find(options.session), title)
+    sessions.rename(sessions.find(options.session), title)
     print_out(words("sessions.renamed", title=title))
     return 0
 
 
-def _remove(kept: Sessions, options: Options, words: Words) -> int:
+def _remove(sessions: Sessions, options: Options, words: Words) -> int:
     if not options.session:
         raise UsageError("sessions.rm_usage")
-    entry = kept.find(options.session)
+    entry = sessions.find(options.session)
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError("sessions.rm_unasked")
@@ -87,7 +87,7 @@ def _remove(kept: Sessions, options: Options, words: Words) -> int:
         if answer is None or answer.choice != "yes":
             print_out(words("sessions.rm_kept"))
             return 0
-    kept.remove(entry)
+    sessions.remove(entry)
     print_out(words("sessions.removed", session=entry.session_id))
     return 0
 
@@ -109,12 +109,12 @@ def _export_trajectory(entry: SessionEntry, options: Options, words: Words) -> i
     return 0
 
 
-def _export(kept: Sessions, options: Options, words: Words) -> int:
-    """To a file, or with `-o -` to standard output."""
+def _export(sessions: Sessions, options: Options, words: Words) -> int:
+    """Exports a session to a file, or with `-o -` to standard output."""
     from duckflow.commands.export.document import chosen_format, rendered, save, target
     from duckflow.commands.export.transcript import Transcript
 
-    entry = kept.find(options.session) if options.session else kept.latest()
+    entry = sessions.find(options.session) if options.session else sessions.latest()
     if options.format == "atif":
         return _export_trajectory(entry, options, words)
     form = chosen_format(options.format or "", options.output)

@@ -1,4 +1,4 @@
-"""What a conversation is built from."""
+"""The setup that a conversation is built from."""
 
 import os
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from duckflow.store.paths import Paths
 
 
 class Setup(NamedTuple):
-    """Where a conversation is held, with which settings and in which words."""
+    """The folder, the settings, the language and the circumstances of a conversation."""
 
     settings: Settings
     paths: Paths
@@ -36,17 +36,17 @@ class Setup(NamedTuple):
     alone: bool = False
     """Nobody is there to answer a question; the model is told so."""
     home: Path | None = None
-    """Where the user's own extensions are; not said: in their home."""
+    """The folder that holds the user's own extensions; by default their home."""
     model_origin: str = "model.chosen.flag"
-    """The words that say where the name of the model comes from."""
+    """The key of the text that says where the name of the model comes from."""
     answer_schema: dict[str, Any] | None = None
     """The JSON schema that answers must fit."""
     really: bool = False
     """The user insists on the mode `contained`, whatever this machine looks like."""
     on_duck_call: tuple[str, int] = ("replan", 2)
-    """Where the machine is the sandbox: the answer to a Duck Call, and how often it is given before the turn ends."""
+    """In the mode `contained`: the answer to a Duck Call, and how often it is given before the turn ends."""
     copy_of: Path | None = None
-    """The folder that this one is a copy of: commands see the copy in its place as well."""
+    """The folder that this one is a copy of. Commands see the copy at that place as well."""
 
     @property
     def contained(self) -> bool:
@@ -58,7 +58,7 @@ class Setup(NamedTuple):
 
 
 def open_workspace(setup: Setup) -> Workspace:
-    """The work folder, without the private places in it; the whole machine, where that is the sandbox."""
+    """Opens the work folder without the private places in it. In the mode `contained` it opens the whole machine."""
     paths, shown = setup.paths, setup.settings.sandbox.shown
     try:
         home = Path.home()
@@ -77,7 +77,7 @@ def open_workspace(setup: Setup) -> Workspace:
 
 
 def _whole_machine(setup: Setup, home: Path) -> Workspace:
-    """Refused where this is no machine to be thrown away. Duckflow's own files stay closed."""
+    """Opens the whole machine except Duckflow's own files. It refuses where this is no machine to be thrown away."""
     from duckflow.agent.wider_workspace import WiderWorkspace
     from duckflow.safety.contained import keep_environment_to_itself, require_contained
 
@@ -88,21 +88,22 @@ def _whole_machine(setup: Setup, home: Path) -> Workspace:
 
 
 def unasked(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:
-    """Where the machine is the sandbox nobody is asked: a Duck Call asks for another way so often, then it is over."""
-    given: dict[int, int] = {}
+    """Returns a function that answers in place of the user in the mode `contained`, where nobody is asked. It gives a
+    Duck Call the chosen answer so often, and then stops the turn."""
+    times_answered: dict[int, int] = {}
 
     def answer(question: Question) -> Answer | None:
         state = session.state
         if (state.mode or setup.settings.safety.mode) != Mode.CONTAINED:
             return None
         if setup.alone and question.kind == "gate":
-            # No deed is asked about, so it is `/undo` in a script: whoever says that means it.
-            return Answer(choice="all" if any(one.key == "all" for one in question.choices) else "yes")
+            # This question is about no action, so it comes from `/undo` in a script, which means what it says.
+            return Answer(choice="all" if any(option.key == "all" for option in question.choices) else "yes")
         if question.kind != "duck_call":
             return None
         choice, most = setup.on_duck_call
-        given[state.turn] = given.get(state.turn, 0) + 1
-        return Answer(choice=choice if given[state.turn] <= most else "stop")
+        times_answered[state.turn] = times_answered.get(state.turn, 0) + 1
+        return Answer(choice=choice if times_answered[state.turn] <= most else "stop")
 
     return answer
 
@@ -116,7 +117,7 @@ def facts_of(setup: Setup) -> Path:
 
 
 def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
-    """Send traces to the collector that the environment names, if any; the function that is given back ends that."""
+    """Sends traces to the collector that the environment names, if any. Returns a function that ends that."""
     named = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
     off = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
     if not named or off:
@@ -129,7 +130,7 @@ def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
             stop()
             emit(Noticed(what=say("telemetry.missing")))
 
-        # Said with the first event: before it nobody listens yet.
+        # This is said with the first event, since nobody listens before it.
         stop = conversation.hear(tell)
         return stop
     return trace_conversation(conversation)

@@ -1,4 +1,4 @@
-"""The sessions of this machine, as the page's server wants them."""
+"""The sessions of this machine, in the form that the page's server wants."""
 
 import asyncio
 import os
@@ -29,14 +29,14 @@ MOST_FOLDERS, RECENT = 500, 8
 
 
 class SessionShelf:
-    """`only`: these sessions, and no others are shown or begun."""
+    """Finds, starts and reads sessions for the page. With `only` it shows just these, and begins none."""
 
     def __init__(self, paths: Paths, only: Iterable[str] | None = None) -> None:
         self._paths = paths
         self._only = None if only is None else dict.fromkeys(only)
 
     def show(self, session_ids: Iterable[str]) -> None:
-        """Show these as well, where not all are shown."""
+        """Shows these sessions as well, where not all are shown."""
         if self._only is not None:
             self._only |= dict.fromkeys(session_ids)
 
@@ -48,15 +48,15 @@ class SessionShelf:
 
     def all(self) -> Sequence[SessionSummary]:
         entries = [entry.summary() for entry in self._sessions.all()]
-        found = [entry for entry in entries if self._shows(entry.session_id) and not self.is_of_fleet(entry.folder)]
-        return sorted(found, key=lambda entry: entry.updated, reverse=True)
+        visible = [entry for entry in entries if self._shows(entry.session_id) and not self.is_of_fleet(entry.folder)]
+        return sorted(visible, key=lambda entry: entry.updated, reverse=True)
 
     def is_of_fleet(self, folder: str) -> bool:
         return Path(folder).is_relative_to(self._paths.worktrees)
 
     def mark(self) -> object:
-        """The places and times of all journals and sockets. Reading leaves an empty write-ahead file behind: that is no
-        change."""
+        """Returns the paths and times of all journals and sockets, to notice changes. Reading leaves an empty
+        write-ahead file behind, which is no change."""
         marks: set[tuple[str, int]] = set()
         for path in self._folder.glob("*/*"):
             if path.suffix in (".db", ".db-wal", SUFFIX):
@@ -132,10 +132,14 @@ class SessionShelf:
         shown = self.all()
         places = places_where_said(question, self._paths.archives(None), shown, words)
         return [
-            {"id": one.session_id, "title": one.session.title or one.session.asked, "folder": one.session.folder}
-            | {"at": one.at, "who": one.who, "excerpt": one.excerpt}
-            for one in places
-            if one.session
+            {
+                "id": place.session_id,
+                "title": place.session.title or place.session.asked,
+                "folder": place.session.folder,
+            }
+            | {"at": place.at, "who": place.who, "excerpt": place.excerpt}
+            for place in places
+            if place.session
         ]
 
     def folders(self, at: str) -> dict[str, Any]:

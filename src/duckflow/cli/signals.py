@@ -14,17 +14,19 @@ from duckflow.outcome import exit_code_of
 
 STDIN = 0
 SECONDS = 1.5
-"""After this time nobody waits any longer for what is being ended."""
+"""Seconds after which nobody waits any longer for the parts that are being ended."""
 LOOK_SECONDS, LOOK_AGAIN_SECONDS = 0.5, 0.01
-"""For so long it looks for processes that are left. On a busy machine each look takes its time."""
+"""Seconds for which it looks for processes that are left, and seconds between two looks. On a busy machine each look
+takes its time."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
 def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator["LastResort"]:
-    """A signal calls `leave` in the event loop, and `exit_code` tells of it. A program that is still there after
-    SECONDS is ended by a thread: the event loop may be the part that hangs. With `nohup` the terminal may go.
-    `takes_along`: after a signal no process that it started is left, not even one that was being started."""
+    """Calls `leave` in the event loop at a signal, and notes it for `exit_code`. A program that is still there after
+    SECONDS is ended by a thread: the event loop may be the part that hangs. Signals that are ignored stay so, as
+    `nohup` wants it. With `takes_along`, no process that it started is left after a signal, not even one that was being
+    started."""
     loop, last_resort = asyncio.get_running_loop(), LastResort(takes_along)
 
     def heard(_: int, __: FrameType | None) -> None:
@@ -54,17 +56,18 @@ class LastResort:
         threading.Thread(target=self._run, name="way out", daemon=True).start()
 
     def begin(self) -> None:
-        """Only the first signal counts."""
+        """Begins to end the process. Only the first signal counts."""
         if not self._begun:
             self._begun = True
             os.write(self._target, b".")
 
     def exit_code(self, otherwise: int) -> int:
-        """A program that a signal has ended says so, however calmly it ends."""
+        """Returns the exit code. A program that a signal has ended says so, however calmly it ends."""
         return exit_code_of("interrupted") if self._begun else otherwise
 
     def close(self) -> None:
-        """Once it has begun, it goes on: the program has to end, too, after the event loop has ended."""
+        """Ends the processes that are left. Once begun, the thread goes on: the program has to end even after the event
+        loop has."""
         os.close(self._target)
         self._end_descendants()
 
@@ -90,7 +93,7 @@ class LastResort:
         if self._takes_along:
             from duckflow.programs.launcher import adopt_orphans
 
-            # A process may just be starting another one when it is killed: that one is to be found, too.
+            # A process may be starting another one just when it is killed. That one must be found, too.
             adopt_orphans()
         time.sleep(SECONDS)
         try:
@@ -104,7 +107,7 @@ class LastResort:
 
 
 def _terminal_settings() -> "list[int | list[bytes | int]]":
-    """Nothing where there is no terminal."""
+    """Returns the settings of the terminal, or nothing where there is none."""
     if not os.isatty(STDIN):
         return []
     import termios

@@ -1,4 +1,4 @@
-"""The table of slash commands, with those that reach beyond the conversation."""
+"""Makes the table of slash commands, including those that reach beyond the conversation."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -30,7 +30,7 @@ def conversation_commands(
     plugged: CommandSource,
     rules: Callable[[str], list[Phrase]],
 ) -> Commands:
-    """`pick` lets the user choose a session from a list."""
+    """Makes the table of commands. `pick` lets the user choose a session from a list."""
 
     def show_rules(context: CommandContext, line: str) -> str:
         return "\n".join(context.words.phrase(phrase) for phrase in rules(line))
@@ -43,11 +43,11 @@ def conversation_commands(
 
 
 def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[str], Awaitable[Phrase | str]]) -> Group:
-    """`/doctor`, `/init`, `/map` and `/recall`."""
+    """Makes `/doctor`, `/init`, `/map` and `/recall`."""
 
     async def show_map(context: CommandContext, line: str) -> str:
-        told = await overview(line.strip())
-        return told if isinstance(told, str) else context.words.phrase(told)
+        answer = await overview(line.strip())
+        return answer if isinstance(answer, str) else context.words.phrase(answer)
 
     async def doctor(context: CommandContext, _: str) -> str:
         from duckflow.cli.doctor.command import report
@@ -60,12 +60,12 @@ def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[st
         require_current_folder()
         words, before = context.words, context.words.language
         try:
-            told = await set_up(context.ask, {}, words, paths, folder)
+            phrases = await set_up(context.ask, {}, words, paths, folder)
         except InterviewLeft:
             return words("init.nothing")
         if words.language != before:
             context.conversation.choices.change_language(words.language)
-        return "\n".join(words.phrase(phrase) for phrase in told)
+        return "\n".join(words.phrase(phrase) for phrase in phrases)
 
-    asked = (Command("map", show_map), Command("recall", partial(recall_anywhere, paths), words=(ALL,)))
-    return (Command("doctor", doctor), Command("init", init), *asked)
+    lookups = (Command("map", show_map), Command("recall", partial(recall_anywhere, paths), words=(ALL,)))
+    return (Command("doctor", doctor), Command("init", init), *lookups)

@@ -1,4 +1,4 @@
-"""`duckflow`: the input line comes up at once, and everything else is loaded behind it."""
+"""`duckflow`: shows the input line at once, and loads everything else behind it."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitab
 
 
 def start(options: Options, words: Words, paths: Paths) -> int:
-    """A chat where there is a terminal and nothing to choose first; else what `talk` makes of it."""
+    """Starts a chat where there is a terminal and nothing to choose first; else leaves it to `talk`."""
     chooses = options.resume == ""
     if options.prompt is None and not chooses and sys.stdin.isatty() and sys.stdout.isatty():
         return asyncio.run(_prompt_first(options, words, paths))
@@ -35,7 +35,7 @@ async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
         typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)
-            # In a thread, so that what is typed meanwhile is seen at once.
+            # It runs in a thread, so that text that is typed meanwhile is seen at once.
             behind = await asyncio.to_thread(_load)
             return way_out.exit_code(0 if typing.done() else await behind(line, typing, options, words, paths))
         finally:

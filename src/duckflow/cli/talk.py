@@ -1,4 +1,4 @@
-"""`duckflow` and `duckflow -p`: a conversation, with a person or without."""
+"""`duckflow` and `duckflow -p`: holds a conversation, with a person or without."""
 
 import asyncio
 import gc
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 PIPED_WHOLE = 200_000
-"""Characters; what is longer is kept in a file as well."""
+"""Characters of a piped text up to which no copy of it is kept in a file."""
 MOST_PIPED = 64 * 1024 * 1024
 SHOWN_OF_LONG = 4_000_000
-"""Characters of what was piped in that come into the conversation; no model's window takes more."""
+"""Characters of a piped text that come into the conversation; no model's window takes more."""
 LOADED_SECONDS = 2.0
 
 
@@ -76,14 +76,14 @@ def talk(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _led(options: Options, setup: Setup, here: Here) -> int:
-    """A conversation that another program leads by lines on stdin."""
+    """Holds a conversation that another program leads by lines on stdin."""
     if options.prompt or options.json_schema or options.output_format != OutputFormat.STREAM_JSON:
         raise UsageError("usage.led")
     return asyncio.run(_headless(options, wanted_session(options, setup, here), None, ""))
 
 
 async def behind(line: "Line", typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
-    """The conversation for an input line that is up already."""
+    """Holds the conversation for an input line that is up already."""
     here = partial(make_setup, options, words, paths)
     return await _converse(line, typing, wanted_session(options, here(), here), here, options)
 
@@ -110,7 +110,8 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
 
 
 def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
-    """One that the user names; neither the work folder again, nor what holds it, nor Duckflow's own."""
+    """Returns a folder that the user adds. It must not be the work folder, inside or above that, or one of Duckflow's
+    own."""
     path = Path(name).expanduser().resolve()
     if not path.is_dir():
         raise UsageError("usage.no_folder", path=name)
@@ -121,7 +122,7 @@ def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:
-    """What `--max-loops` means: no turn goes beyond it, however well it advances."""
+    """Returns the settings that `--max-loops` stands for: no turn goes beyond it, however well it advances."""
     if most is None:
         return {}
     bounds = {"highest": most, "fallback": most, "ceiling": most} | ({"lowest": most} if most < 3 else {})
@@ -163,13 +164,14 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             chosen.session.close()
             state = chosen.session.state
             alone = state.turn == 1 and all(message.role == "user" for message in state.messages)
-            # Nothing was said, or nobody could be asked: there is nothing to go on with. What was done stays.
+            # Nothing was said, or nobody could be asked, so there is nothing to go on with. A session with actions
+            # stays.
             if not state.messages or (code == exit_code_of("usage") and alone):
                 chosen.session.discard()
 
 
 def _save_trajectory(file: str, session: Session) -> None:
-    """What has happened, however it ended; a file that is there is written anew, as a script wants it."""
+    """Saves what has happened, however it ended. An existing file is overwritten, as a script wants it."""
     from duckflow.bench.trajectory import trajectory_text
     from duckflow.commands.export.document import save
 
@@ -180,7 +182,7 @@ def _save_trajectory(file: str, session: Session) -> None:
 
 
 async def _to_its_end(running: asyncio.Task[int], headless: Headless, conversation: ChatLoop) -> int:
-    """Gives the exit code. When it is cancelled everything is stopped, and what was done until then is told."""
+    """Returns the exit code. When it is cancelled, everything is stopped, and the work up to then is reported."""
     try:
         return await running
     except asyncio.CancelledError:
@@ -199,10 +201,10 @@ async def _chat(options: Options, chosen: ChosenSession, here: Here) -> int:
 async def _converse(
     line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options
 ) -> int:
-    """One conversation after another, until the user leaves."""
+    """Holds one conversation after another, until the user leaves."""
     first, beside = readable(options.message), _page_beside(options)
     try:
-        while wanted := await _one(line, typing, chosen, first, beside):
+        while wanted := await _hold_one(line, typing, chosen, first, beside):
             chosen, first = switched(chosen, wanted, here), ""
     finally:
         if beside:
@@ -218,7 +220,7 @@ def _page_beside(options: Options) -> "PageBeside | None":
     return PageBeside(options.lang or "")
 
 
-async def _one(
+async def _hold_one(
     line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, first: str, beside: "PageBeside | None"
 ) -> NextSession | None:
     from duckflow.ui.console.chat import Chat
@@ -275,7 +277,7 @@ async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, se
 
 
 async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str], Awaitable[None]]) -> None:
-    """Other terminals can join, once everything is loaded."""
+    """Lets other terminals join, once everything is loaded."""
     await asyncio.sleep(LOADED_SECONDS)
     from duckflow.remote.protocol import SUFFIX
     from duckflow.remote.server import ConversationServer
@@ -293,10 +295,10 @@ async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str]
 
 
 def _collect_later() -> None:
-    """Garbage is collected again once everything is loaded; the start switched it off."""
+    """Turns garbage collection on again once everything is loaded; the start turned it off."""
 
     def collect() -> None:
-        # What is loaded by now stays: to look through it would be felt at the keys.
+        # The loaded modules stay for good: looking through them would be felt while typing.
         gc.freeze()
         gc.enable()
 
@@ -304,7 +306,7 @@ def _collect_later() -> None:
 
 
 def _piped() -> str:
-    """What was piped in; a closed or empty stdin is nothing."""
+    """Returns the text that was piped in, or nothing for a closed or empty stdin."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):
@@ -318,19 +320,20 @@ def _piped() -> str:
 
 
 def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
-    """The session whose file tools also see a copy of the whole, and the text with a note about that copy before it.
-    What does not fit into the model's window is left out of the middle when a prompt is made."""
+    """Keeps a copy of a long piped text. Returns the session, whose file tools see the copy, and the text with a note
+    about the copy before it. When a prompt is made, the middle of a text that is too long for the model's window is
+    left out."""
     from duckflow.tools.outside.content import KeptOutputs
 
     setup = chosen.setup
-    kept = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
-    about = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(kept))
+    copy = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
+    about = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(copy))
     if len(piped) > SHOWN_OF_LONG:
         half = SHOWN_OF_LONG // 2
         piped = f"{piped[:half]}\n…\n{piped[-half:]}"
-    return chosen._replace(setup=setup._replace(added=(*setup.added, kept.parent))), f"{about}\n{piped}"
+    return chosen._replace(setup=setup._replace(added=(*setup.added, copy.parent))), f"{about}\n{piped}"
 
 
 def readable(text: str) -> str:
-    """A word of the command line; bytes in it that are no text become a mark, since nothing else takes them."""
+    """Decodes a word of the command line. Bytes in it that are no text become a mark, since nothing else takes them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The tools of a conversation, made by groups when the first of a group is needed: loading all of them takes time. A
+"""Makes the tools of a conversation, by groups when the first of a group is needed: loading all of them takes time. A
 new tool is named here, and nowhere else."""
 
 import os
@@ -21,7 +21,7 @@ from duckflow.work.jobs import JobRunner
 
 
 class ToolParts(NamedTuple):
-    """What the tools are made of."""
+    """The parts that the tools are made of."""
 
     session: Session
     open_folder: Callable[[], Workspace]
@@ -38,7 +38,7 @@ class ToolParts(NamedTuple):
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
-    """Those whose name begins with the group's, such as `file_ops.read_file`."""
+    """Makes the tools of a group. Their names begin with the group's, such as `file_ops.read_file`."""
     return GROUPS[group](parts) if group in GROUPS else []
 
 
@@ -47,7 +47,7 @@ def _files(parts: ToolParts) -> list[AnyTool]:
 
 
 def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
-    """They share what the model has seen."""
+    """Makes the file tools. They share the record of what the model has seen."""
     from duckflow.tools.files.delete_file import DeleteFile
     from duckflow.tools.files.edit_file import EditFile
     from duckflow.tools.files.file_tool import SeenFiles
@@ -139,4 +139,4 @@ GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
     "web": _web,
     "undo": _undo,
 }
-"""In the order in which the model is told of them."""
+"""The groups of tools, in the order in which the model is told of them."""

@@ -1,4 +1,4 @@
-"""`duckflow web`: the conversations of this machine in a browser."""
+"""`duckflow web`: shows the conversations of this machine in a browser."""
 
 import asyncio
 import contextlib
@@ -50,7 +50,7 @@ def run_web(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _serve(listening: socket.socket, options: Options, words: Words, paths: Paths) -> None:
-    """Until a signal ends it."""
+    """Serves the page until a signal ends it."""
     from duckflow.cli.fleet_page import page_fleet
     from duckflow.cli.page_models import PageModels
     from duckflow.cli.shelf import SessionShelf
@@ -73,22 +73,22 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
         if place.is_loopback and not options.no_open:
             _open_browser(address + visitors.make_once())
     sys.stdout.flush()
-    # A browser that was opened stays.
+    # The browser that was opened stays open.
     with ended_by_signals(serving.cancel, takes_along=False), contextlib.suppress(asyncio.CancelledError):
         await serving
 
 
 def _take_orders(shelf: "SessionShelf", stop: Callable[[], object]) -> None:
-    """From the terminal that it is beside: another session to show, or nothing any more."""
-    given = os.read(sys.stdin.fileno(), 4096)
-    if given:
-        shelf.show(given.decode().split())
+    """Takes orders from the terminal that started it: sessions to show, or to stop when the input ends."""
+    orders = os.read(sys.stdin.fileno(), 4096)
+    if orders:
+        shelf.show(orders.decode().split())
     else:
         stop()
 
 
 def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) -> None:
-    """What serving it to others means, and the address for their devices."""
+    """Tells what serving to other machines means, and shows the address for their devices."""
     if not place.is_loopback:
         print_out(words("serve.open_host", host=place.host))
     if options.qr:
@@ -97,7 +97,8 @@ def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) 
 
 
 def qr_lines(text: str) -> list[str]:
-    """Two rows of modules a line; light ones are drawn, so that it is right on a dark ground."""
+    """Draws a QR code, two rows of modules a line. Light modules are drawn, so that it is right on a dark
+    background."""
     import segno
 
     rows = list(map(bytes, segno.make_qr(text, error="l", boost_error=False).matrix_iter(border=4)))
@@ -106,7 +107,7 @@ def qr_lines(text: str) -> list[str]:
 
 
 def _open_browser(address: str) -> None:
-    """Where there is a screen to open one on."""
+    """Opens the address in a browser, where there is a screen for it."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         import webbrowser
 
@@ -114,6 +115,6 @@ def _open_browser(address: str) -> None:
 
 
 def require_parts() -> None:
-    """Say what is missing before anything is begun."""
+    """Refuses to start where packages are missing, before anything is begun."""
     if not all(importlib.util.find_spec(part) for part in PARTS):
         raise UsageError("serve.missing")

@@ -36,7 +36,7 @@ FIRST = "1"
 
 
 class Guide:
-    """A handler that passes everything on."""
+    """Leads through the tour: it suggests what to type, and passes everything on to the chat."""
 
     def __init__(self, conversation: Conversation, chat: Chat, model: TourModel, line: Line, words: Words) -> None:
         self._conversation = conversation
@@ -50,7 +50,7 @@ class Guide:
         self._said = False
 
     async def lead(self) -> None:
-        """From stop to stop; each ends when what was begun there is over."""
+        """Goes from stop to stop. Each ends when the work that was begun there is over."""
         while True:
             if self._stop is None or (self._idle() and self._over(self._stop)):
                 self._advance()
@@ -58,7 +58,7 @@ class Guide:
             await asyncio.sleep(LOOK_SECONDS)
 
     def suggestion(self) -> str:
-        """What Enter alone sends now; nothing while something is going on."""
+        """Returns the line that Enter alone sends now, or nothing while something is going on."""
         if self._stop is None:
             return ""
         question = next(iter(self._conversation.questions), None)
@@ -66,7 +66,7 @@ class Guide:
             return FIRST
         if not self._said:
             return self._stop.line if self._idle() else ""
-        # What a job asks is answered at the stop that waits for the job.
+        # A job's question is answered at the stop that waits for the job.
         return FIRST if question and not self._over(self._stop) else ""
 
     def take(self, text: str, begun: float) -> None:
@@ -77,7 +77,7 @@ class Guide:
         if not text:
             return
         answers = not self._chat.worth_keeping(text)
-        # Whoever looks around with a command has not done yet what the stop is about.
+        # A command that only looks around does not count as what the stop is about.
         looks = text.startswith("/") and not (self._stop and text == self._stop.line)
         self._said = self._said or not (answers or looks)
         self._chat.take(text, begun)
@@ -87,8 +87,8 @@ class Guide:
         line = self.suggestion()
         if not line:
             return shown
-        told = fitted(self._words("demo.enter", line=line), columns - 1)
-        return [*shown, *([("", "\n")] if shown else []), ("fg:ansicyan", told)]
+        hint = fitted(self._words("demo.enter", line=line), columns - 1)
+        return [*shown, *([("", "\n")] if shown else []), ("fg:ansicyan", hint)]
 
     def prompt_sign(self) -> str:
         return self._chat.prompt_sign()
@@ -136,11 +136,11 @@ class Guide:
         return self._chat.completions(document)
 
     def _over(self, stop: Stop) -> bool:
-        """What was begun has ended, or there is nothing left to do it with."""
+        """Says whether the stop is over: its work has ended, or there is nothing left to do it with."""
         return (self._said and stop.over(self._state)) or not stop.needed(self._state)
 
     def _idle(self) -> bool:
-        """Whether the conversation waits for the user; what a background job asks does not stand in its way."""
+        """Says whether the conversation waits for the user. The question of a background job does not count."""
         question = next(iter(self._conversation.questions), None)
         return not self._chat.busy() and (question is None or bool(question.job))
 
@@ -152,7 +152,7 @@ class Guide:
                 self._model.begin(stop)
                 self._chat.screen.warn("\n" + self._words(f"demo.{stop.name}"))
                 return
-        # At the last one the user may stay as long as they like.
+        # At the last stop the user may stay as long as they like.
         self._said = False
 
 
@@ -160,7 +160,7 @@ PRESS_SECONDS = 0.05
 
 
 class Autoplay:
-    """For a tour that nobody sits in front of."""
+    """An input line that presses Enter by itself, for a tour that nobody sits in front of."""
 
     def __init__(self) -> None:
         self._handler: LineHandler | None = None
@@ -211,7 +211,7 @@ def run_demo(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _looks(paths: Paths) -> UiSettings:
-    """As the user likes it; a config that cannot be read is no reason not to show the tour."""
+    """Returns the user's own settings. A config that cannot be read does not keep the tour from starting."""
     try:
         return load(paths.user_config, Path.cwd(), {}).settings.ui
     except UsageError:

@@ -25,7 +25,7 @@ def _always(_: AgentState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`demo.NAME` in the catalogue introduces it; `line` is what Enter alone sends."""
+    """A stop of the tour. `demo.NAME` in the catalogue introduces it; Enter alone sends `line`."""
 
     name: str
     line: str
@@ -38,7 +38,7 @@ def stops(words: Words) -> tuple[Stop, ...]:
     def typed(name: str) -> str:
         return words(f"demo.{name}.line")
 
-    look = decided(words("demo.duck.why"), _act("file_ops.list_files", words("demo.duck.why")), more=True)
+    look = decided(words("demo.duck.why"), _act("file_ops.list_files", words("demo.duck.why")), goes_on=True)
     return (
         Stop("hello", typed("hello"), (decided(words("demo.hello.why"), answer(words("demo.hello.answer"))),)),
         Stop("gate", typed("gate"), (_writes(words),)),
@@ -55,8 +55,8 @@ def answer(text: str) -> dict[str, Any]:
     return _act("response", text, text=text)
 
 
-def decided(why: str, *actions: dict[str, Any], more: bool = False, phase: str = "PLANNING") -> Decision:
-    """A Decision as a model would write it."""
+def decided(why: str, *actions: dict[str, Any], goes_on: bool = False, phase: str = "PLANNING") -> Decision:
+    """Makes a Decision as a model would write it."""
     return {
         "rationale": why,
         "goal_consistency": "yes",
@@ -66,7 +66,7 @@ def decided(why: str, *actions: dict[str, Any], more: bool = False, phase: str =
         "step": phase,
         "state_delta": None,
         "actions": list(actions),
-        "next_step": "continue" if more else "done",
+        "next_step": "continue" if goes_on else "done",
         "prompt_pattern": "base_main",
     }
 
@@ -135,7 +135,7 @@ PIECE = 12
 
 
 class TourModel(WithoutTools):
-    """Says what belongs to the stop; to anything else, that it is only a script."""
+    """Plays the replies of the current stop; to anything else it says that it is only a script."""
 
     def __init__(self, words: Words, delay: float) -> None:
         self._words = words
@@ -161,7 +161,7 @@ class TourModel(WithoutTools):
         words, shape = self._words, (request.schema or {}).get("properties", {})
         if not shape:
             asked = request.messages[-1].text
-            # The last one named is the one that is asked for.
+            # The path that is named last is the one that is asked for.
             paths = sorted(BODIES, key=asked.rfind)
             return words(BODIES[paths[-1]])
         if "actions" in shape:

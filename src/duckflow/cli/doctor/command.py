@@ -20,49 +20,49 @@ OTHER_TROUBLE = 1
 
 
 def run_doctor(options: Options, words: Words, paths: Paths) -> int:
-    """Exit code 0 when a conversation would work, 5 when only the model would not, else 1."""
-    return asyncio.run(_told(options, words, paths))
+    """Prints the findings. Returns 0 when a conversation would work, 5 when only the model would not, else 1."""
+    return asyncio.run(_print_findings(options, words, paths))
 
 
 def tell_update(_: Options, words: Words, __: Paths) -> int:
-    """Nothing is fetched or changed."""
+    """Says how to update. Nothing is fetched or changed."""
     print_out(words("update.version", version=__version__, where=sys.prefix))
     print_out(words("update.how", command=this_installation().upgrade()))
     return 0
 
 
-async def _told(options: Options, words: Words, paths: Paths) -> int:
-    found: list[DoctorFinding] = []
+async def _print_findings(options: Options, words: Words, paths: Paths) -> int:
+    findings: list[DoctorFinding] = []
     async for finding in examine(options.model or "", words, paths, options.lang, Path.cwd()):
         if not options.json:
-            for line in lines_of(finding, found[-1] if found else None, words):
+            for line in lines_of(finding, findings[-1] if findings else None, words):
                 print_out(line)
-        found.append(finding)
+        findings.append(finding)
     if options.json:
-        print_out(json.dumps([finding.as_json(words) for finding in found], ensure_ascii=False))
+        print_out(json.dumps([finding.as_json(words) for finding in findings], ensure_ascii=False))
     else:
-        print_out(words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well"))
-    return exit_code(found)
+        print_out(words("doctor.all_well" if exit_code(findings) == 0 else "doctor.not_well"))
+    return exit_code(findings)
 
 
 async def report(model: str, words: Words, paths: Paths, folder: Path) -> str:
-    """All of it as one text, for the chat."""
-    found: list[DoctorFinding] = []
+    """Returns all findings as one text, for the chat."""
+    findings: list[DoctorFinding] = []
     lines: list[str] = []
     async for finding in examine(model, words, paths, None, folder):
-        lines += lines_of(finding, found[-1] if found else None, words)
-        found.append(finding)
-    return "\n".join([*lines, words("doctor.all_well" if exit_code(found) == 0 else "doctor.not_well")])
+        lines += lines_of(finding, findings[-1] if findings else None, words)
+        findings.append(finding)
+    return "\n".join([*lines, words("doctor.all_well" if exit_code(findings) == 0 else "doctor.not_well")])
 
 
 async def examine(
     model: str, words: Words, paths: Paths, language: str | None, folder: Path
 ) -> AsyncIterator[DoctorFinding]:
-    """Everything in turn; the model, which takes longest, is asked meanwhile and comes last."""
-    settings, found = check_settings(paths, folder, language, words)
+    """Yields all findings in turn. The model takes longest, so it is asked meanwhile and comes last."""
+    settings, findings = check_settings(paths, folder, language, words)
     answering = asyncio.create_task(check_model(model, settings, paths))
     try:
-        for finding in found:
+        for finding in findings:
             yield finding
         for finding in await asyncio.to_thread(lambda: [*check_machine(settings, paths, folder)]):
             yield finding
@@ -75,11 +75,11 @@ async def examine(
 
 
 def lines_of(finding: DoctorFinding, before: DoctorFinding | None, words: Words) -> list[str]:
-    """Its lines, with a heading where a new part begins."""
+    """Returns the lines of a finding, with a heading where a new part begins."""
     heading = [] if before and before.part == finding.part else [words(f"doctor.part.{finding.part}")]
     return [*heading, *(f"  {line}" for line in finding.lines(words))]
 
 
-def exit_code(found: list[DoctorFinding]) -> int:
-    bad = {finding.part for finding in found if finding.state == "bad"}
+def exit_code(findings: list[DoctorFinding]) -> int:
+    bad = {finding.part for finding in findings if finding.state == "bad"}
     return 0 if not bad else MODEL_TROUBLE if bad == {"model"} else OTHER_TROUBLE

@@ -1,4 +1,4 @@
-"""What doctor looks at: the machine, the terminal, the settings."""
+"""Checks the machine, the terminal and the settings."""
 
 import os
 import platform
@@ -30,7 +30,8 @@ from duckflow.store.paths import Paths
 def check_settings(
     paths: Paths, folder: Path, language: str | None, words: Words
 ) -> tuple[Settings, list[DoctorFinding]]:
-    """The settings as they are, or the defaults when they cannot be read: the doctor looks at the rest all the same."""
+    """Returns the settings and the findings about them. Where they cannot be read it takes the defaults, so that
+    everything else is checked all the same."""
     try:
         loaded = load(paths.user_config, folder, {"language": language})
     except UsageError as problem:
@@ -40,8 +41,8 @@ def check_settings(
 
 def _layers(paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
     for kind, path in (("user", paths.user_config), ("project", folder / PROJECT_FILE)):
-        there = path.is_file()
-        yield good("settings", say(f"doctor.layer.{kind}" if there else f"doctor.no_layer.{kind}", path=str(path)))
+        exists = path.is_file()
+        yield good("settings", say(f"doctor.layer.{kind}" if exists else f"doctor.no_layer.{kind}", path=str(path)))
     if names := [name for name in FROM_ENVIRONMENT if os.environ.get(name)]:
         yield good("settings", say("doctor.layer.environment", names=", ".join(names)))
 
@@ -49,8 +50,8 @@ def _layers(paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
 def _values(loaded: Loaded, words: Words) -> Iterator[DoctorFinding]:
     for name, value in list_settings(loaded.settings):
         if origin := loaded.origins.get(name):
-            told = describe_origin(name, origin, words)
-            yield good("settings", say("doctor.value", name=name, value=show_value(name, value), origin=told))
+            origin_text = describe_origin(name, origin, words)
+            yield good("settings", say("doctor.value", name=name, value=show_value(name, value), origin=origin_text))
 
 
 NARROW = 60
@@ -156,11 +157,11 @@ def _program(program: str, folder: Path) -> DoctorFinding:
 
 
 def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
-    """Programs are only looked for, not started: `duckflow mcp test` does that."""
-    named = settings.mcp.servers
-    if named:
-        yield good("machine", say("doctor.mcp", names=", ".join(named)))
-    for name, server in named.items():
+    """Looks whether the programs of MCP servers exist, without starting them: `duckflow mcp test` does that."""
+    servers = settings.mcp.servers
+    if servers:
+        yield good("machine", say("doctor.mcp", names=", ".join(servers)))
+    for name, server in servers.items():
         program = server.command
         if program and "$" not in program and not find_program(str(Path(program).expanduser()), folder):
             missing = say("doctor.mcp_missing", name=name, program=program)
@@ -169,8 +170,8 @@ def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
 
 def _search(settings: Settings) -> DoctorFinding:
     engine = settings.web.engine(os.environ)
-    told = say("doctor.search", engine=engine.kind) if engine else say("doctor.no_search")
-    return judged("machine", engine is not None, told, say("doctor.fix_search"), otherwise="note")
+    what = say("doctor.search", engine=engine.kind) if engine else say("doctor.no_search")
+    return judged("machine", engine is not None, what, say("doctor.fix_search"), otherwise="note")
 
 
 def _folder(folder: Path) -> DoctorFinding:
@@ -179,7 +180,7 @@ def _folder(folder: Path) -> DoctorFinding:
 
 
 def _data(paths: Paths) -> DoctorFinding:
-    """Being allowed to write is not the same as being able to: a full or read-only disk only shows when one tries."""
+    """Tries to write, whatever the permissions say: a full or read-only disk only shows when one tries."""
     try:
         paths.data.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=paths.data) as file:
@@ -194,7 +195,7 @@ def _data(paths: Paths) -> DoctorFinding:
 
 
 def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
-    """Those that run or would be asked about; nothing is loaded where there are none."""
+    """Reports the hooks that run or would be asked about. Nothing is loaded where there are none."""
     home = Path(os.environ.get("HOME") or "/")
     files = (*(home / name for name in HOME_HOOKS), *(folder / name for name in PROJECT_HOOKS))
     if not settings.hooks.groups() and not any(path.is_file() for path in files):
@@ -204,14 +205,14 @@ def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFin
     from duckflow.safety.brought.agreements import agreements_of
 
     trusted = FolderTrust(folder, home, paths.trusted).trusted
-    known, found = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, trusted)
+    known, hook_files = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, trusted)
     agreed = {agreement.program for agreement in agreements_of(paths.data, folder).all()}
-    for hook in found.hooks:
+    for hook in hook_files.hooks:
         runs = not hook.source or (hook.program in agreed if hook.brought else hook.digest() in known)
         state = "own" if not hook.source else "trusted" if runs else "new"
         what = say(f"doctor.hook.{state}", event=hook.event, command=shorten(hook.shown, SHOWN_HOOK))
         yield judged("machine", runs, what, say("fix.hook"), "note")
-    for problem in found.problems:
+    for problem in hook_files.problems:
         yield DoctorFinding("machine", "note", problem)
 
 

@@ -1,4 +1,4 @@
-"""The model: which one it would be, whether its key is there, and whether it answers in time."""
+"""Checks the model: which one would be used, whether it has a key, and whether it answers in time."""
 
 import asyncio
 import os
@@ -29,7 +29,8 @@ MARKS: dict[State, str] = {"good": "✓", "note": "–", "bad": "✗"}
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One line, and how to fix it. A note is something one can do without; what is bad keeps Duckflow from working."""
+    """One line, and how to fix it. A note is about something one can do without; a bad finding keeps Duckflow from
+    working."""
 
     part: Part
     state: State
@@ -37,10 +38,10 @@ class DoctorFinding:
     fix: Phrase | None = None
 
     def lines(self, words: Words) -> list[str]:
-        """The first line says what; every further one is part of the way out."""
-        first, *more = words.phrase(self.what).split("\n")
-        more += words.phrase(self.fix).split("\n") if self.fix else []
-        return [plain(f"{MARKS[self.state]} {first}"), *(plain(f"    → {line}") for line in more)]
+        """Returns the lines. The first says what it is; the others say how to fix it."""
+        first, *fixes = words.phrase(self.what).split("\n")
+        fixes += words.phrase(self.fix).split("\n") if self.fix else []
+        return [plain(f"{MARKS[self.state]} {first}"), *(plain(f"    → {line}") for line in fixes)]
 
     def as_json(self, words: Words) -> dict[str, Any]:
         return {
@@ -56,50 +57,51 @@ def good(part: Part, what: Phrase) -> DoctorFinding:
 
 
 def judged(part: Part, fine: bool, what: Phrase, fix: Phrase, otherwise: State = "bad") -> DoctorFinding:
-    """Good, or with a fix."""
+    """Makes a good finding, or a worse one with a fix."""
     return DoctorFinding(part, "good", what) if fine else DoctorFinding(part, otherwise, what, fix)
 
 
 def broken(part: Part, problem: DuckflowError) -> DoctorFinding:
-    """An error that says by itself what to do."""
+    """Makes a finding from an error, which says by itself what to do."""
     return DoctorFinding(part, "bad", said(problem))
 
 
 SEARCH_SECONDS = 15.0
 ANSWER_SECONDS = 20.0
 HERE_SECONDS = 120.0
-"""A model on this machine may first have to be loaded."""
+"""Seconds for a model on this machine, which may first have to be loaded."""
 
 
 async def check_model(flag: str, settings: Settings, paths: Paths) -> list[DoctorFinding]:
-    found = [*_keys()]
+    findings = [*_keys()]
     try:
         async with asyncio.timeout(SEARCH_SECONDS):
             choice = await discover(flag, settings.llm, os.environ)
     except TimeoutError:
         return [
-            *found,
+            *findings,
             DoctorFinding("model", "bad", say("doctor.model_none"), say("fix.search", seconds=SEARCH_SECONDS)),
         ]
     except DuckflowError as problem:
-        return [*found, broken("model", problem)]
-    found.append(good("model", say("doctor.model", model=choice.name)))
-    found.append(good("model", choice.why))
-    found += [DoctorFinding("model", "note", note) for note in choice.notes]
+        return [*findings, broken("model", problem)]
+    findings.append(good("model", say("doctor.model", model=choice.name)))
+    findings.append(good("model", choice.why))
+    findings += [DoctorFinding("model", "note", note) for note in choice.notes]
     if choice.key_source:
-        found.append(good("model", say("doctor.key", source=choice.key_source)))
-    return [*found, await _answer(choice, settings, paths)]
+        findings.append(good("model", say("doctor.key", source=choice.key_source)))
+    return [*findings, await _answer(choice, settings, paths)]
 
 
 def _keys() -> Iterator[DoctorFinding]:
-    """Only the names: what is in them is nobody's business."""
+    """Reports the names of variables that hold keys, but not their values."""
     names = dict.fromkeys(name for endpoint in KNOWN for name in endpoint.key_names if os.environ.get(name))
     if names:
         yield good("model", say("doctor.keys", names=", ".join(names)))
 
 
 async def try_out(choice: ModelChoice, settings: Settings, paths: Paths) -> float:
-    """Asks for one word, once, with little patience; the seconds until it came. A DuckflowError says why none did."""
+    """Asks for one word, once, with little patience. Returns the seconds until it came; a DuckflowError says why none
+    did."""
     here = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
     began, seconds = time.monotonic(), HERE_SECONDS if here else ANSWER_SECONDS
     try:

@@ -1,1 +1,1 @@
-"""`duckflow init`: a config with comments, and a first AGENTS.md."""
+"""`duckflow init`: writes a config with comments, and a first AGENTS.md."""

@@ -1,4 +1,4 @@
-"""`duckflow init`: three questions, a config and an AGENTS.md."""
+"""`duckflow init`: asks three questions, and writes a config and an AGENTS.md."""
 
 import asyncio
 import sys
@@ -19,21 +19,21 @@ from duckflow.ui.streams import print_out
 
 def run_init(options: Options, words: Words, paths: Paths) -> int:
     alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
-    given = {"language": options.lang, "mode": options.mode}
-    given |= {"model": options.model} if options.model is not None or alone else {}
+    flags = {"language": options.lang, "mode": options.mode}
+    flags |= {"model": options.model} if options.model is not None or alone else {}
     ask = _Unasked(options.force) if alone else _Asking(words)
     try:
-        told = asyncio.run(set_up(ask, given, words, paths, Path.cwd()))
+        notes = asyncio.run(set_up(ask, flags, words, paths, Path.cwd()))
     except InterviewLeft:
         print_out(words("init.nothing"))
         return exit_code_of("interrupted")
-    for phrase in told:
+    for phrase in notes:
         print_out(plain(words.phrase(phrase)))
     return 0
 
 
 class _Unasked:
-    """Nobody is there: the first choice, and what exists stays unless it was said otherwise."""
+    """Answers where nobody is there: it takes the first choice, and existing files stay unless `force` is given."""
 
     def __init__(self, force: bool) -> None:
         self._force = force
@@ -44,7 +44,7 @@ class _Unasked:
 
 
 class _Asking:
-    """A question as plain lines; Enter alone takes the first choice."""
+    """Asks a question as plain lines. Enter alone takes the first choice."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -70,7 +70,7 @@ class _Asking:
             print_out(self._words("choice.unclear"))
 
     def _typed(self, question: Question) -> Answer:
-        """Words of the user's own; nothing typed leaves. A secret is not shown."""
+        """Reads the user's own words. An empty line leaves; a secret is not shown."""
         print_out(self._words("own.enter_leaves"))
         try:
             text = getpass("› ") if question.secret else input("› ")

@@ -1,4 +1,4 @@
-"""A model reached by the user's own key or at the address of their own server: asked for, tried at once, and kept."""
+"""Sets up a model by the user's own key or at the address of their own server: asks, tries it at once, and saves it."""
 
 import os
 import re
@@ -26,11 +26,11 @@ Setting = tuple[tuple[str, ...], str]
 
 
 class OwnModelLeft(Exception):
-    """The user has left the questions; nothing has been kept."""
+    """The user has left the questions; nothing has been saved."""
 
 
 class OwnModel(NamedTuple):
-    """A model that has answered. `settings` lead to it from now on."""
+    """A model that has answered, and the settings that lead to it."""
 
     choice: ModelChoice
     settings: tuple[Setting, ...]
@@ -38,7 +38,7 @@ class OwnModel(NamedTuple):
 
 
 async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
-    """Asks on until a model has answered or the user leaves. A key goes to the keyring where there is one."""
+    """Asks until a model has answered or the user leaves. A key is stored in the keyring where there is one."""
     endpoint, key = await (_keyed(ask) if way == "key" else _addressed(ask))
     while True:
         try:
@@ -46,15 +46,15 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
             seconds = await try_out(choice, Settings(), paths)
             break
         except DuckflowError as problem:
-            # Some endpoints list their models for any key, so a wrong one may show itself only here.
+            # Some endpoints list their models for any key, so a wrong key may show only here.
             key = await typed_key(ask, endpoint.where, said(problem))
-    told = say("own.answers", model=choice.name, seconds=round(seconds, 1))
-    settings, kept = keep(endpoint, choice)
-    return OwnModel(choice, settings, (told, *kept))
+    answered = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+    settings, notes = keep(endpoint, choice)
+    return OwnModel(choice, settings, (answered, *notes))
 
 
 def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
-    """Writes them into the user's config; everything else in it stays."""
+    """Writes the settings into the user's config; everything else in it stays."""
     text = read_text(paths.user_config)
     for name, value in settings:
         text = set_value(text, name, value)
@@ -69,20 +69,20 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
 
 
 async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
-    """The endpoint at an address that lists its models, with the key that it wants."""
+    """Asks for an address until one lists its models. Returns its endpoint, with the key that it wants."""
     problem: Phrase | None = None
     while True:
         address = await _typed(ask, say("own.ask.address"), problem)
         try:
             endpoint, refused = await reach(address)
-            wanted = say("own.wants_key", endpoint=endpoint.name, detail=refused.values["detail"]) if refused else None
-            return endpoint, await typed_key(ask, endpoint.where, wanted) if wanted else None
+            why_key = say("own.wants_key", endpoint=endpoint.name, detail=refused.values["detail"]) if refused else None
+            return endpoint, await typed_key(ask, endpoint.where, why_key) if why_key else None
         except DuckflowError as error:
             problem = said(error)
 
 
 async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
-    """The endpoint at an address, and its complaint where it wants a key, or another one. Servers list their models
+    """Returns the endpoint at an address, and its error where it wants a key, or another one. Servers list their models
     below `/v1`, which people leave out."""
     base = checked_address(address if "://" in address else f"http://{address}", "address")
     endpoint = Endpoint(_name_of(base), base, (), key_needed=False)
@@ -100,7 +100,7 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
 
 
 async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
-    """A key that is fit to be sent; it is shown nowhere."""
+    """Asks until the user types a key that is fit to be sent. The key is shown nowhere."""
     while True:
         title = say("own.ask.key", endpoint=where)
         secret = await _typed(ask, title, problem, secret=True)
@@ -132,7 +132,7 @@ def best_first(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
 
 
 def _suits(endpoint: Endpoint, model: str) -> bool:
-    """Whether it is known to call tools."""
+    """Says whether the model is known to call tools."""
     facts = facts_of(endpoint.name, model)
     return facts.known and bool(facts.has("t"))
 
@@ -151,8 +151,8 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
 
 
 def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
-    """Puts the key into the keyring. Gives the settings that lead to the model from now on, the first of which makes it
-    the one that is used; without a keyring the user is told how to hand over the key."""
+    """Puts the key into the keyring. Returns the settings that lead to the model, the first of which makes it the
+    default, and notes for the user. Without a keyring they say how to hand over the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     known = endpoint.name in catalogue({}, os.environ)
     if not known:
@@ -169,7 +169,7 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
 
 
 def _name_of(address: str) -> str:
-    """A name for the config: the host's first word, and none that is taken."""
+    """Returns a name for the config: the first word of the host, changed where that name is taken."""
     host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0]
     word = "" if re.fullmatch(r"[\d.]+", host) else host.split(".")[0].lower()
     name = re.sub(r"[^a-z0-9-]", "", word) or "server"

@@ -1,4 +1,4 @@
-"""Writes what init found out: the config, and an AGENTS.md to start from."""
+"""Asks the questions of init, and writes the config and an AGENTS.md to start from."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -33,35 +33,35 @@ class InterviewLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """The three answers."""
+    """The answers to the three questions."""
 
     language: str
     model: str
     mode: str
     settings: tuple[Setting, ...] = ()
-    """What else leads to the model."""
+    """Further settings that lead to the model."""
     told: tuple[Phrase, ...] = ()
-    """What happened when it was tried."""
+    """Notes on what happened when the model was tried."""
 
 
-async def interview(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
-    """Asks what was not given already, in the language of the first answer. The first choice of each question is what
-    is set already, else what most people want."""
+async def interview(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
+    """Asks for everything that the flags do not name, in the language of the first answer. The first choice of each
+    question is the present setting, else what most people want."""
     layer = read_toml(paths.user_config) if paths.user_config.exists() else {}
     codes = [words.language, *(code for code in languages() if code != words.language)]
-    words.language = given.get("language") or await _asked(ask, "language", _languages(codes))
-    answers = InitAnswers(words.language, given.get("model") or "", "")
-    if "model" not in given:
+    words.language = flags.get("language") or await _asked(ask, "language", _languages(codes))
+    answers = InitAnswers(words.language, flags.get("model") or "", "")
+    if "model" not in flags:
         answers = await _with_model(answers, ask, paths, layer.get("llm", {}).get("model", ""))
     modes = sorted(_modes(), key=lambda choice: choice.key != layer.get("safety", {}).get("mode"))
-    return replace(answers, mode=given.get("mode") or await _asked(ask, "mode", modes))
+    return replace(answers, mode=flags.get("mode") or await _asked(ask, "mode", modes))
 
 
-async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, now: str) -> InitAnswers:
-    names = dict.fromkeys((*filter(None, (now,)), BY_ITSELF, *models_at_hand()))
+async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, current: str) -> InitAnswers:
+    names = dict.fromkeys((*filter(None, (current,)), BY_ITSELF, *models_at_hand()))
     labels = {BY_ITSELF: say("init.choice.model.auto")}
-    named = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
-    chosen = await _asked(ask, "model", [*named, *OWN])
+    choices = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
+    chosen = await _asked(ask, "model", [*choices, *OWN])
     if chosen not in (choice.key for choice in OWN):
         return replace(answers, model="" if chosen == BY_ITSELF else chosen)
     try:
@@ -72,7 +72,7 @@ async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, now: str) ->
 
 
 def _languages(codes: list[str]) -> list[Choice]:
-    """Each as its speakers call it."""
+    """Returns the languages as choices, each in the name that its speakers use."""
     return [Choice(key=code, label=quote(facts_of(code).name)) for code in codes]
 
 
@@ -89,7 +89,7 @@ async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
 
 
 def models_at_hand() -> list[str]:
-    """Those whose key lies in the environment, and the local one."""
+    """Lists the models whose key lies in the environment, and the local one."""
     keyed = [
         f"{endpoint.name}:{endpoint.model}"
         for endpoint in KNOWN
@@ -99,26 +99,26 @@ def models_at_hand() -> list[str]:
 
 
 def config_text(language: str, model: str, mode: str) -> str:
-    """A config in which everything but the three answers is a comment."""
+    """Writes a config in which everything but the three answers is a comment."""
     known = ", ".join(map(write_value, languages()))
     wishes = {"language": write_value(language), "model": write_value(model), "mode": write_value(mode)}
     return Template(read_piece(language, "config.toml")).substitute(wishes, languages=known)
 
 
-def agents_text(found: ProjectSurvey, words: Words) -> str:
-    """A first AGENTS.md: what the folder tells, and room for what only people know."""
-    lines = [f"# {found.name}", ""]
-    if found.about:
-        lines += [found.about, ""]
-    if found.languages:
-        told = ", ".join(words("init.language", name=name, files=files) for name, files in found.languages)
-        lines += [words("init.languages", languages=told), ""]
+def agents_text(project: ProjectSurvey, words: Words) -> str:
+    """Writes a first AGENTS.md: what the folder tells, and room for what only people know."""
+    lines = [f"# {project.name}", ""]
+    if project.about:
+        lines += [project.about, ""]
+    if project.languages:
+        counts = ", ".join(words("init.language", name=name, files=files) for name, files in project.languages)
+        lines += [words("init.languages", languages=counts), ""]
     lines += [f"## {words('init.commands')}", ""]
-    lines += [f"- {words(f'init.purpose.{purpose}')}: `{command}`" for purpose, command in found.commands]
-    lines += [] if any(purpose == "test" for purpose, _ in found.commands) else [f"- {words('init.no_tests')}"]
-    if found.folders:
+    lines += [f"- {words(f'init.purpose.{purpose}')}: `{command}`" for purpose, command in project.commands]
+    lines += [] if any(purpose == "test" for purpose, _ in project.commands) else [f"- {words('init.no_tests')}"]
+    if project.folders:
         lines += ["", f"## {words('init.layout')}", ""]
-        for name, files, language in found.folders:
+        for name, files, language in project.folders:
             mostly = words("init.mostly", language=language) if language else ""
             lines.append(f"- `{name}/` {words('init.files', files=files)}{mostly}")
     lines += ["", f"## {words('init.rules')}", "", f"- {words('init.rules_hint')}", ""]
@@ -129,9 +129,9 @@ AGENTS_FILE = "AGENTS.md"
 KEEP, CHANGE = "keep", "change"
 
 
-async def set_up(ask: Ask, given: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
-    """What was written and what was left alone."""
-    wishes = await interview(ask, given, words, paths)
+async def set_up(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
+    """Sets everything up. Returns what was written and what was left alone."""
+    wishes = await interview(ask, flags, words, paths)
     return [
         *wishes.told,
         *_lacking(wishes.model, paths),
@@ -201,8 +201,8 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
 
 
 async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
-    """The first choice is that of whoever only presses Enter: the answers just given are meant, and a file is lost by
-    nobody who has not said so."""
+    """Asks whether to change a file. Enter alone takes `first`: it confirms answers just given, and never loses a
+    file."""
     choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
     return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE
 

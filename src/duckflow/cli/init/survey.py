@@ -1,4 +1,4 @@
-"""What a project is made of, and which commands it has."""
+"""Finds out what a project is made of, and which commands it has."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from duckflow.state.noun import shorten
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 Found = tuple[str, str]
-"""What for, and the command."""
+"""The purpose of a command, and the command."""
 
 BY_FILE: tuple[tuple[str, str, str], ...] = (
     ("Cargo.toml", "build", "cargo build"),
@@ -64,10 +64,10 @@ ORDER = ("test", "check", "format", "build", "run")
 
 
 def commands_of(folder: WorkFolder) -> list[Found]:
-    """Sorted by what they are for; each command once."""
+    """Returns the commands, sorted by their purpose, each once."""
     names = set(folder.names())
-    found = [*_tests(folder), *_targets(folder, names), *_scripts(folder, names), *_by_files(folder, names)]
-    return sorted(dict.fromkeys(found), key=lambda one: ORDER.index(one[0]))
+    commands = [*_tests(folder), *_targets(folder, names), *_scripts(folder, names), *_by_files(folder, names)]
+    return sorted(dict.fromkeys(commands), key=lambda command: ORDER.index(command[0]))
 
 
 def _tests(folder: WorkFolder) -> Iterator[Found]:
@@ -147,14 +147,14 @@ LANGUAGES = {ending: language for language, endings in ENDINGS.items() for endin
 
 @dataclass(frozen=True, slots=True)
 class ProjectSurvey:
-    """What was found."""
+    """The facts about a project that a look at its files shows."""
 
     name: str
     about: str
     languages: tuple[tuple[str, int], ...]
-    """With how many files each has, most first."""
+    """The languages with their number of files, most first."""
     folders: tuple[tuple[str, int, str], ...]
-    """Name, files in it, and the language most of them are in."""
+    """Each folder with its number of files and the language that most of them are in."""
     commands: tuple[Found, ...]
 
 
@@ -180,12 +180,14 @@ def survey(folder: Path) -> ProjectSurvey:
 
 
 def _files(workspace: Workspace) -> list[str]:
-    """Not what git ignores, nothing hidden; at most so many, for at most so long."""
+    """Lists files, but neither hidden ones nor those that git ignores. It stops after a number of files or seconds."""
     ignored = ignored_in(workspace)
     end = time.monotonic() + MOST_SECONDS
-    found = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not ignored(entry))
+    entries = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not ignored(entry))
     files = (
-        entry.path for entry in found if entry.kind == "file" and not entry.name.startswith(".") and not ignored(entry)
+        entry.path
+        for entry in entries
+        if entry.kind == "file" and not entry.name.startswith(".") and not ignored(entry)
     )
     try:
         return [*itertools.islice(itertools.takewhile(lambda _: time.monotonic() < end, files), MOST_FILES)]
@@ -194,7 +196,7 @@ def _files(workspace: Workspace) -> list[str]:
 
 
 def _about(look: WorkFolder) -> str:
-    """The first paragraph of the README that is neither a heading nor a picture."""
+    """Returns the first paragraph of the README that is neither a heading nor a picture."""
     names = [name for name in look.names() if name.lower().startswith("readme")]
     for name in sorted(names, key=len):
         for paragraph in re.split(r"\n\s*\n", look.text(name).replace("\r\n", "\n")):
