@@ -23,11 +23,13 @@ async def test_looking_for_the_sandbox_does_not_block_the_event_loop(
 ) -> None:
     quick, looked = choosing.choose, 0
 
-    def slow(settings: SandboxSettings, folder: Path, private: list[Path], record: Path) -> Sandbox:
+    def slow(
+        settings: SandboxSettings, folder: Path, private: list[Path], record: Path, added: tuple[Path, ...]
+    ) -> Sandbox:
         nonlocal looked
         looked += 1
         time.sleep(0.5)
-        return quick(settings, folder, private, record=record)
+        return quick(settings, folder, private, record=record, added=added)
 
     monkeypatch.setattr(choosing, "choose", slow)
     noticed: list[Event] = []
