@@ -13,7 +13,8 @@ CLIENTS = ("httpx", "pydantic_ai", "openai", "anthropic", "xllamacpp")
 
 
 def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: Path) -> None:
-    """Imports are noted in the order in which they end: the input line's come first, a model's client is not imported."""
+    """Imports are noted in the order in which they end: those of the input line come first, and no model's client is
+    imported."""
     trace = tmp_path / "imports"
     program = f"exec {sys.executable} -X importtime -m duckflow -m scripted:{tmp_path}/script.jsonl 2> {trace}"
     terminal = Terminal(tmp_path, [], command=("sh", "-c", program))
