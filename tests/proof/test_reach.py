@@ -27,6 +27,15 @@ def test_only_what_nothing_mentions_is_unreached(text: str, others: dict[str, st
     assert unreached(names, {"export.py": text, **others}) == found
 
 
+@pytest.mark.parametrize(("older", "told"), [(2, ("NewLocale",)), (3, ())])
+def test_nothing_is_said_where_names_without_a_mention_are_usual(older: int, told: tuple[str, ...]) -> None:
+    """Subclasses that a registry finds by itself stand beside each other, and no other line names them."""
+    before = "".join(f"class Old{number}Locale:\n    names = []\n\n" for number in range(older))
+    text = before + "class NewLocale:\n    names = []\n"
+    names = new_names([FileVersions("locales.py", before.encode(), text.encode())])
+    assert unreached(names, {"locales.py": text}) == told
+
+
 def test_what_was_only_moved_is_not_new() -> None:
     changes = [FileVersions("old.py", NEW.encode(), b""), FileVersions("new.py", None, NEW.encode())]
     assert new_names(changes) == []

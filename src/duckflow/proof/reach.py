@@ -17,6 +17,8 @@ from duckflow.safety.undo.undo import FileVersions
 MOST_FILES = 8000
 LARGEST = 1024 * 1024
 SHORTEST_NAME = 4
+USUAL_COUNT, USUAL_SHARE = 3, 0.1
+"""In a file where so many of the older names are mentioned nowhere, a new one without a mention is nothing unusual."""
 QUIET_DECORATORS = re.compile(
     r"(?:functools\.)?(?:wraps|lru_cache|cache|cached_property|singledispatch|total_ordering)\b.*"
     r"|(?:typing\.|t\.)?(?:overload|final|no_type_check|override)|(?:contextlib\.)?(?:async)?contextmanager"
@@ -44,25 +46,26 @@ class NewName(NamedTuple):
 
 def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
     """Names that no changed file had before: what was only moved is not new."""
-    before = {word for one in changes for word in re.findall(r"\w+", one.old)}
-    found = [name for one in changes if one.after is not None and is_code(one.path) for name in _defined(one)]
-    return [new for new in found if new.name not in before and _may_be_told(new.name)]
+    before = {word for change in changes for word in re.findall(r"\w+", change.old)}
+    written = [change for change in changes if change.after is not None and is_code(change.path)]
+    defined = [name for change in written for name in _defined(change.path, change.new)]
+    return [new for new in defined if new.name not in before and _may_be_told(new.name)]
 
 
 def _may_be_told(name: str) -> bool:
     return len(name) >= SHORTEST_NAME and not name.startswith("_") and not CALLED_BY_OTHERS.fullmatch(name)
 
 
-def _defined(one: FileVersions) -> Iterator[NewName]:
-    if one.path.endswith(".py"):
+def _defined(path: str, text: str) -> Iterator[NewName]:
+    if path.endswith(".py"):
         try:
-            yield from _in_python(one.path, ast.parse(one.new).body, True)
+            yield from _in_python(path, ast.parse(text).body, True)
         except UNREADABLE:
             return
-    elif one.path.endswith(BY_PATTERN):
-        for number, line in enumerate(one.new.splitlines(), 1):
+    elif path.endswith(BY_PATTERN):
+        for number, line in enumerate(text.splitlines(), 1):
             if match := DEFINED.match(line):
-                yield NewName(one.path, match[1] or match[2], number, number)
+                yield NewName(path, match[1] or match[2], number, number)
 
 
 def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Iterator[NewName]:
@@ -77,7 +80,23 @@ def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Itera
 
 
 def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Those of the names that no text mentions outside of their own definition. A name that begins like a piece of text
+    """Returns the names that no text mentions outside of their own definition. Nothing is said of a file in which names
+    without any mention are usual: they are reached in another way, such as a registry of subclasses or by the users of
+    a library."""
+    alarms = _unmentioned(names, texts)
+    usual = {path for path in {new.path for new in names if new.name in alarms} if _is_usual_in(path, names, texts)}
+    return tuple(new.name for new in names if new.name in alarms and new.path not in usual)
+
+
+def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
+    """Says whether names that were in this file before the change are often mentioned nowhere."""
+    new = {name.name for name in names}
+    older = [name for name in _defined(path, texts.get(path, "")) if name.name not in new and _may_be_told(name.name)]
+    return len(_unmentioned(older, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older))
+
+
+def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns the names that no text mentions outside of their own definition. A name that begins like a piece of text
     that is put together with others, as `visit_` is, may be called by that."""
     left = {new.name: new for new in names}
     if not left:
