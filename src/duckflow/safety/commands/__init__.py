@@ -1,5 +1,5 @@
-"""Shell commands, judged before they run: `safe` (only reads), `ask` or `dangerous`. Begin with `judge`.
+"""Judges shell commands before they run: `safe` (only reads), `ask` or `dangerous`. Begin with `judge`.
 
-`parse` makes calls of a text; `wrappers` and `handed_over` find what else it runs; `readers` and `dangers` are tables,
-`reading`, `deleting`, `services` and `git` say what these cannot; `paths` tells inside from outside.
-Nothing is worked out that a shell would work out: what is not literal asks."""
+`parse` turns a text into calls. `words` and `handed_over` find everything else that a call runs. `readers` and
+`dangers` are tables; `reading`, `services` and `project_tools` hold rules that a table cannot express. `paths` tells
+inside from outside. Nothing is evaluated that a shell would evaluate: a word that is not literal asks."""

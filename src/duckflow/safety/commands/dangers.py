@@ -1,7 +1,7 @@
-"""The table of dangers: programs that destroy, with the words that make them do it. What a table cannot say has rules.
+"""The table of dangers: programs that destroy, with the words that make them do it. Rules say what a table cannot.
 
 A row: reason | programs | words of which one is enough | words that take the danger away. An option may stand anywhere,
-a plain word among the first two; `a+b` needs both; `*` is any call at all. Behind `git` stand its subcommands."""
+a plain word among the first two; `a+b` needs both; `*` is any call at all. After `git` come its subcommands."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ SIGNAL = re.compile(r"^-(?:\d+|[A-Z]+\d?|s|n|l)$")
 
 
 def judge_rm(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Recursion with force is dangerous everywhere but in temporary folders; recursion alone when it is broad."""
+    """Judges deletions. Recursion with force is dangerous everywhere but in temporary folders; recursion alone is
+    dangerous where the target is broad."""
     options = read_options(call.arguments)
     recursive, force = options.has("-r", "-R", "--recursive"), options.has("-f", "--force")
     if options.has("--no-preserve-root"):
@@ -41,7 +42,7 @@ def judge_rm(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_move(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Moving something broad away, or moving into nowhere, is a deletion."""
+    """Judges moves and copies. Moving something broad away, or moving something to /dev/null, is a deletion."""
     options = read_options(call.arguments, "tSm", ("--target-directory", "--suffix"))
     words = options.operands
     if words and words[-1].text == "/dev/null":
@@ -56,7 +57,8 @@ def judge_move(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_written(word: Word, scene: Scene) -> Iterator[CommandFinding]:
-    """Writing to this path replaces what the machine or the user lives on."""
+    """Judges a path that is written to: devices, files that run by themselves, and the system's own files are
+    dangerous."""
     target = target_of(word, scene)
     if target is Target.DEVICE:
         yield danger("writes_device", path=word.text)
@@ -67,7 +69,8 @@ def judge_written(word: Word, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_writer(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """tee, touch and their kin: every operand is written; of dd it is `of=`, of tar what `-C` says."""
+    """Judges tee, touch and similar programs, which write every operand; dd writes `of=`, and tar writes into the
+    folder of `-C`."""
     words = read_options(call.arguments).operands
     if call.program == "dd":
         words = [replace(word, text=word.text[3:]) for word in words if word.text.startswith("of=")]
@@ -78,7 +81,7 @@ def judge_writer(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """chmod, chown, chgrp: everything below a broad place, or open to everybody."""
+    """Judges chmod, chown and chgrp: changes of everything below a broad place, or rights for everybody."""
     options = read_options(call.arguments, "", ("--reference",))
     recursive = options.has("-R", "--recursive")
     takes_away = any(re.match(r"^-[rwxst]+$", text) for text in call.texts)
@@ -99,7 +102,7 @@ def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_kill(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Everything at once, or the first process."""
+    """Judges kill: all processes at once, or the first process."""
     if "-1" in call.texts[1:] or "1" in [text for text in call.texts if not SIGNAL.match(text)]:
         yield danger("kills_all")
 
@@ -167,7 +170,7 @@ git_deletes | git update-ref tag | -d --delete --stdin
 git_deletes | git remote | remove rm prune
 """
 VALUES = {"git checkout": "bB", "git switch": "cC", "git branch": "u", "git push": "o", "git clean": "e"}
-"""Letters of options with a value, which may be glued to them: `-bfeature` names a branch and forces nothing."""
+"""Letters of options with a value, which may be attached to them: `-bfeature` names a branch and forces nothing."""
 ONLY_TELLS = frozenset(("--help", "--version", "--dry-run", "--dryrun"))
 NOTHING = names("git_force_push git_deletes_remote git_deletes_untracked kills_all becomes_administrator")
 NEEDS = {"git_deletes": "what", "mirror_deletes": "program option", "database": "statement"}
@@ -204,23 +207,23 @@ def judge_by_table(call: Call, _: Scene) -> Iterator[CommandFinding]:
     for row in rows:
         if any(_has(call, options, (word,)) for word in row.unless):
             continue
-        found = next((words for words in row.words if _has(call, options, words)), None)
-        if found:
-            yield danger(row.reason, **_values(row.reason, call, " ".join(found)))
+        match = next((words for words in row.words if _has(call, options, words)), None)
+        if match:
+            yield danger(row.reason, **_values(row.reason, call, " ".join(match)))
 
 
 def _has(call: Call, options: Options, words: tuple[str, ...]) -> bool:
-    """Every word: an option among the options, any other among the first two words that are none."""
+    """Says whether the call has every word: an option among its options, any other among its first two plain words."""
     return all(
         word == "*" or (options.has(word) if word.startswith("-") else word in call.plain_words[:2]) for word in words
     )
 
 
-def _values(reason: str, call: Call, found: str) -> dict[str, str]:
-    """What the reason's sentence needs."""
+def _values(reason: str, call: Call, matched: str) -> dict[str, str]:
+    """Returns the values that the reason's sentence needs."""
     subcommand = call.program.removeprefix("git ")
     what = {"gc": "objects", "prune": "objects", "update-ref": "ref"}.get(subcommand, subcommand)
-    known = {"program": call.program, "what": what, "action": found, "option": found, "statement": call.program}
+    known = {"program": call.program, "what": what, "action": matched, "option": matched, "statement": call.program}
     if subcommand != call.program:
         known["action"] = subcommand
     needs = NEEDS.get(reason, "action" if reason.startswith("git_") else "program action")

@@ -1,4 +1,4 @@
-"""Texts that are handed to shells and interpreters: as an argument, by a pipe, in an option, from the network."""
+"""Texts that a call passes to shells and interpreters: as an argument, by a pipe, in an option, from the network."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,11 +28,11 @@ RUNS_BY_LETTER = re.compile(
     r"^(?:(?:script|runuser|flock|su|nix) -\w*?c|fd(?:find)? -\w*?[xX]|rsync -\w*?e|tar -\w*?[IF]|man -\w*?[PH]"
     r"|ansible -a|screen -X|git rebase -x|git clone -u|(?:kubectl|oc) --$)(.*)$"
 )
-"""Options that make a program run a command: attached, or in the words after it."""
+"""Options that make a program run a command, which is attached or in the words after it."""
 INSIDE_WORDS = re.compile(r"(?:(?:Proxy|Local)Command[= ]+|(?:\\!|\.shell|\.system) *|^ext::)(.+)$", re.M)
-"""Commands in the settings of ssh, in the little languages of database clients, in addresses of git."""
+"""Commands in the settings of ssh, in the small languages of database clients, and in addresses of git."""
 CODE_OPTION = re.compile(r"-\w*[cempr]|--(?:eval|exec|command|print)")
-"""Of shells and interpreters: what follows is code, or the name of a module."""
+"""Options of shells and interpreters that are followed by code, or by the name of a module."""
 LOOKS_LIKE_CODE = re.compile(r"[\s(){};'\"`!]")
 CODE_DESTROYS = re.compile(
     r"\b(?:rmtree|rm_rf|rm_r|remove_tree|remove_dir_all|remove_entry\w*|rimraf|RemoveAll|Remove-Item|file\s+delete)\b"
@@ -53,13 +53,13 @@ CODE_EVALUATES = re.compile(r"\b(?:eval|exec|compile|system|popen)\b|\bFunction\
 OPENING_MARK = re.compile(r"'''|\"\"\"|'|\"|`|%x\{|qx[({/|]")
 CLOSING_MARKS = {"(": ")", "{": "}"}
 LINE_OF_TEXT = {mark: re.compile(rf"[^{mark}\\\n]*(?:\\.[^{mark}\\\n]*)*", re.DOTALL) for mark in "'\""}
-"""What may stand between two quotes of a line."""
+"""The text that may stand between two quotes on a line."""
 RUN_WITH = re.compile(
     r"\b(?:system|popen\d?|run|call|check_(?:call|output)|get(?:status)?output|exec\w*|spawn\w*|shell_exec|passthru"
     r"|proc_open|capture\w*|new|Command)\s*[\[(\s]\s*[\[(]?([^\[\]()]*)",
     re.IGNORECASE,
 )
-"""What a call that runs programs is given: one text, or a list of words."""
+"""The arguments of a call that runs programs: one text, or a list of words."""
 EDITOR_RUNS = re.compile(r":!\s*(.+)$", re.MULTILINE)
 MOST_LITERALS = 20
 SED_RUNS = re.compile(r"(?:^|[;}\d$/\s])e\s+(.*)")
@@ -77,7 +77,7 @@ class CodeText(NamedTuple):
 
 
 def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
-    """Programs whose output is run as code."""
+    """Judges the programs whose output is run as code."""
     made_by = {call.program for call in calls}
     made_by |= {text.rpartition("/")[2] for call in calls if call.program in WRAPPERS for text in call.texts}
     if not DOWNLOADERS.isdisjoint(made_by):
@@ -87,7 +87,7 @@ def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
 
 
 def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText | str]:
-    """Findings, and the texts that will be run."""
+    """Yields findings, and the texts that will be run."""
     if call.program in SHELLS:
         yield from _shell_text(call, scene)
     elif call.program in INTERPRETERS:
@@ -96,7 +96,7 @@ def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText 
 
 
 def _script_file(call: Call, script: Word, scene: Scene) -> Iterator[CommandFinding]:
-    """A script file, or `<(…)` in its place."""
+    """Judges a script file, or `<(…)` in its place."""
     yield from judge_origins(script.inside)
     if script.text.rpartition("/")[2] in scene.downloaded:
         yield danger("runs_download")
@@ -104,7 +104,7 @@ def _script_file(call: Call, script: Word, scene: Scene) -> Iterator[CommandFind
 
 
 def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
-    """`bash -c text`, `bash script`, and a bare `bash` that reads what it is fed; `eval`, `source`, `trap`, `at`."""
+    """Judges `bash -c text`, `bash script`, and a bare `bash` that reads its input; `eval`, `source`, `trap`, `at`."""
     words = list(call.arguments)
     is_text = call.program in ("eval", "trap")
     while words and words[0].text.startswith(("-", "+")) and words[0].text not in ("-", "--"):
@@ -131,7 +131,7 @@ def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
 
 
 def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
-    """Whatever an interpreter is given and looks like code; else a script file, or what it is fed."""
+    """Judges the arguments of an interpreter that look like code; else a script file, or its input."""
     if call.program not in AWKS:
         yield ask("runs_code", program=call.program)
     yield from judge_origins([inside for word in call.arguments for inside in word.inside])
@@ -147,11 +147,11 @@ def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
 
 
 def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
-    """What code destroys. Once it can run commands, every text of several words in it may be one, and so may what a
-    call that runs programs is given."""
-    found = CODE_DESTROYS.search(text)
-    if found:
-        yield danger("code_destroys", call=found[0].strip())
+    """Judges what code destroys. Once it can run commands, every text of several words in it may be one, and so may the
+    arguments of a call that runs programs."""
+    destroying = CODE_DESTROYS.search(text)
+    if destroying:
+        yield danger("code_destroys", call=destroying[0].strip())
     if CODE_CONNECTS.search(text) and CODE_TAKES_OVER.search(text):
         yield danger("remote_shell", program="")
     if CODE_EVALUATES.search(text) and CODE_DECODES.search(text):
@@ -161,13 +161,14 @@ def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
     if CODE_RUNS.search(text):
         commands = (literal for literal in _literals(text) if len(literal.split()) > 1)
         yield from map(CodeText, islice(commands, MOST_LITERALS))
-        yield from (CodeText(found[1]) for found in islice(EDITOR_RUNS.finditer(text), MOST_LITERALS))
-        for given in islice(RUN_WITH.finditer(text), MOST_LITERALS):
-            yield CodeText(" ".join(_literals(given[1])))
+        yield from (CodeText(line[1]) for line in islice(EDITOR_RUNS.finditer(text), MOST_LITERALS))
+        for arguments in islice(RUN_WITH.finditer(text), MOST_LITERALS):
+            yield CodeText(" ".join(_literals(arguments[1])))
 
 
 def _literals(text: str) -> Iterator[str]:
-    """The quoted texts in code. Each kind of mark is looked for once in what it leaves open, so the time is linear."""
+    """Yields the quoted texts in code. A kind of mark that stays open is looked for only once, so the time is
+    linear."""
     place, open_until = 0, dict[str, int]()
     while opening := OPENING_MARK.search(text, place):
         mark, place = opening[0], opening.end()
@@ -184,23 +185,24 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def _option_texts(call: Call) -> Iterator[CommandFinding | str]:
-    """Commands in options, in sed's scripts, in the settings of ssh and the little languages of database clients."""
+    """Yields commands in options, in sed's scripts, in the settings of ssh and the small languages of database
+    clients."""
     for place, text in enumerate(call.texts):
-        found = RUNS_BY_OPTION.match(text) or RUNS_BY_LETTER.match(f"{call.program} {text}")
-        if found:
+        match = RUNS_BY_OPTION.match(text) or RUNS_BY_LETTER.match(f"{call.program} {text}")
+        if match:
             yield ask("option_changes", program=call.program, option=text)
-            yield (found[1] or "").removeprefix("exec=")
+            yield (match[1] or "").removeprefix("exec=")
             yield joined(call.arguments[place + 1 :][:1])
             yield joined(call.arguments[place + 1 :])
         if call.program in ("sed", "gsed"):
-            yield from (found[1] for found in SED_RUNS.finditer(text))
+            yield from (script[1] for script in SED_RUNS.finditer(text))
     if call.program in ("ssh", "scp", "sftp", "mosh") or call.program.startswith("git ") or "sql" in call.program:
-        for found in INSIDE_WORDS.finditer("\n".join((*call.texts, call.input_text or ""))):
-            yield found[1].replace("% ", "\\ ")
+        for command in INSIDE_WORDS.finditer("\n".join((*call.texts, call.input_text or ""))):
+            yield command[1].replace("% ", "\\ ")
 
 
 def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[CommandFinding | str]:
-    """Variables that change what other programs do, and so what a harmless-looking command runs."""
+    """Judges variables that change what other programs do, and so what a harmless-looking command runs."""
     for name, value in assignments:
         if CHANGES_WHAT_RUNS.match(name):
             yield ask("changes_what_runs", name=name)
@@ -210,8 +212,8 @@ def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[Comma
 
 
 def named_words(command: str) -> list[str]:
-    """The words that the calls of a command are given and that may be paths. Program text is none of them: not what an
-    interpreter is told to run, no here-document, nothing with spaces, brackets or quotes in it."""
+    """Returns the arguments of a command's calls that may be paths. Program text is left out: code for an interpreter,
+    here-documents, and anything with spaces, brackets or quotes in it."""
     try:
         calls = parse(command).calls
     except TooMuch:

@@ -1,4 +1,4 @@
-"""The verdict on a shell command: every call in it, and in everything it runs, held against readers and dangers."""
+"""The verdict on a shell command: every call in it, and in everything it runs, is compared with readers and dangers."""
 
 import re
 import shlex
@@ -38,7 +38,7 @@ from duckflow.safety.commands.words import WRAPPERS, Behind, Call, Word, look_be
 DASH_AS_OPTION = re.compile(r"(?<=\s)[‐‑‒–—―−﹘﹣－]{1,2}(?=[A-Za-z])")
 SPACE_AT_ASCII = re.compile(r"(?<=[!-~])[^\S \t\n\r\f\v]|[^\S \t\n\r\f\v](?=[!-~])")
 INVISIBLE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
-"""Control and format characters, broken bytes, private and unassigned ones, odd line ends."""
+"""Unicode categories: control and format characters, broken bytes, private and unassigned characters, odd line ends."""
 ORDINARY = "\n\t"
 ESCAPED = re.compile(r"\\(\r?\n|.)", re.DOTALL)
 QUIET = re.compile(r"(?<=\s)(?:[12]?>>?\s*/dev/null|&>\s*/dev/null|2>&1|1>&2|>&2)(?=\s|$|[;|&)])")
@@ -46,25 +46,26 @@ OPERATORS = frozenset((";", "|", "||", "&&"))
 
 
 def made_plain(text: str) -> str:
-    """The text as a careless reader, or another shell, would take it: no invisible characters, no other dashes."""
+    """Returns the text as a careless reader, or another shell, would take it: no invisible characters, no other
+    dashes."""
     if text.isascii() and text.isprintable():
         return text
     if not text.isascii():
-        text = DASH_AS_OPTION.sub(lambda found: "-" * len(found[0]), text)
+        text = DASH_AS_OPTION.sub(lambda dashes: "-" * len(dashes[0]), text)
         text = SPACE_AT_ASCII.sub(" ", text)
     return "".join(mark for mark in text if mark in ORDINARY or unicodedata.category(mark) not in INVISIBLE)
 
 
 def joined_lines(text: str) -> str:
-    """Lines that end in a backslash go on in the next one, except in single quotes and comments."""
+    """Joins lines that end in a backslash with the next one, except where there are single quotes or comments."""
     if "\\\n" not in text or "#" in text or "'" in text:
         return text
-    return ESCAPED.sub(lambda found: "" if found[1].endswith("\n") else found[0], text)
+    return ESCAPED.sub(lambda escape: "" if escape[1].endswith("\n") else escape[0], text)
 
 
 def reads_the_same(text: str, words: list[str]) -> bool:
-    """Whether the standard library's shell lexer sees exactly these words in this text. The grammar is large and has
-    its mistakes; only when both readings agree may a text be called harmless."""
+    """Says whether the standard library's shell lexer sees exactly these words in this text. The grammar is large and
+    has its mistakes; only when both readings agree may a text be called harmless."""
     lexer = shlex.shlex(QUIET.sub(" ", f" {text}"), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -81,7 +82,7 @@ KEPT_VERDICTS = 128
 DEEPEST = 16
 
 Opinion = CommandFinding | Call | CodeText | str
-"""A finding, a call that is made besides, a text in code, or a text that is handed to a shell."""
+"""A finding, a further call that is made, a text in code, or a text that is passed to a shell."""
 Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (dangers.judge_rm,)),
@@ -94,13 +95,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("curl", "wget", "http", "https", "xh", "gh"), (services.judge_request,)),
     **dict.fromkeys(("git checkout", "git push", "git"), (services.throws_away,)),
 }
-"""What a table cannot say of these programs."""
+"""Rules for programs about which a table cannot say enough."""
 EVERY_PROGRAM: tuple[Rule, ...] = (judge_by_table, services.judge_database, services.judge_sockets)
 KNOWN = frozenset(
     (*READERS, *RULES, *DANGERS, *WRAPPERS, *SHELLS, *INTERPRETERS, *services.SERVICES, *services.CLIENTS)
 )
 TAKES_FILES = frozenset((*READERS, *WRITERS, *INTERPRETERS, *(name for name in RULES if not name.startswith("git"))))
-"""Programs whose first word is a file or a value, and no word that says what to do."""
+"""Programs whose first word is a file or a value, not a subcommand."""
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 DELETERS = names("rm unlink shred mv truncate")
 FIND_RUNS = names("-exec -execdir -ok -okdir")
@@ -111,8 +112,8 @@ WHOLE_MACHINE = ("/:/", "--privileged", "/var/run/docker.sock", "--pid=host", "/
 
 @lru_cache(KEPT_VERDICTS)
 def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerdict:
-    """Pure: nothing is run and nothing is read from the disk. A long text takes up to a second, so it is judged in a
-    thread first; after that the verdict is known."""
+    """Judges a command. It is pure: nothing is run and nothing is read from the disk. A long text takes up to a second,
+    so it is judged in a thread first; after that the verdict is cached."""
     report = Report()
     if len(text) > LONGEST:
         report.add(ask("too_long"))
@@ -130,7 +131,7 @@ def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerd
 
 
 class _Judge:
-    """Goes through a text call by call, and through what those calls run, a level deeper each."""
+    """Goes through a text call by call, and through the texts that those calls run, one level deeper each."""
 
     def __init__(self, report: Report, scene: Scene, depth: int = 0) -> None:
         self.report = report
@@ -138,7 +139,7 @@ class _Judge:
         self.depth = depth
 
     def judge_text(self, text: str) -> list[str]:
-        """Gives back the words of the text, as they were understood."""
+        """Judges a text and returns its words as they were understood."""
         self.report.spend(1 + len(text) // 4 + len(OPENS.findall(text)) ** 2 // 250)
         script = parse(text)
         for doubt in script.doubts:
@@ -167,7 +168,8 @@ class _Judge:
         self._take_effect(call)
 
     def _guess(self, text: str) -> None:
-        """A text in code may be a command, and is mostly something else: only a danger of a known program counts."""
+        """Judges a text in code. It may be a command, and is mostly something else: only a danger of a known program
+        counts."""
         guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
         for call in parse(text).calls:
             if call.program in KNOWN:
@@ -203,7 +205,7 @@ class _Judge:
             yield from self._program(call)
 
     def _program(self, call: Call) -> Iterator[Opinion]:
-        """A program of its own: what it runs besides, what it destroys, and whether it only reads."""
+        """Judges a program that is no wrapper: what else it runs, what it destroys, and whether it only reads."""
         if call.program == "git":
             call, own = services.as_subcommand(call)
             yield from services.runs_by_git(call, own)
@@ -222,7 +224,7 @@ class _Judge:
         yield from doubts(call, self.scene)
 
     def _made_name(self, call: Call) -> Iterator[CommandFinding]:
-        """The program's name is made at run time."""
+        """Judges a call whose program's name is made at run time."""
         yield ask("program_at_run_time", word=call.words[0].text)
         yield from judge_origins(call.words[0].inside)
         options = read_options(call.arguments)
@@ -232,7 +234,7 @@ class _Judge:
                     yield danger("deletes_broad", path=word.text)
 
     def _unwrapped(self, call: Call, behind: Behind) -> Iterator[Opinion]:
-        """The command behind a wrapper; with all rights a change is a change of the whole machine."""
+        """Judges the command behind a wrapper. With all rights, a change is a change of the whole machine."""
         inner = call.running(behind.words)
         yield ask(behind.doubt, program=call.program)
         yield from handed_over(call, self.scene)
@@ -247,7 +249,7 @@ class _Judge:
         if behind.known:
             yield inner
         elif behind.words:
-            # Perhaps it is the value of an option: only harm counts.
+            # Perhaps it is the value of an option: only dangers count.
             guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
             guess.judge_call(inner)
             self._take_dangers(guess.report)
@@ -255,24 +257,25 @@ class _Judge:
             yield from _with_all_rights(call, inner)
 
     def _found(self, call: Call) -> Iterator[CommandFinding | Call]:
-        """What find finds is known only when it runs, so deleting it is dangerous outside temporary folders."""
+        """Judges find. Its results are known only when it runs, so deleting them is dangerous outside temporary
+        folders."""
         texts = call.texts
         first = next((place for place, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
         starts = call.arguments[:first] or (Word("."),)
         targets = {target_of(word, self.scene) for word in starts}
-        found = f"{starts[0].text.rstrip('/')}/…"
+        example = f"{starts[0].text.rstrip('/')}/…"
         for place, text in enumerate(texts):
             if text == "-delete" and texts[place - 1] not in ("-name", "-path") and targets != {Target.TEMPORARY}:
                 yield danger("deletes_found", path=starts[0].text)
             elif text in FIND_RUNS:
                 words = call.arguments[place + 1 :]
-                yield call.running(tuple(replace(word, text=word.text.replace("{}", found)) for word in words))
+                yield call.running(tuple(replace(word, text=word.text.replace("{}", example)) for word in words))
                 far = targets - {Target.TEMPORARY, Target.INSIDE, Target.HERE}
                 if far and words and words[0].text in DELETERS:
                     yield danger("deletes_found", path=starts[0].text)
 
     def _take_effect(self, call: Call) -> None:
-        """What a call changes for those after it: the folder, and what has been fetched."""
+        """Notes what a call changes for the calls after it: the folder, and the files that it downloads."""
         if call.program in ("cd", "pushd", "popd"):
             self.scene.go(next((word for word in call.arguments if not word.text.startswith("-")), None))
         elif call.program in DOWNLOADERS:

@@ -1,4 +1,4 @@
-"""From a shell text to the calls in it, in the order they stand there, with words that are literal or not."""
+"""Turns a shell text into the calls in it, in the order of the text, with words that are literal or not."""
 
 import os
 import re
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 SIMPLE = frozenset(("program", "list", "command", "redirected_statement", "pipeline", "test_command"))
-"""Statements that can be followed by eye; everything else a shell knows asks."""
+"""Statements that can be followed by eye; every other kind of statement asks."""
 SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 STATEMENT = re.compile(r"(?:\w+_)?(?:statement|command|clause|item|group|definition|assignments?|subshell)|ERROR")
 NO_WORDS = frozenset(("heredoc_start", "heredoc_end", "file_descriptor", "comment"))
@@ -34,7 +34,7 @@ LAST_IS_WRITTEN = names("cp ln install")
 
 @cache
 def _parser() -> "Parser":
-    """The grammar is loaded when the first command is read."""
+    """Returns the parser. The grammar is loaded when the first command is read."""
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -43,7 +43,7 @@ def _parser() -> "Parser":
 
 @dataclass(slots=True)
 class Script:
-    """A text taken apart."""
+    """A text split into its calls."""
 
     calls: list[Call] = field(default_factory=list[Call])
     doubts: list[CommandFinding] = field(default_factory=list[CommandFinding])
@@ -52,7 +52,8 @@ class Script:
 
 
 def parse(text: str) -> Script:
-    """TooMuch for a text that would take the grammar long: after a mistake it looks back over all that stands open."""
+    """Parses a text. It raises TooMuch for one that would take the grammar long: after a mistake the grammar looks back
+    over everything that is still open."""
     if len(OPENS.findall(text)) > MOST_OPEN:
         raise TooMuch
     reading = _Reading(text.encode("utf-8", "replace"))
@@ -89,7 +90,7 @@ class _Reading:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def statement(self, node: "Node", piped: tuple[Call, ...]) -> tuple[Call, ...]:
-        """Collects the calls of a statement, and gives them back for the next stage of a pipeline."""
+        """Collects the calls of a statement, and returns them for the next stage of a pipeline."""
         start = len(self.script.calls)
         if start > MOST_CALLS:
             raise TooMuch
@@ -125,7 +126,7 @@ class _Reading:
                 self.script.doubts.append(ask("background"))
 
     def substitutions(self, node: "Node") -> tuple[Call, ...]:
-        """The calls in `$(…)`, backquotes and `<(…)`, anywhere inside."""
+        """Collects the calls in `$(…)`, backquotes and `<(…)`, anywhere inside."""
         start = len(self.script.calls)
         if node.type in SUBSTITUTIONS:
             self._children(node, ())
@@ -135,14 +136,14 @@ class _Reading:
         return tuple(self.script.calls[start:])
 
     def _bracket(self, node: "Node", piped: tuple[Call, ...]) -> None:
-        """`[ … ]` is a command like any other: a `>` in it writes, other than in `[[ … ]]`."""
+        """Reads `[ … ]`, which is a command like any other: unlike in `[[ … ]]`, a `>` in it writes."""
         inner = parse(f"test {self.text(node)[1:].removesuffix(']')}")
         self.script.calls.extend(replace(call, piped=piped) for call in inner.calls)
         self.script.doubts.extend(inner.doubts)
         self.script.spelled.extend(("[", *inner.spelled[1:], "]"))
 
     def _assignments(self, node: "Node") -> None:
-        """`NAME=value` alone, `export`, `declare`, `unset` and their kin."""
+        """Reads `NAME=value` alone, `export`, `declare`, `unset` and similar statements."""
         self.script.doubts.append(ask("sets_variable", name=self.text(node)))
         parts = _Parts()
         for child in [node] if node.type == "variable_assignment" else node.named_children:
@@ -191,15 +192,16 @@ class _Reading:
                 parts.words.extend([] if kind in NO_WORDS else [self._word(node)])
 
     def _redirect(self, node: "Node", parts: _Parts) -> None:
-        """The grammar puts words that come after a redirection into it; they belong to the call."""
+        """Reads a redirection. The grammar puts words that come after it into it, but they belong to the call."""
         operator = next((child.type for child in node.children if not child.is_named), ">")
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
         target = self._word(targets[0]) if targets else Word("", known=False, literal=False)
         parts.redirects.append(Redirect(operator, target))
-        parts.words.extend(self._word(more) for more in targets[1:])
+        parts.words.extend(self._word(target) for target in targets[1:])
 
     def _here_document(self, node: "Node", parts: _Parts) -> None:
-        """The text is everything after its first line; the grammar may take a part of it for words of the call."""
+        """Reads a here-document. Its text is everything after the first line; the grammar may take a part of it for
+        words of the call."""
         first_line, _, parts.fed = self.text(node).partition("\n")
         line_end = node.start_byte + len(first_line.encode())
         for child in node.named_children:
@@ -211,7 +213,8 @@ class _Reading:
                 self._part(child, parts)
 
     def _word(self, node: "Node") -> Word:
-        """One word. `shape` is the word with everything quoted blotted out: what is left has a meaning to the shell."""
+        """Reads one word. In `shape` everything quoted is blotted out: every other character has a meaning to the
+        shell."""
         text, shape, known, literal = "", "", True, True
         start = len(self.script.calls)
         for piece_text, piece_shape, piece_known, piece_literal in self._pieces(node):
@@ -227,13 +230,13 @@ class _Reading:
         raw = self.text(node)
         match node.type:
             case "word" | "number" | "test_operator" | "extglob_pattern" | "regex" | "brace_expression":
-                text = UNQUOTED_ESCAPE.sub(lambda found: found[1].strip("\n"), raw)
+                text = UNQUOTED_ESCAPE.sub(lambda escape: escape[1].strip("\n"), raw)
                 yield text, ESCAPED_MARK.sub("q", raw), True, True
             case "raw_string":
                 yield raw[1:-1], "q", True, True
             case "string" if all(child.type in ('"', "string_content") for child in node.children):
                 inside = raw[1:-1]
-                text = ESCAPE_IN_QUOTES.sub(lambda found: found[0][1:].strip("\n"), inside)
+                text = ESCAPE_IN_QUOTES.sub(lambda escape: escape[0][1:].strip("\n"), inside)
                 yield text, "q", True, not ESCAPE_IN_QUOTES.search(inside)
             case "string" | "translated_string" | "ansi_c_string":
                 self.substitutions(node)
@@ -247,9 +250,9 @@ class _Reading:
 
 
 def named_targets(command: str, folder: Path) -> list[str]:
-    """What the parts of a command name and write to: by a program that writes what it is given, or by `>`. What is only
-    known when it runs is not in it, and nothing after a `cd` to such a place."""
-    found, place = list[str](), folder
+    """Returns the paths that a command writes to: by a program that writes its arguments, or by `>`. Paths that are
+    only known at run time are left out, and so is everything after a `cd` to such a place."""
+    targets, place = list[str](), folder
     try:
         calls = parse(command).calls
     except TooMuch:
@@ -265,7 +268,7 @@ def named_targets(command: str, folder: Path) -> list[str]:
         words = words[-1:] if call.program in LAST_IS_WRITTEN else words
         for word in (*words, *(redirect.target for redirect in call.redirects if redirect.writes)):
             if word.known:
-                found.append(os.path.normpath(place / word.text))
+                targets.append(os.path.normpath(place / word.text))
             elif word.text and not word.text.startswith("/") and "**" not in word.text:
-                found += map(str, place.glob(word.text))
-    return found
+                targets += map(str, place.glob(word.text))
+    return targets

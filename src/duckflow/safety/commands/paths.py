@@ -1,4 +1,4 @@
-"""What a path in a command points at: inside the work folder or outside, a secret, something that runs by itself."""
+"""Classifies paths in a command: inside the work folder or outside, a secret, something that runs by itself."""
 
 import posixpath
 import re
@@ -12,18 +12,19 @@ from duckflow.safety.secrets import secret_name
 
 LONGEST_PATH = 1000
 Target = StrEnum("Target", "INSIDE TEMPORARY HERE REPOSITORY OUTSIDE UNKNOWN DEVICE SYSTEM HOME ROOT")
-"""From harmless to everything. `HERE`: the work folder itself or all that is in it, `REPOSITORY`: git's own folder."""
+"""Kinds of places, from harmless to everything. `HERE` is the work folder itself or everything in it, `REPOSITORY`
+git's own folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """The folders, and what git does in them."""
+    """The folders of a command, and whether git runs programs in them."""
 
     folder: str = ""
     home: str = ""
     git_runs_programs: bool | None = None
-    """Whether the repository's settings make git run programs (hooks, pagers, filters), as even `git status` does.
-    None: nobody has looked, so git does not only read."""
+    """Says whether the repository's settings make git run programs (hooks, pagers, filters), as even `git status` can.
+    None means that nobody has looked, so git counts as doing more than reading."""
 
 
 NOTHING_KNOWN = CommandFacts()
@@ -31,17 +32,17 @@ NOTHING_KNOWN = CommandFacts()
 
 @dataclass(slots=True)
 class Scene:
-    """Where a call happens, after what the text did before it."""
+    """The place where a call happens, after the effects of the calls before it."""
 
     facts: CommandFacts
     place: Literal["here", "below", "elsewhere"] = "here"
     where: str = ""
-    """The folder below, as far as it is known."""
+    """The folder below the work folder, as far as it is known."""
     downloaded: set[str] = field(default_factory=set[str])
-    """Names that were given to a program that fetches files."""
+    """Names that were passed to a program that downloads files."""
 
     def go(self, target: Word | None) -> None:
-        """`cd`: into a folder below, or somewhere else."""
+        """Follows a `cd` into a folder below, or somewhere else."""
         if target is None or not target.known or is_outside(target, self) or self.place == "elsewhere":
             self.place = "elsewhere"
         elif target_of(target, self) is not Target.HERE:
@@ -56,7 +57,7 @@ class Scene:
 BROAD = frozenset((Target.HERE, Target.REPOSITORY, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
 FAR_AWAY = frozenset((Target.OUTSIDE, Target.HOME, Target.SYSTEM, Target.ROOT, Target.DEVICE))
 TRUSTED_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin")
-"""Where the system's programs lie."""
+"""Folders with the system's programs; an empty one means a program that is found by its name."""
 INSIDE = frozenset((Target.INSIDE, Target.HERE, Target.REPOSITORY))
 HOME_NAMES = re.compile(r"^(?:\$HOME|\$\{HOME\}|~)(?=/|$)")
 OTHER_HOME = re.compile(r"^~[\w.-]+(?=/|$)")
@@ -74,7 +75,8 @@ REPOSITORY = re.compile(r"(?:^|/)\.git$|^\.git/")
 
 
 def target_of(word: Word, scene: Scene) -> Target:
-    """Where a path leads, by its spelling alone: links are not followed, of variables only these names are known."""
+    """Returns the kind of place that a path leads to, by its spelling alone: links are not followed, and only a few
+    variables are known."""
     text = word.text.rstrip()
     if len(text) > LONGEST_PATH:
         return Target.UNKNOWN
@@ -125,7 +127,8 @@ def is_outside(word: Word, scene: Scene) -> bool:
 
 
 def names_outside(call: Call, scene: Scene) -> bool:
-    """Whether a call is given a path that surely lies outside; folders for temporary files are a command's own."""
+    """Says whether a call names a path that surely lies outside. Folders for temporary files count as the command's
+    own."""
     words = (
         *call.arguments,
         *(redirect.target for redirect in call.redirects),
@@ -140,7 +143,7 @@ def names_outside(call: Call, scene: Scene) -> bool:
 
 def _leaves(word: Word, scene: Scene) -> bool:
     target = target_of(word, scene)
-    # The work folder itself may lie in a temporary folder, and what is beside it is somebody's.
+    # The work folder itself may lie in a temporary folder, and then the files beside it belong to somebody else.
     beside = target is Target.TEMPORARY and not word.text.startswith(("/", "$"))
     return (target in FAR_AWAY or beside) and word.text not in HARMLESS_DEVICES
 
@@ -162,5 +165,5 @@ RUNS_BY_ITSELF = re.compile(
 
 @lru_cache(4096)
 def is_secret(path: str) -> bool:
-    """Looks like a file that holds keys, passwords or tokens."""
+    """Says whether a path looks like a file that holds keys, passwords or tokens."""
     return (secret_name(path) or bool(MORE_SECRETS.search(path))) and not PUBLIC.search(path)

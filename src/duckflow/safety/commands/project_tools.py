@@ -1,8 +1,8 @@
-"""The project's own tests, checkers and builds: their programs, and the options that leave a run what it is.
+"""The project's own tests, checkers and builds: their programs, and the options with which a run stays what it is.
 
-One table serves two readers. The judge of commands covers such a run by a rule (`project_runs.py`), and the shell tool
-takes it for a check (`tools/shell/checkers.py`). A row is written as in `readers.py`. An option that loads code, names
-another place for it or sends something away stands in no row."""
+One table serves two readers. The judge of commands recognises such a run, which a rule may allow (`project_run`), and
+the shell tool treats it as a check (`tools/shell/checkers.py`). A row is written as in `readers.py`. An option that
+loads code, names another place for it or sends something away is in no row."""
 
 import posixpath
 import re
@@ -153,32 +153,32 @@ gradle, gradlew, mvn, mvnw | qoeBXi --quiet --offline --no-daemon --console: --t
   --continue --parallel --rerun-tasks --batch-mode --no-transfer-progress --errors --fail-at-end --fail-fast
   --build-cache --no-build-cache
 """
-"""Programs whose next word names what they do."""
+"""Programs whose next word names the task to run."""
 TARGET = re.compile(
     r"(?P<tests>tests?|t|check|checks|verify|unit|coverage|ci)|(?P<lint>lint)|(?P<types>types?|typecheck|vet)"
     r"|(?P<build>build|all|compile|package|assemble)"
 )
 TARGET_PART = re.compile(r"[:_-]")
 PASSES_ON = ("npm", "pnpm", "yarn", "bun", "task")
-"""What comes after `--` is for the script that they run; to other task runners it is more to do."""
+"""Task runners that pass what comes after `--` on to their script; other task runners take it as further targets."""
 COUNTED = re.compile(r"-\w*[jl]|--(?:jobs|load-average)")
-"""A number after these says how much is done at once."""
+"""Options that are followed by a number of parallel jobs."""
 SCRIPTED = ("npm", "pnpm", "yarn")
-"""Their short forms take only `test` and `t`; any other name would be a command of their own."""
+"""Package managers whose short forms take only `test` and `t`; any other name would be a command of their own."""
 MAKES = ("make", "gmake")
 LONGEST_NAME = 3
-"""Words in the name of a program."""
+"""The largest number of words in the name of a program."""
 
 
 class ProjectProgram(NamedTuple):
-    """A row of the tables that fits the beginning of a command."""
+    """A row of the tables that matches the beginning of a command."""
 
     name: str
     kind: CheckKind | None
-    """What it is for; nothing for a task runner, where the target says so."""
+    """The kind of check; nothing for a task runner, where the target decides."""
     reader: Reader
     arguments: int
-    """The place where its arguments begin."""
+    """The position where the program's arguments begin."""
 
 
 @cache
@@ -195,7 +195,7 @@ def _programs() -> dict[str, list[tuple[CheckKind | None, Reader]]]:
 
 
 def programs_in(words: Sequence[str]) -> Iterator[ProjectProgram]:
-    """Gives the rows that fit, the longest name first."""
+    """Yields the rows that match, the longest name first."""
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
         name = " ".join(words[:length])
         for kind, reader in _programs().get(name, ()):
@@ -203,7 +203,8 @@ def programs_in(words: Sequence[str]) -> Iterator[ProjectProgram]:
 
 
 def check_kind(words: Sequence[str]) -> CheckKind | None:
-    """Says what a command is a check of, by its program, the target of a task runner and the options that it needs."""
+    """Returns the kind of check that a command is, by its program, the target of a task runner and the options that it
+    needs."""
     for program in programs_in(words):
         arguments = words[program.arguments :]
         needed = program.reader.listed("needs")
@@ -217,11 +218,11 @@ def check_kind(words: Sequence[str]) -> CheckKind | None:
 
 
 def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
-    """Says what a task runner is told to do."""
+    """Returns the kind of check that a task runner is told to do."""
     targets = targets_in(program, arguments)
     if program in SCRIPTED and targets[:1] not in (["test"], ["t"]):
         return None
-    # Without a target make builds; other runners then do something that is not said.
+    # Without a target make builds; other runners then do something that is not stated.
     named = targets or (["all"] if program in MAKES else [])
     matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in named]
     kinds = {match.lastgroup if match else None for match in matches}
@@ -230,7 +231,7 @@ def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
 
 
 def targets_in(program: str, arguments: Sequence[str]) -> list[str]:
-    """Everything that it is told to do."""
+    """Returns every target that a task runner is told to make or run."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     counts = {at + 1 for at, text in enumerate(arguments[:end]) if COUNTED.fullmatch(text)}
     named = [
@@ -246,7 +247,7 @@ PASSED_ON = re.compile(
     r"--(?:coverage|ci|run|runInBand|silent|verbose|bail|watch=false|watchAll=false|nocapture|ignored|exact|quiet"
     r"|test-threads=\d+)|-[DWA]|-[qvi]+"
 )
-"""Options after `--` that only say how much is run or shown."""
+"""Options after `--` that only change how much is run or shown."""
 NUMBERED = r"-?[\d.]+[smhd]?"
 WRAPPER = re.compile(
     rf"(?:timeout(?: (?:-k|-s) \w+| --foreground| --preserve-status)* {NUMBERED}|time(?: -p)?|nice(?: -n {NUMBERED})?"
@@ -258,14 +259,14 @@ MOST_WRAPPERS = 8
 LANGUAGES = frozenset(("python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua"))
 VERSION = re.compile(r"-[vV]|--version|--help|-h")
 SEARCHED = "PYTHONPATH"
-"""This variable may name folders of the project."""
+"""A variable that may name folders of the project."""
 USUAL = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 INSTALLED = re.compile(r"(?:^|/)(?:\.venv/bin|venv/bin|node_modules/\.bin|vendor/bin)$")
 OWN_SCRIPTS = ("./gradlew", "./mvnw")
 
 
 def project_run(call: Call, scene: Scene) -> CommandFinding | None:
-    """The one finding that stands for the whole call; nothing when it is a call like others."""
+    """Returns the one finding that stands for the whole call, or nothing when it is a call like others."""
     if scene.place == "elsewhere" or not call.words or not all(word.literal and word.known for word in call.words):
         return None
     if not all(_harmless(name, value, scene) for name, value in call.assignments):
@@ -278,7 +279,7 @@ def project_run(call: Call, scene: Scene) -> CommandFinding | None:
         arguments = texts[program.arguments :]
         kind = program.kind or target_kind(program.name, arguments)
         if kind and _is_plain(words[program.arguments :], program.reader, scene):
-            # A rule knows a task runner by what it is told to do, too.
+            # A rule identifies a task runner by its targets, too.
             targets = [] if program.kind else targets_in(program.name, arguments)
             name = " ".join([program.name.removesuffix(" discover"), *targets])
             return ask(FINDINGS[kind], program="".join(_origins(call, words, scene)) + name)
@@ -286,8 +287,8 @@ def project_run(call: Call, scene: Scene) -> CommandFinding | None:
 
 
 def _origins(call: Call, words: tuple[Word, ...], scene: Scene) -> Iterator[str]:
-    """Where a run takes its code from, as far as that is not the usual place of the project: a rule for a tool is none
-    for the tool of the same name from elsewhere, or for another folder's settings and targets."""
+    """Yields the places that a run takes its code from, where they are not the usual ones of the project. A rule for a
+    tool must not cover the tool of the same name from elsewhere, or another folder's settings and targets."""
     if scene.where:
         yield f"cd {scene.where} && "
     before = call.words[: len(call.words) - len(words)]
@@ -302,8 +303,8 @@ def _origins(call: Call, words: tuple[Word, ...], scene: Scene) -> Iterator[str]
 
 
 def undressed(call: Call, scene: Scene) -> Call:
-    """An interpreter without what only says how long, with which harmless variables or from which environment of the
-    project it runs code. Any other call stays as it is."""
+    """Returns the call of an interpreter without wrappers that only say how long, with which harmless variables or from
+    which environment of the project it runs code. Any other call is returned as it is."""
     if scene.place == "elsewhere" or not all(word.literal and word.known for word in call.words):
         return call
     if not all(_harmless(name, value, scene) for name, value in call.assignments):
@@ -316,7 +317,7 @@ def undressed(call: Call, scene: Scene) -> Call:
 
 
 def _is_plain(arguments: Sequence[Word], reader: Reader, scene: Scene) -> bool:
-    """Options that are known and paths of the project: then it is such a run."""
+    """Says whether all options are known and all paths are inside the project."""
     read = read_strictly([_long(word) for word in arguments], reader)
     needed = reader.listed("needs")
     if read.unknown or (needed and read.given.isdisjoint(needed)):
@@ -330,7 +331,7 @@ def _name(program: Word) -> str:
 
 
 def _long(word: Word) -> Word:
-    """Programs such as go write long options with one dash."""
+    """Returns a long option with two dashes; programs such as go write it with one."""
     if re.match(r"-[a-z]{2,}(?:=|$)", word.text) and not re.fullmatch(r"-[qvxslrb]+\w?", word.text):
         return Word(f"-{word.text}")
     return word
@@ -352,8 +353,8 @@ def _harmless(name: str, value: Word, scene: Scene) -> bool:
 
 
 def _in_place(program: Word, scene: Scene) -> bool:
-    """Where the system or an installer has put it. The folder's own copy is no more than the model's code may be: the
-    sandbox holds it."""
+    """Says whether the program is where the system or an installer has put it. The folder's own copy can do no more
+    than code that the model writes: the sandbox holds it."""
     folder = posixpath.dirname(program.text)
     if folder in TRUSTED_FOLDERS or program.text in OWN_SCRIPTS:
         return True
@@ -361,7 +362,7 @@ def _in_place(program: Word, scene: Scene) -> bool:
 
 
 def _unwrapped(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Without wrappers and without the interpreter whose module it is."""
+    """Returns the words without wrappers and without the interpreter that runs the module."""
     words = _without_wrappers(words, scene)
     module = MODULE.match(_joined(words))
     if not module:
@@ -374,7 +375,7 @@ def _joined(words: tuple[Word, ...]) -> str:
 
 
 def _without_wrappers(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Without what only says how long or from which environment it runs. Nobody needs many such words."""
+    """Removes words that only say how long or from which environment a program runs. Nobody needs many of them."""
     for _ in range(MOST_WRAPPERS):
         if words and words[0].text == "env":
             assigned = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]

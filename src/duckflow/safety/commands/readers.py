@@ -1,12 +1,13 @@
-"""The table of readers: programs that only read, with the options that leave them so. What is not here asks.
+"""The table of readers: programs that only read, with the options that keep them so. A program that is not here asks.
 
 A row: programs | options | limits. Options are named one by one: letters without a value, `n:` with a text as value,
-`f@` with a path as value that is looked at like an operand, `p~` with a value that only switches something off
-(`no:cacheprovider`), and the same for long ones (`--lines:`); `0-9`: the digits.
-Limits: operands are `text` and no files; the first is a `pattern`, unless an option of `instead` is given; `least` and
-`most` so many operands (with fewer it waits for input); operands only with an option of `listing`, which says what to
-list; operands must `match`; the `last` word is the operand, as what follows is written to; options are `single` words
-behind one dash; with `any`, what looks like an option is a word like others."""
+`f@` with a path as value that is checked like an operand, `p~` with a value that only switches something off
+(`no:cacheprovider`), and the same for long ones (`--lines:`); `0-9` means the digits.
+Limits: `text`: operands are texts and no files. `pattern`: the first operand is a pattern, unless an option of
+`instead` is given. `least` and `most`: the number of operands (with fewer the program waits for input). `listing`:
+operands are allowed only with one of these options, which say what to list. `match`: operands must match this
+expression. `last`: the operand is the last word, since a word after it would be written to. `single`: options are whole
+words with one dash. `any`: a word that looks like an option is a word like others."""
 
 import re
 from dataclasses import dataclass
@@ -211,9 +212,9 @@ npx, gem, javac, gcc, g++, clang, cmake, make, ninja, podman, aws, gcloud, bash,
 node, npm, ruby, php, bun, lua | v --version
 python, pip, curl, wget, ssh, uv, ruff, mypy, tmux | V --version
 """
-"""Asking a program everybody knows for its version, with no other word.
+"""Programs that everybody knows, asked for their version with no other word.
 
-Left out are those that run something of the work folder even then: yarn, cargo, mvn, pytest, composer and their kin."""
+Programs that run something of the work folder even then are left out: yarn, cargo, mvn, pytest, composer and others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,7 @@ class Reader:
     """One row of the table."""
 
     options: dict[str, Kind]
-    """`-n` or `--lines`, and what comes with it."""
+    """The options, such as `-n` or `--lines`, and the kind of value that each one takes."""
     limits: dict[str, str]
 
     def listed(self, limit: str) -> list[str]:
@@ -231,14 +232,14 @@ class Reader:
 def read_table(table: str) -> dict[str, Reader]:
     readers = dict[str, Reader]()
     for line in re.sub(r"\n +", " ", table).strip().splitlines():
-        programs, spec, *more = (cell.strip() for cell in line.split("|", 2))
-        limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(more).split()}
+        programs, spec, *cells = (cell.strip() for cell in line.split("|", 2))
+        limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(cells).split()}
         options = dict[str, Kind]()
         for token in spec.split():
             name, kind = (token[:-1], MARKS[token[-1]]) if token[-1] in MARKS else (token, "flag")
             whole = name.startswith("--") or "single" in limits
             letters = [name] if whole else "0123456789" if name == "0-9" else name
-            options |= {name if name.startswith("--") else f"-{one.removeprefix('-')}": kind for one in letters}
+            options |= {name if name.startswith("--") else f"-{letter.removeprefix('-')}": kind for letter in letters}
         readers.update((program, Reader(options, limits)) for program in programs.split(", "))
     return readers
 

@@ -1,4 +1,4 @@
-"""Why a call may do more than read; no doubt at all means it only reads."""
+"""Finds reasons why a call may do more than read. A call without any doubt only reads."""
 
 import posixpath
 import re
@@ -23,7 +23,8 @@ AWK_ACTS = re.compile(r"system|getline|[|>@]|\bclose\b|ARGV|ARGC|ENVIRON|PROCINF
 AWK_COMPARES = re.compile(r"\|\||[<>=]=")
 QUERY_REACHES = re.compile(r"\benv\b|\bstrenv\b|\$ENV|\bimport\b|\binclude\b|\bload|\beval\b|\bsystem\b|\bmodulemeta\b")
 PRINTED = re.compile(r"(?:[^%]|%[-+ #0]*[\d.]*(?:[sdiouxXfFgGeEcbq%]|\([^)]*\)T))*")
-"""Not `%n`: it sets a variable, and a variable's name may hold a command."""
+"""The harmless formats of printf. `%n` is not among them: it sets a variable, and a variable's name may hold a
+command."""
 SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
@@ -38,11 +39,12 @@ SCRIPTS: dict[str, Callable[[str], bool]] = {
     "printf": lambda text: bool(PRINTED.fullmatch(text)),
     "printenv": lambda text: not SECRET_VARIABLE.search(text),
 }
-"""Programs whose first operand is a small language of its own: whether what it says only reads."""
+"""Programs whose first operand is a text in a small language, each with a function that says whether the text only
+reads."""
 
 
 def tells_version(call: Call) -> bool:
-    """`python --version` and nothing else."""
+    """Says whether the call is `python --version` or the like, and nothing else."""
     program, known = call.words[0], VERSIONS.get(call.program)
     if known is None or len(call.words) != 2 or call.texts[0] not in known.options:
         return False
@@ -50,7 +52,7 @@ def tells_version(call: Call) -> bool:
 
 
 def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Spelling, place, options, operands, and the script the program may be given."""
+    """Yields doubts about spelling, place, options, operands, and a script that the program is given."""
     program = call.words[0]
     name = program.text.rpartition("/")[2]
     if not program.literal:
@@ -72,11 +74,11 @@ def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 @dataclass(slots=True)
 class ReadArguments:
-    """Arguments held against a row of the table; `paths` are values of options."""
+    """Arguments compared with a row of the table; `paths` are values of options."""
 
     given: set[str]
     leading: set[str]
-    """Options before the first operand. Some programs take what follows it for operands."""
+    """Options before the first operand. Some programs take everything after it for operands."""
     unknown: list[str]
     operands: list[Word]
     paths: list[Word]
@@ -100,7 +102,9 @@ def read_strictly(arguments: Sequence[Word], reader: Reader) -> ReadArguments:
             names = [name]
         elif not single:
             names = [f"-{letter}" for letter in text[1:]]
-            last = next((place for place, one in enumerate(names) if reader.options.get(one) != "flag"), len(names) - 1)
+            last = next(
+                (place for place, name in enumerate(names) if reader.options.get(name) != "flag"), len(names) - 1
+            )
             names, value = names[: last + 1], text[last + 2 :]
         read.given.update(names)
         if not read.operands:
@@ -153,7 +157,7 @@ def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[Comman
 
 
 def doubt_redirects(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Output goes nowhere, or it is written; input comes from a file like any other."""
+    """Yields doubts about redirections: output that is written to a file, and input from a file like any other."""
     for redirect in call.redirects:
         target = redirect.target
         if not target.literal:

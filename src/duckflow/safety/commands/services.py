@@ -1,4 +1,5 @@
-"""Services, databases, requests: told to destroy they do, and mostly for good; and what is sent to others."""
+"""Judges git, services, databases and requests, which destroy when they are told to, mostly for good; and secrets that
+are sent away."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 from duckflow.safety.commands.words import Call, Word, names, read_options
 
 REVISION = re.compile(r"^[\w@][\w./@~^-]*$")
-"""`HEAD~2` and `main^` mean the same to git whatever shell passes them on."""
+"""Revisions such as `HEAD~2` and `main^`, which mean the same to git in every shell."""
 SECOND_WORDS = frozenset(name.split()[1] for name in GIT_READERS if name.count(" ") == 2)
 COMPARING = frozenset(read_table(f"diff | {DIFF_OPTIONS.replace('0-9', '')} Lcmt")["diff"].options)
 NOTHING = frozenset[str]()
@@ -22,7 +23,8 @@ RECORDED: dict[str, frozenset[str]] = {
     "describe": names("--dirty"),
 }
 """Commands that read what is recorded, and the options with which they compare the contents of files. Without these
-they start no program of the repository's, whatever its settings say: a free command's environment switches them off."""
+options they start no program that the repository names, whatever its settings say: the environment of a command that
+runs unasked switches them off (`GIT_ALONE`)."""
 OWN_HARMLESS = names("--no-pager -P --version -v --no-optional-locks --literal-pathspecs")
 OWN_WITH_VALUE = names("--git-dir --work-tree --namespace --exec-path --config-env --attr-source")
 SIGNED = re.compile(r"%G|signature")
@@ -34,7 +36,7 @@ RUNS_PROGRAMS = re.compile(
 
 
 def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
-    """`git -C x log -1` as a call of the program `git log`, and git's own options with their values."""
+    """Returns `git -C x log -1` as a call of the program `git log`, and git's own options with their values."""
     own, words = list[tuple[str, str]](), list(call.arguments)
     while words and words[0].text.startswith("-"):
         text = words.pop(0).text
@@ -53,7 +55,8 @@ def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
 
 
 def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Iterator[CommandFinding]:
-    """Even looking runs programs where the repository's settings say so, once contents are compared."""
+    """Yields doubts about a call of git. Even reading runs programs where the repository's settings say so, once
+    contents are compared."""
     comparing = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
     compares = comparing is None or read_options(call.arguments, "nSGUL").has(*comparing)
     if compares and scene.facts.git_runs_programs is None:
@@ -70,7 +73,7 @@ def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Ite
 
 
 def runs_by_git(call: Call, own: tuple[tuple[str, str], ...]) -> Iterator[str]:
-    """Texts that git would hand to a shell: settings, and what comes after `foreach` and `run`."""
+    """Yields texts that git would pass to a shell: settings, and the words after `foreach` and `run`."""
     settings = [tuple(value.split("=", 1)) for option, value in own if option == "-c"]
     if call.program == "git config" and len(call.plain_words) > 1:
         settings.append(call.plain_words[:2])
@@ -81,7 +84,7 @@ def runs_by_git(call: Call, own: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def throws_away(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """What the table of dangers cannot say: which operands are paths, and which branches are overwritten."""
+    """Judges what the table of dangers cannot: which operands are paths, and which branches are overwritten."""
     texts = call.texts
     if call.program == "git checkout":
         options = read_options(call.arguments, "bBU", ("--orphan", "--conflict", "--unified", "--inter-hunk-context"))
@@ -146,18 +149,18 @@ LOCAL = names(
     "mkdir make cargo npm yarn pnpm bun go pytest tox nox vim nano emacs code open less more man gcc clang cmake ninja"
     " mvn gradle dotnet ruff mypy black jest vitest tsc eslint pip uv poetry brew apt apt-get logger say notify-send"
 )
-"""Programs that are given names of files, tests and packages: a word such as `delete` is a name there."""
+"""Programs whose arguments are names of files, tests and packages: there, a word such as `delete` is a name."""
 
 
 def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """The first telling word decides: `list` and `create` are harmless, `delete` is not."""
+    """Judges a service by its first telling word: `list` and `create` are harmless, `delete` is not."""
     is_service = call.program in SERVICES or call.program.startswith(FAMILIES)
     if any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts):
         return
     words = [text for text in call.texts if SUBCOMMAND.match(text)][:MOST_WORDS]
     destroying = TAKING_AWAY | names(OF_THEIR_OWN.get(call.program, ""))
     if not is_service:
-        # Of a program nobody here knows, only plain words right after its name count.
+        # For a program that is not in any list, only plain words right after its name count.
         words = words[:2] if call.program not in LOCAL and words[:1] == list(call.texts[:1]) else []
         destroying = DESTROYING
     for word in (call.program, *words) if is_service else words:
@@ -175,7 +178,7 @@ def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
 
 
 def _judge_options(call: Call, words: list[str]) -> Iterator[CommandFinding]:
-    """`--delete`, `apply` and `up` with the question switched off, and scaling down to nothing."""
+    """Judges `--delete`, `apply` and `up` with the question switched off, and scaling down to nothing."""
     for text in call.texts:
         name = PARTS.split(text.lstrip("-").partition("=")[0])
         if text.startswith("-") and not OPTIONS.isdisjoint(name[:2]) and not text.endswith("=false"):
@@ -214,12 +217,13 @@ RUNNERS = names(
 
 
 def judge_database(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Statements given to a client that drop, empty or overwrite without a condition; tasks whose names say so."""
+    """Judges statements for a database client that drop, empty or overwrite without a condition, and tasks with such
+    names."""
     if call.program in CLIENTS:
         for text in (*call.texts, " ".join(call.texts), call.input_text or ""):
-            found = STATEMENT.search(text)
-            if found:
-                yield danger("database", statement=found[0])
+            match = STATEMENT.search(text)
+            if match:
+                yield danger("database", statement=match[0])
             for statement in filter(ALL_ROWS.search, text.split(";")):
                 if "where" not in statement.lower() or TRUE_CONDITION.search(statement + ";"):
                     yield danger("database", statement=statement.strip())
@@ -255,7 +259,7 @@ RUNS_BEHIND = {
 
 def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     line = " ".join(call.texts)
-    methods = {found.upper() for found in METHOD.findall(line)} | set(call.plain_words[:1])
+    methods = {method.upper() for method in METHOD.findall(line)} | set(call.plain_words[:1])
     sends = not SENDING.isdisjoint(methods) or read_options(call.arguments, REQUEST_VALUES["curl"]).has(*UPLOADS)
     destroys = any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text)
     if not DELETING.isdisjoint(methods) or (sends and destroys):
@@ -264,7 +268,7 @@ def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """A file that looks like a secret on its way to another machine."""
+    """Judges a file that looks like a secret and is sent to another machine."""
     options = read_options(call.arguments, REQUEST_VALUES.get(call.program, ""), UPLOADS)
     sent = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
     sent += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
@@ -276,7 +280,7 @@ def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_sockets(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Bash opens connections by file name; netcat and socat run programs behind them."""
+    """Judges connections. Bash opens them by file name; netcat and socat run programs behind them."""
     words = (*call.texts, *(redirect.target.text for redirect in call.redirects))
     if any(map(SOCKET.search, words)) or any(map(RUNS_BEHIND.get(call.program, SOCKET).search, words)):
         yield danger("remote_shell", program=call.program)

@@ -10,18 +10,19 @@ Verdict = Literal["safe", "ask", "dangerous"]
 SHOWN_LENGTH = 80
 MOST_CALLS = 500
 MOST_WORK = 60_000
-"""Words and pieces of text that are looked at for one command, again for each layer that they stand in."""
+"""The limit of work for one command: words and pieces of text that are looked at, counted again for each layer of
+nesting."""
 MOST_REASONS = 6
 RUNS_TOOL = {f"harm.runs_{kind}": kind for kind in ("tests", "linters", "builds")}
 LEAVES = frozenset(("harm.git_elsewhere", "harm.as_administrator", "harm.on_another_machine", "harm.background"))
 GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
-"""Reasons that say little beside others."""
+"""Reasons that say little beside others, so they come last."""
 VAGUE = {"harm.unknown_program": 2, "harm.runs_code": 1}
-"""Reasons that say nothing beside a clearer one about the same program."""
+"""Reasons that say nothing beside a clearer one about the same program, with their degree of vagueness."""
 
 
 RUNS_TEXT = frozenset(("harm.runs_code", "harm.runs_fed"))
-"""Beside these it need not be told that a program is fed a text."""
+"""Reasons beside which it need not be said that a program gets a text as input."""
 
 
 class ProjectTool(NamedTuple):
@@ -32,14 +33,15 @@ class ProjectTool(NamedTuple):
 
 
 class CommandVerdict(NamedTuple):
-    """`safe` only reads, `ask` may change something, `dangerous` destroys much, or outside, or for good."""
+    """The verdict: `safe` only reads, `ask` may change something, `dangerous` destroys much, or outside, or for
+    good."""
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
     tools: tuple["ProjectTool", ...] = ()
-    """The project's own tools that it runs, where it does nothing else but read."""
+    """The project's own tools that the command runs, if apart from them it only reads."""
     leaves: bool = False
-    """It names something outside the work folder, or works as somebody else or on another machine."""
+    """The command names something outside the work folder, or works as another user or on another machine."""
 
 
 class CommandFinding(NamedTuple):
@@ -63,12 +65,12 @@ def _short(values: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class TooMuch(Exception):
-    """The command hides behind more layers than anybody would look through."""
+    """Raised when a command is nested in more layers than Duckflow looks through."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What has been found out about a command so far, each finding once."""
+    """The findings about a command so far, each one once."""
 
     findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
     work: int = 0
@@ -78,26 +80,32 @@ class Report:
         self.findings[finding] = None
 
     def spend(self, work: int) -> None:
-        """Keeps the time linear in the length of the command, however its parts are nested."""
+        """Counts work, and raises TooMuch at the limit. It keeps the time linear in the length of the command, however
+        its parts are nested."""
         self.work += work
         if self.work > MOST_WORK:
             raise TooMuch
 
     def verdict(self) -> CommandVerdict:
-        """Dangers first, and what says little last."""
+        """Returns the verdict with its reasons: dangers first, and those that say little last."""
         dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
         doubts = [finding for finding in self.findings if finding.verdict == "ask"]
         clearest: dict[str, int] = {}
-        for one in doubts:
-            program = dict(one.values).get("program", "")
-            clearest[program] = min(VAGUE.get(one.key, 0), clearest.get(program, 2))
-        doubts = [one for one in doubts if VAGUE.get(one.key, 0) <= clearest[dict(one.values).get("program", "")]]
+        for doubt in doubts:
+            program = dict(doubt.values).get("program", "")
+            clearest[program] = min(VAGUE.get(doubt.key, 0), clearest.get(program, 2))
+        doubts = [
+            doubt for doubt in doubts if VAGUE.get(doubt.key, 0) <= clearest[dict(doubt.values).get("program", "")]
+        ]
         if any(finding.key in RUNS_TEXT for finding in doubts):
             doubts = [finding for finding in doubts if finding.key != "harm.fed_text"]
         doubts.sort(key=lambda finding: finding.key in GENERAL)
         chosen = (dangers + doubts)[:MOST_REASONS]
         reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen)
-        runs = [ProjectTool(RUNS_TOOL.get(one.key, ""), dict(one.values).get("program", "")) for one in self.findings]
+        runs = [
+            ProjectTool(RUNS_TOOL.get(finding.key, ""), dict(finding.values).get("program", ""))
+            for finding in self.findings
+        ]
         tools = tuple(runs) if all(run.kind for run in runs) else ()
         leaves = self.leaves or any(finding.key in LEAVES for finding in self.findings)
         return CommandVerdict("dangerous" if dangers else "ask" if doubts else "safe", reasons, tools, leaves)

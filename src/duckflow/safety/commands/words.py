@@ -1,4 +1,4 @@
-"""What a shell text is made of: words, calls of programs, and the options among their words."""
+"""The parts of a shell text: words, calls of programs, and the options among their words."""
 
 import posixpath
 import re
@@ -11,12 +11,12 @@ ECHO_OPTION = re.compile(r"^-[neE]+$")
 
 
 def names(text: str) -> frozenset[str]:
-    """A list of names, as it is easy to read and to keep."""
+    """Returns a set of names that are written as one text, which is easy to read and to edit."""
     return frozenset(text.split())
 
 
 def program_name(word: str) -> str:
-    """The program's name without its folder and version; `RM` is `rm` on some disks."""
+    """Returns the program's name without its folder and version; on some disks `RM` is `rm`."""
     name = posixpath.basename(word.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
     versioned = VERSIONED.match(name)
     return versioned[1] if versioned else name
@@ -24,7 +24,8 @@ def program_name(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """`known`: bash hands over exactly this text. `literal`: so does any shell, and it is spelled without tricks."""
+    """A word of a shell text. `known` says that bash passes on exactly this text; `literal` that any shell does, and
+    that it is spelled without tricks."""
 
     text: str
     known: bool = True
@@ -34,12 +35,12 @@ class Word:
 
 
 UNKNOWN = Word("…", known=False, literal=False)
-"""A word that is only there at run time, such as what xargs adds."""
+"""A word that exists only at run time, such as one that xargs adds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`>`, `>>`, `<` and their kin; `target` is a file, or a number for another stream."""
+    """A redirection: `>`, `>>`, `<` and the like. `target` is a file, or a number for another stream."""
 
     operator: str
     target: Word
@@ -55,7 +56,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a program: its words, what is assigned and redirected for it, and what comes in."""
+    """One call of a program: its words, its assignments and redirections, and its input."""
 
     words: tuple[Word, ...]
     assignments: tuple[tuple[str, Word], ...] = ()
@@ -79,12 +80,13 @@ class Call:
 
     @cached_property
     def plain_words(self) -> tuple[str, ...]:
-        """Arguments that are no options: subcommands come first among them."""
+        """Returns the arguments that are no options: subcommands come first among them."""
         return tuple(text for text in self.texts if not text.startswith("-"))
 
     @cached_property
     def input_text(self) -> str | None:
-        """What the program is fed, where the text itself says so: a here-document, or `echo` before the pipe."""
+        """Returns the program's input where the shell text itself contains it: a here-document, or `echo` before the
+        pipe."""
         if self.fed is not None or not self.piped:
             return self.fed
         before = self.piped[-1]
@@ -95,13 +97,14 @@ class Call:
         return None
 
     def running(self, words: tuple[Word, ...]) -> "Call":
-        """The same call with other words: what a wrapper runs."""
+        """Returns the same call with other words: the call that a wrapper runs."""
         return replace(self, words=words, assignments=(), redirects=())
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`given`: options one by one (`-rf` is `-r`, `-f`), each with its value, if it has one."""
+    """The options of a call. `given` lists them one by one (`-rf` is `-r`, `-f`), each with its value, if it has
+    one."""
 
     given: tuple[tuple[str, Word | None], ...]
     operands: tuple[Word, ...]
@@ -114,13 +117,14 @@ class Options:
 
 
 def _means(option: str, name: str) -> bool:
-    """Long options may be shortened: `--forc` is `--force`."""
+    """Says whether an option means this name. Long options may be shortened: `--forc` is `--force`."""
     return option == name or (len(option) >= 3 and option.startswith("--") and name.startswith(option))
 
 
 def read_options(words: Iterable[Word], with_value: str = "", long_with_value: Iterable[str] = ()) -> Options:
-    """`with_value`: letters of short options that take a value, attached or next."""
-    given, operands = list[tuple[str, Word | None]](), list[Word]()
+    """Reads options from words. `with_value` holds the letters of short options that take a value, attached or as the
+    next word."""
+    options, operands = list[tuple[str, Word | None]](), list[Word]()
     waiting, long_names = list(words)[::-1], frozenset(long_with_value)
     while waiting:
         word = waiting.pop()
@@ -133,18 +137,20 @@ def read_options(words: Iterable[Word], with_value: str = "", long_with_value: I
         elif text.startswith("--"):
             name, equals, value = text.partition("=")
             attached = replace(word, text=value) if equals else None
-            given.append((name, attached or (waiting.pop() if name in long_names and waiting else None)))
+            options.append((name, attached or (waiting.pop() if name in long_names and waiting else None)))
         else:
             place = next((place for place, letter in enumerate(text) if place and letter in with_value), len(text))
-            given.extend((f"-{letter}", None) for letter in text[1:place])
+            options.extend((f"-{letter}", None) for letter in text[1:place])
             if place < len(text):
-                rest = replace(word, text=text[place + 1 :])
-                given.append((f"-{text[place]}", rest if rest.text else waiting.pop() if waiting else None))
-    return Options(tuple(given), tuple(operands))
+                attached_value = replace(word, text=text[place + 1 :])
+                options.append(
+                    (f"-{text[place]}", attached_value if attached_value.text else waiting.pop() if waiting else None)
+                )
+    return Options(tuple(options), tuple(operands))
 
 
 def joined(words: Iterable[Word]) -> str:
-    """Several words as one text, as `eval` makes of them."""
+    """Joins several words into one text, as `eval` does."""
     return " ".join(word.text for word in words)
 
 
@@ -161,13 +167,14 @@ runs_code | docker podman nerdctl docker-compose podman-compose | run exec
 runs_code | java | -jar
 at_run_time | xargs gxargs parallel
 """
-"""A row: why the wrapper is asked about | programs | words of which one must come first, if any."""
+"""A row: the doubt about the wrapper | programs | words of which one must come first, if any."""
 NOT_A_PROGRAM = re.compile(r"^-|^[A-Za-z_]\w*=|^[\d.]+[smhd]?$|^$")
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a wrapper runs: from the first program that is known, or else from the first word that may be one."""
+    """The command that a wrapper runs: from the first program that is known, or else from the first word that may be
+    one."""
 
     doubt: str
     words: tuple[Word, ...] = ()
@@ -188,7 +195,8 @@ WRAPPERS = _read_table()
 
 
 def look_behind(call: Call, known: Container[str]) -> Behind | None:
-    """None when the call is no wrapper. Options and their values are not told apart: a known program ends the look."""
+    """Returns the command behind a wrapper, or None when the call is no wrapper. Options and their values are not told
+    apart: the search ends at a known program."""
     if call.program not in WRAPPERS or (call.program == "command" and call.texts[:1] in (("-v",), ("-V",))):
         return None
     doubt, first = WRAPPERS[call.program]
