@@ -1,4 +1,4 @@
-"""What rules read out of texts travels in the event; applying it reads no text."""
+"""Rules read facts out of texts before an event is journaled; applying the event reads no text."""
 
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +26,7 @@ QUESTION = ActionFinished(
 )
 
 
-def test_what_texts_say_is_in_the_journal(tmp_path: Path) -> None:
+def test_facts_read_out_of_texts_are_in_the_journal(tmp_path: Path) -> None:
     session = begin(tmp_path / "s.db", "s", tmp_path, "en")
     for event in (ORDER, BROUGHT, QUESTION):
         session.emit(event)

@@ -1,4 +1,4 @@
-"""What a request says of files."""
+"""The files that a request names, and whether it wants them written."""
 
 import pytest
 
@@ -33,7 +33,7 @@ from duckflow.agent.led.errand import errand
         ("", ()),
     ],
 )
-def test_only_what_is_clearly_wanted_is_written(request_text: str, writes: tuple[str, ...]) -> None:
+def test_a_file_counts_as_written_only_if_that_is_clearly_wanted(request_text: str, writes: tuple[str, ...]) -> None:
     assert errand(request_text).writes == writes
 
 
@@ -41,7 +41,7 @@ def test_every_named_file_is_known_once() -> None:
     assert errand("Read a.md, then change a.md and lib/b.py").names == ("a.md", "lib/b.py")
 
 
-def test_what_is_moved_or_deleted_needs_no_look() -> None:
+def test_files_to_be_moved_or_deleted_are_not_read() -> None:
     for text in ("Delete a.txt.", "rename a.txt to b.txt", "a.txt を削除して", "a.txt の名前を b.txt に変えて"):
         assert errand(text).names == (), text
 
@@ -60,7 +60,7 @@ def test_what_is_moved_or_deleted_needs_no_look() -> None:
         ("Explain tally.py", False),
     ],
 )
-def test_whether_nothing_but_writing_is_asked_for(request_: str, only: bool) -> None:
+def test_a_request_for_nothing_but_writing_is_recognised(request_: str, only: bool) -> None:
     assert errand(request_).only_writes == only
 
 
@@ -77,5 +77,5 @@ def test_whether_nothing_but_writing_is_asked_for(request_: str, only: bool) -> 
         ("Create hello.py", False),
     ],
 )
-def test_whether_it_is_only_a_question(request_: str, asks: bool) -> None:
+def test_a_request_that_is_only_a_question_is_recognised(request_: str, asks: bool) -> None:
     assert errand(request_).only_asks == asks

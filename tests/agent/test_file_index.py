@@ -27,13 +27,13 @@ def index(tmp_path: Path) -> FileIndex:
         ("no such (file", []),
     ],
 )
-def test_names_that_begin_with_it_then_parts_then_letters_in_order(
+def test_beginnings_come_first_then_parts_then_letters_in_order(
     index: FileIndex, wanted: str, found: list[str]
 ) -> None:
     assert index.find(wanted, 10) == found
 
 
-def test_what_git_ignores_is_left_out_and_short_paths_come_first(index: FileIndex) -> None:
+def test_ignored_files_are_left_out_and_short_paths_come_first(index: FileIndex) -> None:
     assert index.find("", 2) == ["main.py", ".gitignore"]
     assert not any(path.startswith("built") for path in index.find("", 10))
 

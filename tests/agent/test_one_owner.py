@@ -71,7 +71,7 @@ async def test_two_thousand_interleaved_events_of_two_loops(tmp_path: Path) -> N
         assert replay(journal) == replay(journal, from_snapshot=False) == state
 
 
-def test_what_a_listener_causes_comes_after_for_every_listener(tmp_path: Path) -> None:
+def test_an_event_that_a_listener_causes_comes_after_the_current_one(tmp_path: Path) -> None:
     session = begin(tmp_path / "s.db", "s", tmp_path, "en")
     heard: list[str] = []
 
@@ -102,7 +102,7 @@ def test_a_listener_that_raises_takes_no_event_from_the_others(tmp_path: Path) -
     assert [message.text for message in session.state.messages] == ["hello"]
 
 
-def test_a_listener_may_leave_while_an_event_goes_out(tmp_path: Path) -> None:
+def test_a_listener_may_leave_while_an_event_is_published(tmp_path: Path) -> None:
     session = begin(tmp_path / "s.db", "s", tmp_path, "en")
     heard: list[str] = []
 

@@ -67,7 +67,7 @@ def test_a_request_is_taken_apart_in_its_order(request_: str, owed: list[str]) -
         "Fix a.py. " + "Somebody said: go and run it. " * 20,
     ],
 )
-def test_what_is_only_told_of_is_not_ordered(request_: str) -> None:
+def test_things_that_are_only_mentioned_are_not_ordered(request_: str) -> None:
     assert all(part.kind == "write" for part in parts(request_).owed)
 
 
@@ -83,5 +83,5 @@ def test_what_is_only_told_of_is_not_ordered(request_: str) -> None:
         ("a.py を書いて、そのあと実行して", True),
     ],
 )
-def test_whether_the_parts_are_all_that_is_asked_for(request_: str, whole: bool) -> None:
+def test_a_request_for_nothing_but_its_parts_is_recognised(request_: str, whole: bool) -> None:
     assert parts(request_).whole == whole

@@ -76,7 +76,7 @@ def test_a_rule_for_files_stays_in_their_folder() -> None:
     assert not Permission(operation="x", pattern="*.py").covers("x", edits("src/a.py"), "")
 
 
-def test_a_file_without_a_kind_and_what_is_deleted_are_named() -> None:
+def test_a_file_without_a_suffix_or_to_be_deleted_is_named_itself() -> None:
     def pattern(change: Literal["edit", "delete"], *paths: str) -> str:
         rule = rule_for("x", [FileImpact(path=path, change=change) for path in paths], "")
         return rule.pattern if rule else ""
@@ -89,7 +89,7 @@ def test_a_file_without_a_kind_and_what_is_deleted_are_named() -> None:
     assert pattern("edit", "a[1]/x.py") == r"a\[1]/*.py"
 
 
-def test_rules_for_good_survive_and_can_be_taken_back(tmp_path: Path) -> None:
+def test_rules_for_good_survive_and_can_be_removed(tmp_path: Path) -> None:
     path = tmp_path / "deep/permissions.json"
     permissions = Permissions(path)
     permissions.add(Permission(operation="shell.run", pattern="pytest"), for_good=True)

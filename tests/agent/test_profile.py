@@ -1,4 +1,4 @@
-"""What a model is like, by its name, its window and the settings."""
+"""The properties of a model, by its name, its window and the settings."""
 
 import pytest
 
@@ -30,6 +30,6 @@ def test_small_models_get_the_short_form_and_are_led(model: str, window: int, sm
     assert (profile.name, profile.window, profile.local) == (model, window, model.startswith("local:"))
 
 
-def test_the_setting_decides() -> None:
+def test_the_setting_goes_before_name_and_window() -> None:
     assert not make_profile("local:qwen2.5-coder-1.5b", 4096, PromptSettings(profile="full")).led
     assert make_profile("openai:gpt-5", WIDE, PromptSettings(profile="compact")).led

@@ -1,4 +1,4 @@
-"""What is found out about a project by looking, without asking git."""
+"""Facts about a project, found by looking at its files, without asking git."""
 
 import subprocess
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_an_empty_folder_says_nothing(tmp_path: Path) -> None:
     assert (found.facts(), found.tests(), found.branch(), found.rules()) == ("", "", "", "")
 
 
-def test_the_branch_and_what_git_is_doing(tmp_path: Path) -> None:
+def test_the_branch_and_an_unfinished_git_operation_are_told(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         names = ("-c", "user.name=d", "-c", "user.email=d@example.org")
         subprocess.run(["git", *names, *words], cwd=tmp_path, check=True, capture_output=True)
@@ -65,7 +65,7 @@ def test_the_branch_and_what_git_is_doing(tmp_path: Path) -> None:
     assert project(tmp_path).branch() == "x"
 
 
-def test_nearer_rules_come_last_and_those_of_others_never(tmp_path: Path) -> None:
+def test_nearer_rules_come_last_and_those_of_vendored_code_never(tmp_path: Path) -> None:
     found = project(
         tmp_path, AGENTS·md="top", a__AGENTS·md="outer", a__b__AGENTS·md="inner", vendor__AGENTS·md="others"
     )

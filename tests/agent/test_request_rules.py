@@ -1,4 +1,4 @@
-"""What forbids, and what only sounds like it."""
+"""Sentences of a request that forbid something, and sentences that only sound like it."""
 
 import pytest
 
@@ -46,5 +46,5 @@ from duckflow.agent.request_rules import constraints_in
         ("", []),
     ],
 )  # fmt: skip
-def test_constraints(text: str, found: list[str]) -> None:
+def test_constraints_are_found(text: str, found: list[str]) -> None:
     assert constraints_in(text) == found

@@ -1,4 +1,4 @@
-"""Who may write a file: steps wait for each other and for agents, agents are refused the files of others."""
+"""File locks: steps wait for each other and for agents; agents are refused the files of others."""
 
 import asyncio
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ async def moment() -> None:
 
 
 @pytest.mark.parametrize("path", ["src/a.py", "./src/../src/a.py", "lib/a.py", "src", "src/*.py", "**/*.py"])
-async def test_an_agent_is_refused_what_a_step_changes_however_it_is_written(session: Session, path: str) -> None:
+async def test_an_agent_is_refused_a_file_of_a_step_however_its_path_is_written(session: Session, path: str) -> None:
     locks = planned(session, step("one", "src/a.py"))
     with locks.holding("one", JOB):
         taken = locks.claim("work-1", [path])
@@ -114,7 +114,7 @@ async def test_two_lists_with_one_file_run_one_after_the_other(session: Session,
         other.cancel()
 
 
-async def test_of_steps_that_wait_for_each_other_the_first_goes_on(session: Session) -> None:
+async def test_the_first_of_steps_that_wait_for_each_other_goes_on(session: Session) -> None:
     locks = planned(session, step("one", "a.py", "b.py"), step("two", "b.py", "a.py"))
     finish(session, "one", "a.py")
     finish(session, "two", "b.py")

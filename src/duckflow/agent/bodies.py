@@ -134,8 +134,8 @@ class Bodies:
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
         """Returns one plain reply of at most `most` tokens. `kind` is `edits` or the name of the file."""
         room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
-        heard = RepetitionGuard if is_code(kind) else NotShown
-        return await self._connection.call(Request(prompt, max_tokens=room), heard, "body")
+        shown = RepetitionGuard if is_code(kind) else NotShown
+        return await self._connection.call(Request(prompt, max_tokens=room), shown, "body")
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:

@@ -162,7 +162,8 @@ class BroughtPrograms:
         self.agreements.add([Agreement(program, rights[program], copy) for program in programs], gone)
 
     async def _least(self) -> "tuple[Right, ...]":
-        """Returns the fewest rights a program can have. Without a sandbox it can only run with all rights."""
+        """Returns the fewest rights a program can have. Without a sandbox it must have the right to run outside of
+        it."""
         return ("outside",) if (await self._find_sandbox()).kind == "none" else ()
 
     def _differences(self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]") -> list[Phrase]:

@@ -44,7 +44,8 @@ class Forgetting:
         self._gone = gone
 
     def holding(self, words: str) -> tuple[Phrase, ...]:
-        """Returns how much holds the words, and its first lines; nothing when there is nothing."""
+        """Returns how many messages and lessons hold the words, and the first lines of them; nothing if there are
+        none."""
         held = self._held(words)
         if not (held.messages or held.lessons):
             return ()

@@ -135,10 +135,10 @@ class Gatekeeper:
             target = call.tool.target(call.args)
             command, by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
             operation, impacts = call.action.operation, call.preview.impacts
-            said, tools = call.tool.said, deed.command.tools if deed.command else ()
-            allowed = self.permissions.allows(operation, impacts, command, by_name, said, tools, self._plan_id())
+            description, tools = call.tool.said, deed.command.tools if deed.command else ()
+            allowed = self.permissions.allows(operation, impacts, command, by_name, description, tools, self._plan_id())
             known = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
-            changed = self.permissions.changed(operation, said) if said and not known else None
+            changed = self.permissions.changed(operation, description) if description and not known else None
             reasons = tuple(filter(None, (changed, call.asks, draft)))
             for why in reasons:
                 known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
@@ -148,7 +148,7 @@ class Gatekeeper:
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if call.tool.outside:
-                    rule, command = Permission(operation=operation, pattern=ANY, said=said), call.preview.diff
+                    rule, command = Permission(operation=operation, pattern=ANY, said=description), call.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, call, deed)
                 if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
@@ -206,7 +206,7 @@ class Gatekeeper:
         return None if subjects and beside else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
-        """Says whether the approved plan names this very command as a check, and it runs confined."""
+        """Says whether the approved plan names this very command as a check, and the command runs confined."""
         plan, judged = self._session.state.plan, deed.command
         if plan is None or not plan.under_way or judged is None:
             return False

@@ -82,8 +82,8 @@ class Hooks:
         return self._found is not None and any(hook.event == event for hook in self._found.hooks)
 
     async def get_ready(self) -> None:
-        """Gets ready when a turn begins and the folder has been asked about: asks about new hooks, and begins the
-        session."""
+        """Gets ready when a turn begins and the folder has been asked about: asks about new hooks, and reports once
+        that the session has begun."""
         first, self._looked = not self._looked, True
         if self._found is None or self._with_folder != self._admission.trusted:
             self._with_folder = self._admission.trusted
@@ -242,12 +242,12 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     """Combines replies. A refusal goes before a question, and a question before a yes; contexts are added up."""
     from duckflow.extensions.hook_run import HookReply
 
-    heard = HookReply(
+    combined = HookReply(
         problem=next((reply.problem for reply in replies if reply.decision == "ask" and reply.problem), None)
     )
     for decision in ("deny", "ask", "allow"):
         if wanting := [reply for reply in replies if reply.decision == decision]:
-            heard = heard._replace(
+            combined = combined._replace(
                 decision=decision, reason="\n".join(filter(None, (reply.reason for reply in wanting)))
             )
             break
@@ -255,8 +255,8 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     context = "\n\n".join(reply.context for reply in replies if reply.context)
     updated = next((reply.updated for reply in replies if reply.updated is not None), None)
     output = next((reply.output for reply in replies if reply.output is not None), None)
-    reason = "\n".join(reply.reason for reply in stops) if stops else heard.reason
-    return heard._replace(context=context, updated=updated, output=output, stops=bool(stops), reason=reason)
+    reason = "\n".join(reply.reason for reply in stops) if stops else combined.reason
+    return combined._replace(context=context, updated=updated, output=output, stops=bool(stops), reason=reason)
 
 
 class CheckedByHooks(NamedTuple):

@@ -52,15 +52,16 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
 
 
 def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
-    """Undo brings back git's history only in the work folder's own repository, and only where the sandbox protects the
-    packs, which undo does not copy."""
+    """Says whether undo brings back git's history. It does so only in the work folder's own repository, and only if the
+    sandbox protects the packs, which undo does not copy."""
     here = folder / ".git"
     own = here.is_dir() and not here.is_symlink()
     return own and deed.command is not None and deed.command.spares_packs and not re.search(ELSEWHERE, command)
 
 
 def _ignored_in(command: str, folder: Path) -> str:
-    """Returns the first path in the command that git ignores. Undo keeps such a file only from Duckflow's own tools."""
+    """Returns the first path in the command that git ignores. Undo keeps such a file only if Duckflow's own tools
+    change it."""
     from duckflow.safety.commands.handed_over import named_words
 
     words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]

@@ -38,11 +38,12 @@ if TYPE_CHECKING:
 
 
 LEAST_LEARNED = 2000
-"""A shorter request says little of the estimate: what the provider adds of its own weighs too much."""
+"""Least size of a request that corrects the estimate of tokens. In a shorter one the provider's own additions weigh too
+much."""
 
 
 class AgentHistory:
-    """Follows the messages of a state; nothing of them is kept elsewhere."""
+    """Selects the messages of a state that go into the prompt. Nothing of them is kept elsewhere."""
 
     def __init__(self, state: AgentState, settings: MemorySettings) -> None:
         self._state = state
@@ -56,7 +57,7 @@ class AgentHistory:
         self._guessed = 0
 
     async def history(self, budget: int) -> list[Message]:
-        """The messages for the next prompt; prunes when they are nearly too many."""
+        """Returns the messages for the next prompt, and prunes when they are nearly too many."""
         self._budget = budget
         self._follow()
         if self._bubble.is_full(self._room()):
@@ -66,30 +67,32 @@ class AgentHistory:
         return self._bubble.view(self._room())
 
     def shown(self, budget: int) -> list[Message]:
-        """As the last Decision saw them, and what came since: between a Decision and what belongs to it nothing is
-        pruned. What would not fit at all is cut."""
+        """Returns the messages as the last Decision saw them, and what came since: nothing is pruned between a Decision
+        and what belongs to it. Messages that would not fit at all are cut."""
         self._follow()
         return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
 
     def history_of_step(self, own: Sequence[Message], budget: int) -> list[Message]:
-        """A step's own messages, as far as they fit. Nothing is pruned: the context belongs to the conversation."""
+        """Returns a step's own messages, as far as they fit. Nothing is pruned: the context belongs to the
+        conversation."""
         working = Bubble(self._settings)
         working.follow(own)
         return working.view(budget / self._tokens.factor)
 
     def evidence(self) -> str:
-        """What is quoted from elsewhere: nothing."""
+        """Returns quotations from outside the context. Here there are none."""
         return ""
 
     def sent(self, request: Request) -> None:
-        """What is sent now; what it really took is learned with the reply."""
+        """Notes the size of a request that is sent now. The tokens that it really took are learned with the reply."""
         texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
         pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
         self._sent = pictures + sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:
-        """What the request took. A provider that reports nothing is guessed for elsewhere; a guess teaches nothing."""
+        """Learns the tokens that the request took. A number that equals the estimate was not reported by the provider,
+        and teaches nothing."""
         if self._sent >= LEAST_LEARNED and prompt_tokens != self._guessed:
             self._tokens.learn(self._sent, prompt_tokens)
 
@@ -98,10 +101,10 @@ class AgentHistory:
         self._bubble.follow(state.messages, state.aside, state.context.forgotten)
 
     async def _before_pruning(self) -> None:
-        """Something is about to leave the context."""
+        """Is called when something is about to leave the context."""
 
-    def _took(self, pruned: Pruned | None, told: bool = True) -> None:
-        """Something has left the context."""
+    def _took(self, pruned: Pruned | None, announce: bool = True) -> None:
+        """Is called when something has left the context."""
 
     def _room(self) -> float:
         return self._budget / self._tokens.factor
@@ -110,11 +113,13 @@ class AgentHistory:
 RECALLED = 5
 RECALL_TOKENS = 1500
 PruningHooks = Callable[[Literal["auto", "manual"], str], Awaitable[str]]
-"""Tells hooks that the context will be pruned, and with which focus; gives the reason of one that does not want it."""
+"""Tells hooks that the context will be pruned, and with which focus. Returns the reason of one that does not want
+it."""
 
 
 class ConversationMemory(AgentHistory):
-    """Listens to the session; the thinker asks it for the history, and the tools and commands for the past."""
+    """The memory of the conversation. The thinker asks it for the history, and tools and commands ask it for the
+    past."""
 
     def __init__(
         self,
@@ -135,7 +140,7 @@ class ConversationMemory(AgentHistory):
         state = session.state
         if state.context.upto:
             self._bubble.restore(state.messages, state.context, state.aside)
-            self._bubble.summarise([one.cited() for one in state.context.summaries])
+            self._bubble.summarise([summary.cited() for summary in state.context.summaries])
         if state.messages:
             self.forgetting.follow(gravel.catch_up(state.session_id, state.messages))
         session.subscribe(self._hear)
@@ -147,34 +152,35 @@ class ConversationMemory(AgentHistory):
         return Forgetting(self._session, self._gravel, self._castle, self._facts, self._look_again)
 
     def evidence(self) -> str:
-        """What the user's message refers to and is no longer in the context, quoted. Looked up once a turn."""
+        """Quotes what the user's message refers to and is no longer in the context. It is looked up once a turn."""
         state = self._session.state
         if self._evidence[0] != state.turn:
             self._evidence = (state.turn, self._quoted(self._asked()))
         return self._evidence[1]
 
     def lessons(self) -> str:
-        """Those that have most to do with what the user said last."""
-        lines = [one.line() for one in self._castle.relevant(self._asked(), self._settings.lessons)]
+        """Returns the lessons that have most to do with the user's last message."""
+        lines = [lesson.line() for lesson in self._castle.relevant(self._asked(), self._settings.lessons)]
         return clip("\n".join(lines), self._settings.lesson_tokens)
 
     def known(self) -> str:
-        """Of the project, from earlier sessions."""
+        """Returns what is known of the project from earlier sessions."""
         state, rooms = self._session.state, self._settings.known_bytes
         return self._facts.text(state.session_id, rooms.get(state.language, facts_of(state.language).known_bytes))
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
-        """How many messages were found, and their quotations. What is in the context is told only on request."""
+        """Returns the number of messages that were found, and their quotations. Those in the context are included only
+        on request."""
         from duckflow.memory.recalled import of_turn, quote_hits
 
         state = self._session.state
-        found = of_turn(question, state.messages, state.session_id)
-        found = found or self._found(question, RECALLED, WIDE, in_context)
-        self._refer(found)
-        return len(found), quote_hits(found, RECALL_TOKENS)
+        hits = of_turn(question, state.messages, state.session_id)
+        hits = hits or self._found(question, RECALLED, WIDE, in_context)
+        self._refer(hits)
+        return len(hits), quote_hits(hits, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
-        """What is in the context and why, what was dropped, and the receipts."""
+        """Returns what is in the context and why, what was dropped, and the receipts."""
         state, bubble = self._session.state, self._bubble
         self._follow()
         tokens = round(bubble.tokens * self._tokens.factor)
@@ -186,23 +192,27 @@ class ConversationMemory(AgentHistory):
         ]
         if (successes := self._facts.successes())["tasks"]:
             lines.append(say("memory.successes", **successes))
-        lines += [say("memory.summary", text=one.cited()) for one in state.context.summaries]
-        return (*lines, *(receipt_phrase(one) for one in state.context.receipts))
+        lines += [say("memory.summary", text=summary.cited()) for summary in state.context.summaries]
+        return (*lines, *(receipt_phrase(receipt) for receipt in state.context.receipts))
 
     async def compact(self, focus: str) -> Phrase:
-        """Prune now, and keep above all what has to do with the focus."""
+        """Prunes now, and keeps above all what has to do with the focus."""
         state = self._session.state
         if reason := await self._hooks()("manual", focus):
             return say("hook.keeps_context", reason=reason)
         self._follow()
         pruned = self._bubble.prune(self._room(), self._settings.compact_to, focus)
-        self._took(pruned, told=False)
+        self._took(pruned, announce=False)
         return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
 
     def own_messages(self) -> list[Message]:
-        gone = self._set_aside()
-        said = [one for one in self._session.state.messages if one.role == "user" and one.message_id not in gone]
-        return [one for one in said if not one.meanwhile]
+        set_aside = self._set_aside()
+        from_user = [
+            message
+            for message in self._session.state.messages
+            if message.role == "user" and message.message_id not in set_aside
+        ]
+        return [message for message in from_user if not message.meanwhile]
 
     def go_back(self, message: Message) -> None:
         messages = self._session.state.messages
@@ -214,15 +224,15 @@ class ConversationMemory(AgentHistory):
 
     def _set_aside(self) -> set[str]:
         state = self._session.state
-        return {one.message_id for first, last in state.aside for one in state.messages[first:last]}
+        return {message.message_id for first, last in state.aside for message in state.messages[first:last]}
 
     def _asked(self) -> str:
         return last_request(self._session.state.messages)
 
     def _look_again(self) -> None:
-        """Something was forgotten."""
+        """Drops what was looked up before, because something was forgotten."""
         self._evidence = (-1, "")
-        self._bubble.summarise([one.cited() for one in self._session.state.context.summaries])
+        self._bubble.summarise([summary.cited() for summary in self._session.state.context.summaries])
 
     def _quoted(self, asked: str) -> str:
         self._follow()
@@ -231,19 +241,20 @@ class ConversationMemory(AgentHistory):
             return ""
         from duckflow.memory.recalled import quote_hits, select_relevant
 
-        gone, state = self._set_aside(), self._session.state
+        set_aside, state = self._set_aside(), self._session.state
         near = self._found(asked, self._settings.evidence_hits, NEAR)
         relevant = select_relevant(near, asked, state.session_id, state.language)
-        # What the user went back from does not come back by itself.
-        hits = [hit for hit in relevant if hit.message_id not in gone]
+        # Messages that the user went back from do not come back by themselves.
+        hits = [hit for hit in relevant if hit.message_id not in set_aside]
         self._refer(hits)
         return quote_hits(hits, self._settings.evidence_tokens)
 
-    def _refer(self, found: Sequence[ArchiveHit]) -> None:
-        """What was found is from these conversations: turns of this one by their numbers, others by their names."""
+    def _refer(self, hits: Sequence[ArchiveHit]) -> None:
+        """Reports the conversations that the hits come from: turns of this one by their numbers, others by their
+        names."""
         state = self._session.state
-        turns = {one.message_id: str(one.turn) for one in state.messages}
-        if names := tuple(dict.fromkeys(turns.get(one.message_id, one.session) for one in found)):
+        turns = {message.message_id: str(message.turn) for message in state.messages}
+        if names := tuple(dict.fromkeys(turns.get(hit.message_id, hit.session) for hit in hits)):
             self._session.emit(ContextReferred(conversations=names))
 
     def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
@@ -252,11 +263,12 @@ class ConversationMemory(AgentHistory):
         return self._gravel.search(question, limit, shown, reach)
 
     async def _before_pruning(self) -> None:
-        """What does not fit has to leave, whatever a hook says: nothing of it is lost, since it is archived."""
+        """Tells hooks of the pruning. What does not fit must leave even if a hook objects; it is archived, so nothing
+        is lost."""
         if reason := await self._hooks()("auto", ""):
             self._session.emit(Noticed(what=say("hook.context_full", reason=reason)))
 
-    def _took(self, pruned: Pruned | None, told: bool = True) -> None:
+    def _took(self, pruned: Pruned | None, announce: bool = True) -> None:
         if pruned is None:
             return
         receipt = Receipt(
@@ -270,7 +282,7 @@ class ConversationMemory(AgentHistory):
         self._session.emit(
             ContextPruned(kept=pruned.kept, cut=pruned.cut, upto=pruned.upto, receipt=receipt, dropped=pruned.dropped)
         )
-        if told:
+        if announce:
             self._session.emit(Noticed(what=receipt_phrase(receipt)))
 
     def _hear(self, event: Event) -> None:
@@ -279,8 +291,8 @@ class ConversationMemory(AgentHistory):
             case MessageAdded() if event.message.job in state.agents or (
                 event.message.job and event.message.role == "user"
             ):
-                # What an agent was asked quotes files as they were then; the user has not said it. Of one that was
-                # handed a task its report is kept.
+                # Messages of an agent quote files as they were then, and messages to a job are not the user's own. Of
+                # an agent only its report is archived.
                 pass
             case MessageAdded():
                 self._gravel.add(state.session_id, event.message)
@@ -295,7 +307,7 @@ class ConversationMemory(AgentHistory):
                     self._facts.plan_ended(job.plan_id, status)
                 self._facts.save(state.session_id, state.title)
             case PastSummarised():
-                self._bubble.summarise([one.cited() for one in state.context.summaries])
+                self._bubble.summarise([summary.cited() for summary in state.context.summaries])
             case ModelChosen():
                 self._tokens.use(event.model)
             case TurnEnded():

@@ -1,4 +1,4 @@
-"""What the user has allowed beyond once: rules for a session, or for good."""
+"""Rules for what the user has allowed beyond once: for a session, or for good."""
 
 import contextlib
 import json
@@ -27,33 +27,33 @@ ANY = "*"
 """The pattern for every call of a tool that names neither files nor commands."""
 FILE_TOOLS = "file_ops."
 EDITS = "file_ops.edits"
-"""The operation of a rule for files that are written or edited, by whichever tool. What is moved or deleted has a rule
-of its own."""
+"""The operation of a rule for files that are written or edited, by any tool. Moving and deleting have rules of their
+own."""
 
 
 LISTED = ", "
 
 
 class Permission(Value):
-    """One rule: this operation, on files that fit the pattern or with commands that begin so."""
+    """One rule: it allows this operation, on files that fit the pattern or with commands that begin so."""
 
     operation: str
     pattern: str
     said: str = ""
     """The description of a server's tool at the time when it was allowed."""
     kind: str = ""
-    """Of a rule for one of the project's own tools: what that is for. The pattern is the tool's name then, and every
-    plain call of it is covered that runs in the sandbox without network."""
+    """The purpose of the tool, in a rule for one of the project's own tools. The pattern is then the tool's name, and
+    the rule covers every plain call of it that runs in the sandbox without network."""
     plan: str = ""
-    """The rule holds only while this plan is carried out. For files its pattern lists all that the plan names."""
+    """The plan during which the rule holds, if any. For files its pattern lists all that the plan names."""
 
     def covers(
-        self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, said: str = ""
+        self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, description: str = ""
     ) -> bool:
-        """Whether everything the action would do is allowed by this rule. `by_name`: only a rule that names the very
+        """Says whether this rule allows everything the action would do. With `by_name` only a rule that names the very
         file counts, none for files of a kind."""
         impacts = tuple(impacts)
-        if self.operation not in (operation, _subject(operation, impacts)) or said != self.said or self.kind:
+        if self.operation not in (operation, _subject(operation, impacts)) or description != self.said or self.kind:
             return False
         if command:
             if command == self.pattern:
@@ -73,16 +73,16 @@ class Permission(Value):
 
     @property
     def told(self) -> str:
-        """The pattern as people read it: where more words may follow, it says so."""
+        """Returns the pattern as people read it, with a mark where more words may follow."""
         goes_on = self.operation == RUN_COMMAND and not self.kind and not _stands_alone(self.pattern)
         return f"{self.pattern} …" if goes_on else self.pattern
 
     def shown(self) -> str:
-        """The rule in a line that people read."""
+        """Returns the rule in a line that people read."""
         return f"{self.operation} {self.told}" + (f" ({self.kind})" if self.kind else "")
 
     def begins(self, scope: str) -> Phrase:
-        """What people are told when the rule takes effect."""
+        """Returns what people are told when the rule takes effect."""
         if self.kind:
             return say(f"permission.tool_given.{scope}", tool=self.pattern)
         if self.operation == EDITS:
@@ -95,11 +95,11 @@ class Permission(Value):
 
     @property
     def sort(self) -> str:
-        """Rules that people are told of in words of their own."""
+        """Returns the sort of a rule that people are told of in words of its own, or nothing."""
         return "tool" if self.kind else "edits" if self.operation == EDITS else ""
 
     def as_named(self, about: str, language: str) -> "Permission":
-        """The rule as far as the user's words go: who names nothing but a kind of file means it in every folder."""
+        """Returns the rule as far as the user's words go: a user who names only a kind of file means every folder."""
         name = self.pattern.rpartition("/")[2]
         kind = name.removeprefix("*").casefold()
         names = named_in(about, language)
@@ -110,7 +110,7 @@ class Permission(Value):
 
 
 def plan_rules(plan: Plan) -> list[Permission]:
-    """The rule for edits of the files that a plan names. One that stands there without a folder may lie in any."""
+    """Returns the rule for edits of the files that a plan names. A name without a folder may be in any folder."""
     from duckflow.tools.plan.step_context import FILE_NAME
 
     named = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
@@ -120,7 +120,7 @@ def plan_rules(plan: Plan) -> list[Permission]:
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
-"""The commands of this project may read its secret files; what they print of them stays hidden."""
+"""The rule that commands of this project may read its secret files. What they print of them stays hidden."""
 
 WRAPPER = (
     rf"(?:env(?: {HARMLESS_VARIABLE}=\S*)+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
@@ -130,15 +130,15 @@ RUNS_ANYTHING = frozenset((
     "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su",
     "npx", "bunx", "pnpx", "uvx", "pipx", "make", "gmake", "just", "task", "ssh", "docker", "podman", "find", "watch",
 ))  # fmt: skip
-"""No rule is made for these: it would allow far more than it looks like."""
+"""Programs that no rule is made for: it would allow far more than it looks like."""
 CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
 ANY_OPTIONS = "git commit"
-"""No option of it runs a program, and each commit has another message."""
+"""The command that a rule covers with any option: none runs a program, and each commit has another message."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
-"""After these the next word says what runs: `npm run test`, `poetry run pytest`."""
+"""Words after which the next word says what runs: `npm run test`, `poetry run pytest`."""
 SHORTEST_TASK = 2
-"""A program and what it is to do."""
+"""Number of words in the shortest task: a program and what it is to do."""
 
 
 def rule_for(
@@ -148,9 +148,9 @@ def rule_for(
     by_name: bool = False,
     tools: Sequence[ProjectTool] = (),
 ) -> Permission | None:
-    """The rule that `always` would save: files of the same kind in the same folder (`by_name`: the very file), one of
-    the project's own tools, or the same program with the same first word. Nothing, when no such rule can be told in a
-    line."""
+    """Returns the rule that `always` would save: for files of the same kind in the same folder (`by_name`: the very
+    file), for one of the project's own tools, or for the same program with the same first word. Returns nothing if no
+    such rule can be told in a line."""
     if len(tools) == 1:
         return Permission(operation=operation, pattern=tools[0].name, kind=tools[0].kind)
     if command:
@@ -164,12 +164,12 @@ def rule_for(
         folder = str(next(iter(paths)).parent)
         pattern = ("" if folder == "." else escaped(folder) + "/") + f"*{escaped(suffix)}"
         return Permission(operation=operation, pattern=pattern)
-    # What is deleted, and what has no kind, is named.
+    # A file that is deleted, or has no suffix, is named itself.
     return Permission(operation=operation, pattern=escaped(str(paths.pop()))) if len(paths) == 1 else None
 
 
 def _subject(operation: str, impacts: Sequence[FileImpact]) -> str:
-    """What a rule is for: a tool, or edits of files whichever tool makes them."""
+    """Returns what a rule is for: a tool, or edits of files by any tool."""
     edits = impacts and all(impact.change in ("create", "edit") for impact in impacts)
     return EDITS if edits and operation.startswith(FILE_TOOLS) else operation
 
@@ -187,9 +187,9 @@ FILE_KINDS = {
 
 
 def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
-    """The rule where it is about what the user named, and so not wider than their words: everything that they named
-    must stand in it. Words that only point at what was asked about fit every rule. Who names one of the files that
-    are edited, or says "this file", gets a rule for just that one."""
+    """Returns the rule if it is about what the user named, and so not wider than their words: everything that they
+    named must stand in it. Words that only point at what was asked about fit every rule. A user who names one of the
+    edited files, or says "this file", gets a rule for just that one."""
     shown, names = rule.shown().casefold(), named_in(about, language)
     paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
     one_file = bool(paths) and search("scopes.this_file", about, language) is not None
@@ -200,8 +200,8 @@ def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, languag
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """What a program is told to do, or the whole command where an option, a file or a value says it; nothing where
-    that would allow any code."""
+    """Returns the rule for a command: for what the program is told to do, or for the whole command if an option, a file
+    or a value says that. Returns nothing if the rule would allow any code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
@@ -212,8 +212,8 @@ def _command_rule(operation: str, command: str) -> Permission | None:
 
 
 def _task(command: str) -> str:
-    """The words at the beginning that say what to do, such as `git bisect start`. Nothing where an option follows: it
-    may be one that runs a program (`git rebase -x`), and nobody knows those of every program."""
+    """Returns the words at the beginning that say what to do, such as `git bisect start`. Returns nothing if an option
+    follows: it may run a program (`git rebase -x`), and nobody knows those of every program."""
     import shlex
 
     try:
@@ -225,8 +225,8 @@ def _task(command: str) -> str:
 
 
 def _stands_alone(pattern: str) -> bool:
-    """Whether a rule covers that command and no other. Files and values may follow only where the words before them
-    are plain names that say what a program is to do, as in `git add`: `sed -i`, `rm a.py` and `./deploy.sh` do not.
+    """Says whether a rule covers that command and no other. Files and values may follow only if the words before them
+    are plain names that say what a program is to do, as in `git add`; `sed -i`, `rm a.py` and `./deploy.sh` are not.
     Another such name is another task: `git bisect run`."""
     from duckflow.safety.commands.judge import TAKES_FILES
     from duckflow.safety.commands.parse import WRITERS
@@ -239,13 +239,13 @@ def _stands_alone(pattern: str) -> bool:
 
 
 def _hands_over_code(command: str) -> bool:
-    """Options such as `-c` bring code of their own; those of a commit only its message."""
+    """Says whether options such as `-c` bring code of their own. The options of a commit bring only its message."""
     words = command.split()
     return " ".join(words[:2]) != ANY_OPTIONS and any(word.startswith(CODE_OPTIONS) for word in words)
 
 
 def _unwrapped(command: str) -> str:
-    """Without what only says how long, how nicely or with which variables a program runs."""
+    """Returns the command without words that only say how long, how nicely or with which variables it runs."""
     plain = " ".join(command.split())
     while wrapper := re.match(WRAPPER, plain):
         plain = plain[wrapper.end() :]
@@ -253,7 +253,7 @@ def _unwrapped(command: str) -> str:
 
 
 def _plain(command: str) -> bool:
-    """One simple command: nothing that could hide another one behind the allowed beginning."""
+    """Says whether this is one simple command: nothing in it can hide another one behind the allowed beginning."""
     return not set(command) & set("\n;&|<>`$(){}\\")
 
 
@@ -262,8 +262,8 @@ EDITING = frozenset(("edit", "write", "multiedit"))
 
 
 def listed_rules(allowed: str) -> tuple[Permission, ...]:
-    """The rules that `allowed-tools` of a command or a skill asks for: `Bash(git add:*)`, `Edit(docs/**)`, `Write`.
-    There is none for the whole shell or for what would allow any code; what only reads needs none."""
+    """Returns the rules that `allowed-tools` of a command or a skill asks for: `Bash(git add:*)`, `Edit(docs/**)`,
+    `Write`. The whole shell, and what would allow any code, gets no rule; what only reads needs none."""
     rules = list[Permission]()
     for tool, pattern in LISTED_TOOL.findall(allowed):
         words = " ".join(re.sub(r"[:\s]*\*$", "", pattern).split())
@@ -278,7 +278,7 @@ MOST_CHANGED = 40
 
 
 def difference(before: str, now: str) -> str:
-    """Lines that went and lines that came, for a person's eyes."""
+    """Returns the lines that went and the lines that came, for people to read."""
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
@@ -287,22 +287,22 @@ def difference(before: str, now: str) -> str:
 
 
 USUAL = 3
-"""So many times a yes, and no no since: then it is offered as a rule."""
+"""Number of times that the user must say yes, with no refusal since, before it is offered as a rule."""
 MOST_COUNTED = 200
 
 
 class ApprovalHistory:
-    """How often the user has allowed what, in a file beside the rules; a no begins anew. It allows nothing."""
+    """Counts how often the user has allowed what, in a file beside the rules; a no begins anew. It allows nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._times: dict[Permission, int] | None = None
 
     def answered(self, rule: Permission, allowed: bool) -> None:
-        counted = {one: times for one, times in self._counted().items() if one != rule}
+        counted = {other: times for other, times in self._counted().items() if other != rule}
         counted[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
         self._times = dict(list(counted.items())[-MOST_COUNTED:])
-        rows = [{**one.model_dump(exclude_defaults=True), "times": times} for one, times in self._times.items()]
+        rows = [{**habit.model_dump(exclude_defaults=True), "times": times} for habit, times in self._times.items()]
         write_whole(self._path, json.dumps(rows, ensure_ascii=False, indent=1))
 
     def times(self, rule: Permission) -> int:
@@ -315,13 +315,13 @@ class ApprovalHistory:
         if self._times is None:
             self._times = {}
             with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-                for one in json.loads(self._path.read_text(encoding="utf-8")):
-                    self._times[Permission(operation=one["operation"], pattern=one["pattern"])] = int(one["times"])
+                for row in json.loads(self._path.read_text(encoding="utf-8")):
+                    self._times[Permission(operation=row["operation"], pattern=row["pattern"])] = int(row["times"])
         return self._times
 
 
 class Permissions:
-    """The rules that hold for good, in a file of the user's own, per work folder (never in the project)."""
+    """Rules for the session, and rules for good in a file of the user's own, per work folder (never in the project)."""
 
     def __init__(self, path: Path, safe_extensions: Iterable[str] = ()) -> None:
         self._path = path
@@ -331,12 +331,12 @@ class Permissions:
         self.always: list[Permission] = _load(path)
 
     def learn(self, rule: Permission, allowed: bool) -> None:
-        """An answer about something of medium risk; only files of a kind that is called safe make a habit."""
+        """Counts an answer about something of medium risk. Only files of a kind that is called safe make a habit."""
         if PurePosixPath(rule.pattern).suffix.lower() in self._safe:
             self.history.answered(rule, allowed)
 
     def usual(self) -> list[tuple[Permission, int]]:
-        """What the user usually allows, and how often they have; what is a rule already is none of it."""
+        """Returns what the user usually allows, and how often they have. What is a rule already is left out."""
         return [(rule, times) for rule, times in self.history.usual() if rule not in (*self.session, *self.always)]
 
     def allows(
@@ -345,21 +345,21 @@ class Permissions:
         impacts: Iterable[FileImpact],
         command: str,
         by_name: bool = False,
-        said: str = "",
+        description: str = "",
         tools: Sequence[ProjectTool] = (),
         plan: str = "",
     ) -> bool:
-        """`plan`: the one that is carried out now."""
+        """Says whether a rule allows the action. `plan` is the one that is carried out now."""
         impacts, rules = tuple(impacts), [rule for rule in (*self.session, *self.always) if rule.plan in ("", plan)]
         if tools and all(any(rule.covers_tool(operation, tool) for rule in rules) for tool in tools):
             return True
-        return any(rule.covers(operation, impacts, command, by_name, said) for rule in rules)
+        return any(rule.covers(operation, impacts, command, by_name, description) for rule in rules)
 
-    def changed(self, operation: str, said: str) -> Phrase | None:
-        """What a tool of somebody else's server says of itself now, beside what it said when it was allowed."""
+    def changed(self, operation: str, description: str) -> Phrase | None:
+        """Returns how a server's tool describes itself now, compared with when it was allowed, if it was."""
         rules = (*self.session, *self.always)
         earlier = next((rule for rule in reversed(rules) if rule.operation == operation), None)
-        return say("risk.tool_changed", difference=difference(earlier.said, said)) if earlier else None
+        return say("risk.tool_changed", difference=difference(earlier.said, description)) if earlier else None
 
     @property
     def secret_files(self) -> bool:
@@ -367,7 +367,7 @@ class Permissions:
 
     def add(self, rule: Permission, for_good: bool) -> None:
         rules = self.always if for_good else self.session
-        # A rule for what a tool said of itself before is over.
+        # A rule for an earlier description of the tool is over.
         rules[:] = [known for known in rules if not rule.said or known.operation != rule.operation or known == rule]
         if rule not in rules:
             rules.append(rule)
@@ -375,7 +375,7 @@ class Permissions:
             self._save()
 
     def remove(self, number: int) -> Permission:
-        """By its number in the list: first those for good, then the session's."""
+        """Removes a rule by its number in the list: first those for good, then the session's."""
         rules = (*self.always, *self.session)
         if not 1 <= number <= len(rules):
             raise UsageError("permission.no_such", number=number)
@@ -393,7 +393,7 @@ class Permissions:
 
 
 def _load(path: Path) -> list[Permission]:
-    """A file that cannot be read allows nothing."""
+    """Loads the rules. A file that cannot be read allows nothing."""
     with contextlib.suppress(OSError, ValueError):
         rules: list[Any] = json.loads(path.read_text(encoding="utf-8"))
         return [Permission.model_validate(rule) for rule in rules]

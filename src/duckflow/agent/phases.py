@@ -1,4 +1,4 @@
-"""Keeps the phase true: the model's moves by the table, the system's own moves, and the computed review."""
+"""Keeps track of the phase: the model's moves by the table, the system's own moves, and the computed review."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,30 +15,31 @@ from duckflow.state.phrase import say
 
 
 class Phases:
-    """At most one move per Decision is the model's; error recovery, the Gate and the review are the system's."""
+    """Moves from phase to phase. A Decision makes at most one move; error recovery, the Gate and the review are the
+    system's."""
 
     def __init__(self, session: StateOwner, table: TransitionTable) -> None:
         self._session = session
         self._table = table
         self._doubted = 0
-        """The last turn whose end was shown as unverified: once is enough."""
+        """The last turn whose end was shown as unverified. It is shown only once a turn."""
 
     def follow(self, decision: Decision) -> bool:
-        """Make the move the Decision asks for; a refused one is told to the model."""
-        here, there = self._session.state.phase, decision.step
-        if here == there:
+        """Makes the move that the Decision asks for. The model is told of a refused one."""
+        here, target = self._session.state.phase, decision.step
+        if here == target:
             return True
-        if self._table.allows(here, there):
-            self._move(there, decision.rationale, by_model=True)
+        if self._table.allows(here, target):
+            self._move(target, decision.rationale, by_model=True)
             return True
         possible = ", ".join(self._table.targets(here)) or "-"
-        why = self._why("step_refused", here=here, there=there, possible=possible)
-        self._session.emit(PhaseRefused(source=here, target=there, why=why))
+        why = self._why("step_refused", here=here, there=target, possible=possible)
+        self._session.emit(PhaseRefused(source=here, target=target, why=why))
         self._session.emit(MessageAdded(message=Message(role="system", text=why, turn=self._session.state.turn)))
         return False
 
     def recover(self, why: str) -> bool:
-        """After an error while executing or reviewing: back to planning. Whether that was such a move."""
+        """Goes back to planning after an error while executing or reviewing. Says whether it has moved."""
         if self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW):
             self._move(Phase.PLANNING, why, status=Status.ERROR)
             return True
@@ -46,14 +47,14 @@ class Phases:
         return False
 
     def plan_anew(self, why: str) -> None:
-        """The Pacemaker's own move: back to planning from wherever it stands."""
+        """Makes the Pacemaker's own move: back to planning from any phase."""
         if self._session.state.phase is not Phase.PLANNING:
             self._move(Phase.PLANNING, why)
 
     @contextmanager
     def gate(self) -> Generator[Callable[[bool, str], None]]:
-        """The step is AWAITING_APPROVAL while the user is asked. The caller says whether it is allowed, and the note
-        that says why not."""
+        """Sets the phase AWAITING_APPROVAL while the user is asked. The caller then says whether it is allowed, and
+        names the note that says why not."""
         before, answered = self._session.state.phase, False
 
         def answer(allowed: bool, why: str) -> None:
@@ -64,7 +65,7 @@ class Phases:
             if not allowed:
                 self._move(Phase.PLANNING, self._why(why), status=Status.REQUIRES_USER_INPUT)
             elif before is not Phase.AWAITING_APPROVAL:
-                # A look that was asked for while planning is no reason to begin.
+                # A read that was asked about while planning is no reason to begin executing.
                 self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, self._why("moved_yes"))
 
         if self._table.allows(before, Phase.AWAITING_APPROVAL):
@@ -76,15 +77,14 @@ class Phases:
                 answer(False, "moved_interrupted")
 
     def refused(self, why: str) -> None:
-        """What was to be done may not be, without anybody being asked."""
+        """Goes back to planning when the actions may not be done."""
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
-        """`done` was said. True when the work is over; false when one review loop must look at what happened.
-
-        `failed`: what speaks against it. What is called done all the same is shown as unverified. `unmade`: a change
-        broke, which has led from executing back to planning."""
+        """Ends the work when the model says `done`. Returns true when the work is over; false when one review loop must
+        look at what happened. `failed` says what speaks against it; work that is called done all the same is shown as
+        unverified. `unmade` means that a change broke, which has led from executing back to planning."""
         here = self._session.state.phase
         worked = reviewed or unmade or here in (Phase.EXECUTION, Phase.REVIEW)
         if here is Phase.EXECUTION or (unmade and here is Phase.PLANNING and not reviewed):
@@ -108,8 +108,8 @@ class Phases:
         return True
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
-        """At the end of work that is called done: what was run last, and how it ended. `owed`: the request orders work,
-        so that a turn without any is told of, whatever the model says."""
+        """Reports the last checks and their results at the end of work that is called done. `owed` means that the
+        request orders work, so that a turn without any is reported, whatever the model says."""
         state = self._session.state
         stand, ran = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
         if ran or state.changed_in_turn or stand == "failing" or (owed and ran_commands):
@@ -120,12 +120,13 @@ class Phases:
             self._session.emit(Noticed(what=say("checks.nothing")))
 
     def close(self, failed: str) -> bool:
-        """The user is asked what else there is to do: what was worked on is over, if anything was."""
+        """Ends the work, if there was any, when the user is asked what else there is to do."""
         worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
         return worked and self.finish(failed, reviewed=True)
 
     def wait_for_user(self) -> None:
-        """The turn ends with a question; when it is about a draft plan, that is what is waited for."""
+        """Waits for the user when the turn ends with a question. If there is a draft of a plan, its approval is waited
+        for."""
         state = self._session.state
         drafted = state.plan is not None and state.plan.status == "draft"
         if drafted and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
@@ -142,7 +143,7 @@ class Phases:
             self._move(Phase.PLANNING, self._why("moved_plan_refused"))
 
     def job_ended(self, completed: bool, why: str) -> None:
-        """A job that failed sends back to planning; the last one of a plan that is completed ends the work."""
+        """Goes back to planning if a job failed. The last job of a completed plan ends the work."""
         state = self._session.state
         if not completed:
             self.recover(why or self._why("moved_job_failed"))
@@ -160,7 +161,8 @@ class Phases:
 
 
 def _computed(state: AgentState, failed: str) -> Review:
-    """Good is what a check or another command has shown since the last change; without one it is fair."""
+    """Computes the review. Work is good if a check or another command has shown it since the last change; otherwise it
+    is fair."""
     stand = state_of(state.check_runs)
     if failed or stand == "failing":
         return Review(rating="needs_work", verdict="fix")

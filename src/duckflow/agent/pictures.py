@@ -14,19 +14,19 @@ from duckflow.state.picture import MB, MediaType, Picture, describe_picture, rea
 from duckflow.store.pictures import PictureStore
 
 LARGEST = 3_750_000
-"""Bytes of a picture: in a request it takes a third more, and 5 MB is where the first endpoints refuse."""
+"""Most bytes of a picture. In a request it takes a third more, and the first endpoints refuse at 5 MB."""
 WIDEST = 8000
 SMALLER_SIDE = 2000
-"""Pixels of what is made smaller: no model looks at more of them."""
+"""Pixels of each side of a picture that is made smaller, at most: no model looks at more of them."""
 LARGEST_FILE = 50 * MB
 HEAD = 64 * 1024
-"""Of a file, in which its type and dimensions stand."""
+"""Bytes at the beginning of a file, in which its type and dimensions stand."""
 MOST_BYTES = 20 * MB
-"""Of all pictures in one request, the newest first."""
+"""Most bytes of all pictures in one request, the newest first."""
 
 
 class ConversationPictures:
-    """Whatever is refused once is not sent a second time."""
+    """Keeps the pictures of a conversation. One that was refused once is not sent a second time."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -35,11 +35,11 @@ class ConversationPictures:
         self._accepted: set[str] = set()
 
     def take(self, data: bytes, name: str) -> Picture:
-        """Keep a picture, or say why it cannot be one that models are shown."""
+        """Keeps a picture. Raises ToolError with the reason if models cannot be shown it."""
         header = read_header(data)
         if header is None:
-            told = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
-            raise ToolError(told, "picture.not_one", name=name)
+            message = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
+            raise ToolError(message, "picture.not_one", name=name)
         if len(data) > LARGEST or max(header[1:]) > WIDEST:
             smaller = _made_smaller(data)
             after = read_header(smaller)
@@ -51,7 +51,7 @@ class ConversationPictures:
         return Picture(digest=digest, name=name, media=media, size=len(data), width=width, height=height)
 
     def read(self, file: BinaryIO, name: str) -> bytes:
-        """The whole of a picture's file, and of any other file its beginning."""
+        """Returns the whole of a picture's file, and only the beginning of any other file."""
         head = file.read(HEAD)
         header, size = read_header(head), file.seek(0, io.SEEK_END)
         if header is None:
@@ -63,7 +63,8 @@ class ConversationPictures:
 
     @asynccontextmanager
     async def shown_in(self, request: Request) -> AsyncGenerator[Request]:
-        """The request with the bytes of its pictures. One that was taken before is not what is wrong."""
+        """Yields the request with the bytes of its pictures. A picture that was accepted before is not blamed for a
+        refusal."""
         whole = self._loaded(request)
         try:
             yield whole
@@ -73,11 +74,12 @@ class ConversationPictures:
         self._accepted |= whole.pictures.keys()
 
     def _loaded(self, request: Request) -> Request:
-        """With the bytes of its pictures; a note stands for those that are refused, gone, or too many."""
-        wanted = {one.digest: one for message in request.messages for one in message.pictures}
+        """Returns the request with the bytes of its pictures. A note stands for those that are refused, gone, or too
+        many."""
+        wanted = {picture.digest: picture for message in request.messages for picture in message.pictures}
         data = dict(self._fitting(list(wanted.values())[::-1]))
         left_out, language = wanted.keys() - data.keys(), self._session.state.language
-        messages = tuple(without_pictures(one, language, "picture_gone", left_out) for one in request.messages)
+        messages = tuple(without_pictures(message, language, "picture_gone", left_out) for message in request.messages)
         return request._replace(messages=messages, pictures=data)
 
     def _fitting(self, newest_first: list[Picture]) -> Iterator[tuple[str, bytes]]:
@@ -90,7 +92,7 @@ class ConversationPictures:
 
 
 def _made_smaller(data: bytes) -> bytes:
-    """The picture as large as models look at it; nothing where Pillow is not here, or cannot read it."""
+    """Returns the picture as large as models look at it; nothing if Pillow is not installed, or cannot read it."""
     if find_spec("PIL") is None:
         return b""
     from PIL import Image, ImageOps
@@ -113,5 +115,5 @@ def _made_smaller(data: bytes) -> bytes:
 def _too_large(name: str, header: tuple[MediaType, int, int], size: int) -> ToolError:
     what, limit = describe_picture(*header, size), f"{LARGEST / MB:.2f} MB"
     key = "picture.too_large" if find_spec("PIL") else "picture.not_made_smaller"
-    told = f"{name} is too large to be shown ({what})."
-    return ToolError(told, key, name=name, what=what, limit=limit, widest=WIDEST)
+    message = f"{name} is too large to be shown ({what})."
+    return ToolError(message, key, name=name, what=what, limit=limit, widest=WIDEST)

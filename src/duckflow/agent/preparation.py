@@ -1,4 +1,4 @@
-"""Which actions of a list go together, and which of them can be done now."""
+"""Decides which actions of a list go together, and which of them can be done now."""
 
 import asyncio
 import logging
@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
-    """What can be done now, what is left for afterwards, and why the first of that cannot be done yet."""
+    """The actions that can be done now, those that are left for later, and why the first of these cannot be done
+    yet."""
 
     ready: list[Ready]
     later: list[Action]
@@ -27,40 +28,40 @@ class Prepared(NamedTuple):
 
 
 class Preparation:
-    """Asks the tools."""
+    """Prepares actions with the help of their tools."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
         self._checked: dict[str, tuple[Action, Args]] = {}
-        """By id: actions whose arguments have been checked already."""
+        """The actions whose arguments have been checked already, by id."""
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
-        """The next that talks, or all the reads or all the changes that stand together: they share one Gate."""
+        """Returns the next action that talks, or all reads or all changes that stand together: they share one Gate."""
         changes = list(takewhile(self.changes, actions))
-        return changes or list(takewhile(lambda one: self.reads(one.operation), actions)) or list(actions[:1])
+        return changes or list(takewhile(lambda action: self.reads(action.operation), actions)) or list(actions[:1])
 
     async def in_order(self, decision: Decision, language: str) -> list[Action]:
-        """The actions as they are meant, their tools ready. Where the user is asked something or waited for, wherever
-        in the list, that comes before what would act: it is not done in the same breath."""
+        """Returns the actions in the order in which they run, their tools ready. If the user is asked something or
+        waited for, anywhere in the list, that comes before the actions that act."""
         self._checked.clear()
-        actions = [self._toolbox.meant(one) for one in decision.actions]
+        actions = [self._toolbox.meant(action) for action in decision.actions]
         await self._toolbox.get_ready(actions)
         waits = decision.next_step == "pending_user"
-        if not (waits or any(self.asks(one, language) for one in actions)):
+        if not (waits or any(self.asks(action, language) for action in actions)):
             return actions
         if not (deeds := self.deeds(actions, language)):
             return actions
-        others, said = [one for one in actions if one not in deeds], decision.rationale
-        if all(map(self.only_looks, others)) and ends_asking(said, language):
-            others.append(Action(operation=RESPOND, args={"text": said}, reasoning=said))
+        others, rationale = [action for action in actions if action not in deeds], decision.rationale
+        if all(map(self.only_looks, others)) and ends_asking(rationale, language):
+            others.append(Action(operation=RESPOND, args={"text": rationale}, reasoning=rationale))
         return [*others, *deeds]
 
     def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
-        """Those that act. A plan that is put to the user is itself the question."""
-        return [one for one in actions if self.acts(one) and not self.asks(one, language)]
+        """Returns the actions that act. A plan that is put to the user is itself the question."""
+        return [action for action in actions if self.acts(action) and not self.asks(action, language)]
 
     def asks(self, action: Action, language: str) -> bool:
-        """Whether the call puts a question to the user. Who takes leave asks nothing."""
+        """Says whether the call puts a question to the user. A call that ends the conversation asks nothing."""
         if (tool := self.tool(action.operation)) is None or action.operation == EXIT:
             return False
         try:
@@ -74,11 +75,11 @@ class Preparation:
         try:
             return not tool.reads_only(self._arguments(tool, action))
         except ToolError:
-            # What still lacks its body is judged by its kind.
+            # A call that still lacks its text is judged by its kind.
             return tool.changes
 
     def edits(self, operation: str) -> bool:
-        """Whether it only puts a text into a file."""
+        """Says whether the operation only puts a text into a file."""
         tool = self.tool(operation)
         return tool is not None and bool(tool.body)
 
@@ -87,7 +88,7 @@ class Preparation:
         return tool is not None and tool.effect == "read"
 
     def acts(self, action: Action) -> bool:
-        """Whether it does more than look at something and talk: it may also set work going."""
+        """Says whether the action does more than look at something and talk. It may also start some work."""
         if (tool := self.tool(action.operation)) is None:
             return False
         try:
@@ -97,7 +98,7 @@ class Preparation:
             return tool.effect not in ("read", "talk")
 
     def only_looks(self, action: Action) -> bool:
-        """Whether it may run beside a question to the user."""
+        """Says whether the action may run beside a question to the user."""
         tool = self.tool(action.operation)
         return tool is not None and tool.effect != "talk" and not self.acts(action)
 
@@ -108,23 +109,23 @@ class Preparation:
             return None
 
     def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
-        """As many from the front as can be prepared now. One that cannot may build on a change before it; it waits,
-        and only edits of other files go before it. `lacking`: by action, why its text is not there."""
+        """Prepares as many actions from the front as possible. One that cannot be prepared may build on a change before
+        it; it waits, and only edits of other files go before it. `lacking` says by action why its text is missing."""
         ready: list[Ready] = []
         later: list[Action] = []
         problem: ToolError | None = None
         for place, action in enumerate(part):
-            if later and not all(self.edits(one.operation) for one in (action, *later)):
+            if later and not all(self.edits(edit.operation) for edit in (action, *later)):
                 return Prepared(ready, later + list(part[place:]), problem)
-            if action.args.get("path") in [one.args.get("path") for one in later]:
+            if action.args.get("path") in [waiting.args.get("path") for waiting in later]:
                 later.append(action)
                 continue
             try:
                 if missing := lacking.get(action.action_id):
                     raise missing
                 ready.append(self.ready(action))
-            except (ToolError, OSError) as found:
-                problem = problem or in_words(found)
+            except (ToolError, OSError) as error:
+                problem = problem or in_words(error)
                 later.append(action)
         return Prepared(ready, later, problem)
 
@@ -134,7 +135,8 @@ class Preparation:
         return Ready(action, tool, args, tool.preview(args))
 
     def _arguments(self, tool: AnyTool, action: Action) -> Args:
-        """Checked once: an action that is changed (by its text, or by the user) is another object."""
+        """Returns the checked arguments. They are checked once: an action that is changed (by its text, or by the user)
+        is another object."""
         known = self._checked.get(action.action_id)
         if known is None or known[0] is not action:
             known = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
@@ -142,7 +144,7 @@ class Preparation:
 
 
 def in_words(problem: Exception, operation: str = "") -> ToolError:
-    """What the model is told of a call that failed. A mistake in the tool itself, ours or a plugin's, hurts nothing
+    """Returns what the model is told of a call that failed. A bug in the tool itself, ours or a plugin's, hurts nothing
     else."""
     if isinstance(problem, ToolError):
         return problem
@@ -159,12 +161,12 @@ def in_words(problem: Exception, operation: str = "") -> ToolError:
 
 @asynccontextmanager
 async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dict[str, asyncio.Task[Done]]]:
-    """Reads that come first do not wait for each other; they are told in order all the same."""
+    """Starts the reads that come first at the same time. Their results are still reported in order."""
     await actor.pause.wait_while_paused()
-    reads = list(takewhile(lambda one: one.tool.effect == "read", ready))
+    reads = list(takewhile(lambda call: call.tool.effect == "read", ready))
     ahead = {
-        one.action.action_id: asyncio.create_task(one.tool.run_for(one.args, actor.call()))
-        for one in (reads if len(reads) > 1 else ())
+        call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))
+        for call in (reads if len(reads) > 1 else ())
     }
     try:
         yield ahead

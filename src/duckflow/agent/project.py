@@ -1,4 +1,5 @@
-"""The project around a conversation: its rules, what it is made of, its git branch. Looked at when it is asked for."""
+"""The project around a conversation: its rules, languages and folders, and its git branch. Each is read when it is
+asked for."""
 
 import os
 import re
@@ -19,7 +20,7 @@ from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 HEAD_BYTES = 200
 RULES_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
-"""Of these the first that a folder has counts, and no other."""
+"""Files with rules. The first one that a folder has counts, and no other."""
 RULES_LIMIT = 8000
 NEAR_LIMIT = 4000
 NEAR_FILES = 3
@@ -34,12 +35,12 @@ LANGUAGES = {
     ".vue": "Vue", ".scala": "Scala", ".lua": "Lua", ".r": "R", ".jl": "Julia", ".ex": "Elixir", ".hs": "Haskell",
 }  # fmt: skip
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}"
-"""A name that is too short and too plain to say anything to a model."""
+"""Pattern of a name that is too short and too plain to hold instructions for a model."""
 MOST_LANGUAGES, MOST_FOLDERS = 4, 8
 LEAST_SHARE = 0.05
-"""A language with less of the code is not named."""
+"""Least share of the code for a language to be named."""
 LONG_FILE = 50_000
-"""A file that is longer was hardly written by hand, and counts as one of this length."""
+"""Largest size that a file counts with. A longer one was hardly written by hand."""
 BRANCH = r"ref: refs/heads/([\w./+-]{1,80})"
 UNFINISHED = {
     "MERGE_HEAD": "merging", "rebase-merge": "rebasing", "rebase-apply": "rebasing", "CHERRY_PICK_HEAD": "picking",
@@ -56,7 +57,7 @@ def no_skills(room: int) -> list[tuple[str, str]]:
 
 
 class Project:
-    """Surroundings of a conversation in one work folder."""
+    """The surroundings of a conversation in one work folder."""
 
     def __init__(
         self,
@@ -78,9 +79,9 @@ class Project:
 
     def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
         folders = dict.fromkeys(folder for path in paths for folder in _above(path))
-        found = (NearRules(folder, self._rules_of(f"{folder}/", NEAR_LIMIT)) for folder in folders)
-        near = [one for one in found if one.text]
-        return sorted(near[-NEAR_FILES:], key=lambda one: one.folder.count("/"))
+        candidates = (NearRules(folder, self._rules_of(f"{folder}/", NEAR_LIMIT)) for folder in folders)
+        near = [rules for rules in candidates if rules.text]
+        return sorted(near[-NEAR_FILES:], key=lambda rules: rules.folder.count("/"))
 
     def facts(self) -> str:
         return self._facts
@@ -92,7 +93,7 @@ class Project:
         return self._tests
 
     def branch(self) -> str:
-        """Read from git's own files: asking git takes longer than everything else in a prompt."""
+        """Returns the branch from git's own files: asking git takes longer than everything else in a prompt."""
         git = self._git
         if git is None:
             return ""
@@ -106,7 +107,7 @@ class Project:
 
     @cached_property
     def _known(self) -> str:
-        # Once a session: what comes first in a request must not change, or a provider's cache is lost.
+        # Looked up once a session: what comes first in a request must not change, or a provider's cache is lost.
         return self._look_up()
 
     @cached_property
@@ -129,22 +130,22 @@ class Project:
 
     @cached_property
     def _git(self) -> Path | None:
-        """The folder with git's files."""
+        """Returns the folder with git's files."""
         repository = find_repository(self._workspace.root)
         return repository.folder if repository else None
 
     def _rules_of(self, folder: str, limit: int) -> str:
-        """Of AGENTS.md, or of the file that stands in for it."""
+        """Returns the rules from AGENTS.md, or from the file that stands in for it."""
         return next((text for name in RULES_FILES if (text := self._rules(f"{folder}{name}", limit))), "")
 
     def _rules(self, path: str, limit: int) -> str:
-        """The text of an AGENTS.md, its head when it is very long; read again only when it has changed."""
+        """Returns the text of an AGENTS.md, cut if it is very long. It is read again only when it has changed."""
         if not os.path.lexists(self._workspace.root / path):
-            # Opening safely costs two milliseconds at the start; most folders have nothing to open.
+            # Opening a file safely costs two milliseconds at the start, and most folders have none to open.
             return ""
         try:
             if secret_name(self._workspace.relative(path)):
-                # A link to a secret file makes no rules of it.
+                # A link to a secret file does not turn it into rules.
                 return ""
             with self._workspace.open(path) as file:
                 facts = os.fstat(file.fileno())
@@ -166,7 +167,8 @@ class Project:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders of a path beneath the work folder, the outermost first, up to where the work of others begins."""
+    """Yields the folders of a path beneath the work folder, the outermost first, up to where the work of others
+    begins."""
     names = [name for name in path.split("/") if name not in ("", ".")][:-1]
     for count in range(1, len(names) + 1):
         name = names[count - 1]
@@ -176,17 +178,17 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, int | None]]:
-    """Files with their sizes and folders without one, those near the top first."""
+    """Yields files with their sizes, and folders without one, those near the top first."""
     below: list[tuple[Path, str]] = []
     try:
-        with os.scandir(folder) as found:
-            for one in sorted(found, key=lambda entry: entry.name):
-                if one.name.startswith(".") or one.name in OTHERS_WORK:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.name.startswith(".") or entry.name in OTHERS_WORK:
                     continue
-                is_folder = one.is_dir(follow_symlinks=False)
-                yield prefix + one.name, None if is_folder else one.stat(follow_symlinks=False).st_size
+                is_folder = entry.is_dir(follow_symlinks=False)
+                yield prefix + entry.name, None if is_folder else entry.stat(follow_symlinks=False).st_size
                 if is_folder:
-                    below.append((folder / one.name, f"{prefix}{one.name}/"))
+                    below.append((folder / entry.name, f"{prefix}{entry.name}/"))
     except OSError:
         return
     if depth > 1:

@@ -1,4 +1,4 @@
-"""Where claims are tried: in the sandbox, on copies of the work folder, within the limits of the settings."""
+"""Tries claims: in the sandbox, on copies of the work folder, within the limits of the settings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ProofRunner:
-    """Tries changes where their tests ran: in the sandbox. The same for the conversation and for jobs."""
+    """Tries changes in the sandbox, where their tests ran. The conversation and jobs use the same one."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class ProofRunner:
         self._make_launch = make_launch
 
     async def unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """The new public names of a change that nothing else speaks of."""
+        """Returns the new public names of a change that nothing else mentions."""
         from duckflow.proof.reach import new_names, texts_of, unreached
 
         names = new_names(changes)
@@ -51,7 +51,7 @@ class ProofRunner:
         return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
 
     async def old_tests(self, trial: "OldTestTrial", names: set[str], begin: Callable[[], None]) -> set[str] | None:
-        """The tests that pass only since they were changed; nothing where that cannot be told."""
+        """Returns the tests that pass only since they were changed; nothing if that cannot be told."""
         begin()
         return await trial.bent(await self._find_sandbox(), self._make_launch, names)
 

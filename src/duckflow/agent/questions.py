@@ -1,4 +1,4 @@
-"""Questions that are open, and what an answer to one means: a number, a word for a choice, or the user's own words."""
+"""Open questions, and the meaning of an answer: a number, a word for a choice, or the user's own words."""
 
 import asyncio
 import re
@@ -30,23 +30,23 @@ UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_c
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """Choices that a plain yes or no stands for."""
 DEEDS = {"edit": "write", "make": "write"}
-"""Operations whose deed goes by another word."""
+"""Verbs of operations that count as another verb."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 LONGEST_ACTION = LONGEST_WORK = 6000
 LONGEST_PART = 2000
 BEGUN = 6
-"""So many letters of a choice say which one is meant."""
+"""Number of letters of a choice that are enough to say which one is meant."""
 DECIDES = {*SAID_BY, "session", "always", "all"}
-"""Choices that allow or refuse something: some of their words do not stand for them."""
+"""Choices that allow or refuse something. Some of their words are not enough to choose them."""
 SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-鿿][\w-]*"
-"""A word, or of a language without gaps a run of letters that are no grammar."""
+"""Pattern of a word; in a language without spaces, of a run of letters that carry meaning."""
 
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """`half`: a choice that waits for its words, or words that wait for their yes or no. `agreed`: how far the yes went
-    that was said with them."""
+    """A question that waits. `half` is a choice that waits for its words, or words that wait for their yes or no.
+    `agreed` says how far the yes goes that was said with them."""
 
     question: Question
     answer: asyncio.Future[Answer]
@@ -56,7 +56,7 @@ class OpenQuestion:
 
 
 class Questions:
-    """Whoever asks waits; the first answer to a question closes it."""
+    """Keeps the open questions. The one who asks waits; the first answer to a question closes it."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Questions:
         language: Callable[[], str],
         answers_itself: Callable[[Question], Answer | None] = lambda question: None,
     ) -> None:
-        """`answers_itself` gives the answer to a question that no person is to be asked."""
+        """`answers_itself` returns the answer to a question that no person is to be asked."""
         self._answers_itself = answers_itself
         self._emit = emit
         self._language = language
@@ -72,12 +72,17 @@ class Questions:
 
     @property
     def open(self) -> tuple[Question, ...]:
-        """The conversation's own come before those of jobs, and then the oldest first."""
-        return tuple(sorted((one.question for one in self._open.values()), key=lambda question: bool(question.job)))
+        """Returns the open questions: the conversation's own before those of jobs, and then the oldest first."""
+        return tuple(
+            sorted(
+                (open_question.question for open_question in self._open.values()),
+                key=lambda question: bool(question.job),
+            )
+        )
 
     async def ask(self, question: Question) -> Answer:
         if answer := self._answers_itself(question):
-            # It is on record, and was never open to others.
+            # The question is journaled, and was never open to others.
             self._emit(QuestionAsked(question=question))
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
             return answer
@@ -108,17 +113,17 @@ class Questions:
             return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
-        said = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
-        if said or asked.talk:
-            answer = answer.model_copy(update={"said": said, "talk": asked.talk})
+        remark = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
+        if remark or asked.talk:
+            answer = answer.model_copy(update={"said": remark, "talk": asked.talk})
         self._close(asked, answer)
         asked.answer.set_result(answer)
         return Taken("answer", question_id=question_id)
 
-    def keep_talk(self, question_id: str, asked: str, told: str) -> None:
-        """What the user asked before the answer, and was told."""
+    def keep_talk(self, question_id: str, asked: str, reply: str) -> None:
+        """Keeps what the user asked before the answer, and what they were told."""
         if question := self._open.get(question_id):
-            question.talk += (Talk(asked=asked, told=told),)
+            question.talk += (Talk(asked=asked, told=reply),)
 
     def _close(self, asked: OpenQuestion, answer: Answer | None) -> None:
         question = asked.question
@@ -129,7 +134,7 @@ class Questions:
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
     def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:
-        """What the text means; nothing when it is unclear or says only half of it."""
+        """Returns what the text means; nothing when it is unclear or says only half of it."""
         question = asked.question
         if question.kind == "gate":
             return _read_at_gate(text, whole, asked, self._language())
@@ -141,8 +146,8 @@ class Questions:
         if question.kind in ("choice", "edit"):
             if answer.choice == FREE and (named := _named(text, question, self._language())):
                 return named
-            heard = [choice.key for choice in question.choices if choice.takes_text]
-            instead = Answer(choice=heard[0], text=text.strip()) if heard else None
+            with_text = [choice.key for choice in question.choices if choice.takes_text]
+            instead = Answer(choice=with_text[0], text=text.strip()) if with_text else None
             return instead if answer.choice == FREE else answer
         if wants_words(answer, question):
             asked.half = answer
@@ -151,7 +156,7 @@ class Questions:
 
 
 def read_words(text: str, question: Question, language: str) -> Answer:
-    """Numbers are words here: only the name of a choice, or a no, stands for one."""
+    """Reads an answer in words. Numbers are words here: only the name of a choice, or a no, stands for one."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
@@ -163,8 +168,8 @@ def read_words(text: str, question: Question, language: str) -> Answer:
 
 
 def read_choice(text: str, question: Question, language: str) -> Answer:
-    """`2`, `２`, `2: use tabs`, `stop here`, where only a person is asked also the first letter of one choice's key;
-    everything else is free text."""
+    """Reads `2`, `２`, `2: use tabs` or `stop here` as a choice; if only a person is asked, also the first letter of a
+    key. Everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
     if (numbered := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(numbered[1]))):
         return Answer(choice=chosen.key, text=numbered[2].strip())
@@ -182,8 +187,8 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
 
 
 def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
-    """A yes that says more is a wish: nothing runs yet, and the model hears it. One that may say how far it goes is
-    asked about. What would be very risky takes a word for its yes, no key."""
+    """Reads an answer at a Gate. A yes that says more is a wish: nothing runs yet, and the model hears it. If it may
+    say how far the yes goes, the user is asked. A very risky action needs a word for its yes, not just a key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
@@ -205,20 +210,23 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
 
 
 def _may_be_met(whole: WholeAnswer, language: str) -> bool:
-    """Whether a yes may be meant as it stands: nothing beside it sets a condition, or only that something stays."""
+    """Says whether a yes may be meant as it stands: nothing beside it sets a condition, or only that something
+    stays."""
     if whole.agreed is None:
         return False
     return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
 def _wish(text: str, whole: WholeAnswer) -> Answer:
-    """What was named for the session counts at once: nobody is asked about it a second time."""
+    """Returns the text as a wish. A scope that was named for the session counts at once, so nobody is asked about it
+    again."""
     about = whole.agreed.about if whole.agreed and whole.agreed.scope in ("session", "always") else ""
     return Answer(choice="wish", text=text.strip(), about=about, kept_scope=bool(about))
 
 
 def _files_meant(text: str, whole: WholeAnswer, question: Question, language: str) -> tuple[str, ...] | None:
-    """An undo needs no yes with the names: the files are the choice."""
+    """Returns the files that an answer names. For an undo the names are enough, without a yes: the files are the
+    choice."""
     gate = question.gate
     if gate is None or not (whole.agreed or gate.operations == ("undo",)):
         return None
@@ -226,13 +234,13 @@ def _files_meant(text: str, whole: WholeAnswer, question: Question, language: st
 
 
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
-    """The whole line, where it says more than which choice was taken."""
+    """Returns the whole line, if it says more than which choice was taken."""
     says_more = whole.scope or whole.about or whole.reason or whole.background or asked.talk
     return text.strip() if says_more else ""
 
 
 def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
-    """A yes as far as it goes. For good it counts only with the word that this takes."""
+    """Returns a yes with its scope. It holds for good only if the user has said a word that means so."""
     if whole.scope not in ("session", "always"):
         return answer
     scope = "always" if whole.for_good else "session"
@@ -240,24 +248,30 @@ def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
 
 
 def _begun(text: str, question: Question, language: str) -> Answer | None:
-    """The beginning of one choice's own words, and of no other's. What stays for good takes its word."""
+    """Returns the choice whose own words begin with the text, if it is the only one. For `always` a beginning is not
+    enough."""
     word = unicodedata.normalize("NFKC", text).strip().casefold()
-    meant = [one.key for one in question.choices if any(name.startswith(word) for name in _names(one, word, language))]
+    meant = [
+        choice.key
+        for choice in question.choices
+        if any(name.startswith(word) for name in _names(choice, word, language))
+    ]
     return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
 
 
 def _named(text: str, question: Question, language: str) -> Answer | None:
-    """The one choice whose words hold those of the answer, politeness aside: `show me the diff`."""
+    """Returns the one choice whose words hold those of the answer, politeness aside: `show me the diff`."""
     if read_whole(text, language).against:
         return None
     plain = unicodedata.normalize("NFKC", text).casefold()
-    said = _words(plain)
+    answer_words = _words(plain)
     telling = _words(without_politeness(plain, language))
     shared = {
-        one.key: max(
-            (len(said & words) for words in map(_words, _names(one, plain, language)) if telling <= words), default=0
+        choice.key: max(
+            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if telling <= words),
+            default=0,
         )
-        for one in question.choices
+        for choice in question.choices
     }
     best = [key for key, count in shared.items() if count and count == max(shared.values())]
     return Answer(choice=best[0]) if len(best) == 1 and best[0] not in DECIDES else None
@@ -268,9 +282,9 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> set[str]:
-    """What is asked about, all of it."""
+    """Returns the deed that is asked about, if it is one and the same for all operations."""
     operations = question.gate.operations if question.gate else ()
-    deeds = {DEEDS.get(one, one) for operation in operations for one in [operation.rpartition(".")[2].split("_")[0]]}
+    deeds = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     return deeds if len(deeds) == 1 else set()
 
 
@@ -279,7 +293,7 @@ def _needs_word(question: Question) -> bool:
 
 
 def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
-    """One short question in return; at a Gate with two numbers, and what was said is kept for the second."""
+    """Returns a short question in return. At a Gate it has two numbers, and what was said is kept for the second."""
     question = asked.question
     if question.kind != "gate":
         return say(UNCLEAR[question.kind])
@@ -300,15 +314,15 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
 
 
 def wants_words(answer: Answer, question: Question) -> bool:
-    """Whether the choice makes sense only with words that have not been given yet."""
+    """Says whether the choice makes sense only with words that have not been given yet."""
     chosen = next((choice for choice in question.choices if choice.key == answer.choice), None)
     return chosen is not None and chosen.wants_text and not answer.text
 
 
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
-    """An answer by its key; nothing when it lacks its words, or is not offered. A Duck Call can always be answered with
-    the other keys of the Pacemaker, too."""
-    offered = question.kind == "duck_call" or choice in (one.key for one in question.choices)
+    """Returns the answer for a key; nothing when it lacks its words, or is not offered. A Duck Call can always be
+    answered with the other keys of the Pacemaker, too."""
+    offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
     offered = offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)
     return answer if offered and not wants_words(answer, question) else None
@@ -319,15 +333,15 @@ def _keys(question: Question) -> tuple[str, ...]:
 
 
 def _names(choice: Choice, text: str, language: str) -> set[str]:
-    """What a choice is called, in the languages that the text may be in."""
+    """Returns the names of a choice, in the languages that the text may be in."""
     spoken = languages_in(text, language)
-    labels = {unicodedata.normalize("NFKC", Words(one).phrase(choice.label)) for one in spoken}
+    labels = {unicodedata.normalize("NFKC", Words(code).phrase(choice.label)) for code in spoken}
     return {choice.key} | {label.casefold() for label in labels}
 
 
 class QuestionsBack:
-    """Has the model answer what the user asks about an open Gate, which stays open meanwhile. The model is asked for
-    words only, so nothing can be done by them."""
+    """Lets the model answer what the user asks about an open Gate, which stays open meanwhile. The model is asked for
+    words only, so they can do nothing."""
 
     def __init__(self, session: Session, questions: Questions, think: Think) -> None:
         self._session = session
@@ -344,7 +358,7 @@ class QuestionsBack:
         task.add_done_callback(self._answers.discard)
 
     def _work_before(self) -> str:
-        """What the model has said and seen of late, by budget: without it, it could not say why."""
+        """Returns what the model has lately said and seen, within a limit: without it, it could not say why."""
         state, room, parts = self._session.state, LONGEST_WORK, list[str]()
         for message in reversed(state.messages):
             if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room > 0:

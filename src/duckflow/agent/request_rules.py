@@ -1,4 +1,4 @@
-"""What the user writes in passing, found by rules: what is forbidden, and which files are mentioned with an `@`."""
+"""Finds what the user writes in passing, by rules: what is forbidden, and which files are mentioned with an `@`."""
 
 import re
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
 MOST_CONSTRAINTS = 2
 LINE = 100
 HANDED_OVER = r"(?:\s*[@＠][^\s@＠]+)+$"
-"""Files that are handed over with an order are no part of it."""
+"""Pattern of files that are handed over with an order. They are no part of it."""
 
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
 PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
-"""What may stand right after a path."""
+"""Pattern of what may stand right after a path."""
 FILE_LIKE = (
     r"[\w~./-]*\w\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|tsv|log|xml|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cc|cs|rb"
     r"|php|swift|sh|sql|lock|ipynb|png|jpe?g|gif|webp)"
@@ -29,9 +29,9 @@ LONGEST_MENTION = 200
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """The sentences that forbid something or narrow it down; a question does neither, a yes only says how far it
-    goes, and "don't start yet" waits for the next word only. Of one that is longer than a
-    line the clause that is an order by itself: half of a description would say something else."""
+    """Returns the sentences that forbid something or narrow it down. A question does neither, a yes only says how far
+    it goes, and "don't start yet" waits for the next message only. Of a sentence that is longer than a line only the
+    clause that is an order by itself is taken: half of a description would say something else."""
     if not may_find("requests.forbids", text, language):
         return []
     plain = re.sub(CODE, lambda code: "x" * len(code[0]), text)
@@ -50,8 +50,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
 
 def _order(sentence: str, language: str) -> str:
     joint = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
-    clauses = (re.sub(joint, "", one.strip()) for one in re.split(r"[,;、，；]", sentence))
-    return next((one for one in clauses if len(one) <= LINE and _is_order(one, language)), "")
+    clauses = (re.sub(joint, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
+    return next((clause for clause in clauses if len(clause) <= LINE and _is_order(clause, language)), "")
 
 
 def _is_order(clause: str, language: str) -> bool:
@@ -61,20 +61,22 @@ def _is_order(clause: str, language: str) -> bool:
 
 
 class Mention(NamedTuple):
-    """What stands behind an `@`: the paths it may be, the longest first."""
+    """A mention: the paths that may be meant behind an `@`, the longest first."""
 
     paths: tuple[str, ...]
 
     @property
     def file_like(self) -> str:
-        """The path that is meant when none of them exists, if it looks like one; a decorator or a name does not."""
+        """Returns the path that is meant when none of them exists, if it looks like one; a decorator or a name does
+        not."""
         return next((path for path in self.paths if re.fullmatch(FILE_LIKE, path) or path.startswith(ELSEWHERE)), "")
 
 
 def mentions(text: str) -> list[Mention]:
-    """In the order of the text, told from addresses and decorators; what stands in code is code."""
-    found = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
-    return list(found)[:MOST_MENTIONS]
+    """Returns the mentions in the order of the text. Addresses and decorators are none, and neither is anything in
+    code."""
+    unique = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
+    return list(unique)[:MOST_MENTIONS]
 
 
 def _found(text: str) -> Iterator[Mention]:
@@ -84,7 +86,7 @@ def _found(text: str) -> Iterator[Mention]:
 
 
 def _paths(token: str) -> Iterator[str]:
-    """The whole word, then what is left when what may follow a path is taken off: not every language has spaces."""
+    """Yields the whole word, then shorter ones without what may follow a path: not every language has spaces."""
     yield token
     path_end = re.compile(PATH_END)
     for length in range(len(token) - 1, 0, -1):

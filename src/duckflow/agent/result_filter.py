@@ -1,4 +1,4 @@
-"""One filter on what tools return: secrets that the user was not asked about are hidden, and that is told."""
+"""Filters what tools return: secrets that the user was not asked about are hidden, and the user is told."""
 
 import asyncio
 import os
@@ -17,24 +17,24 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 
 MOST_READ = 1000
-"""Secret files whose lines are known."""
+"""Most secret files whose lines are known."""
 PATHS = ("path", "source", "target")
 
 
 class ResultFilter:
-    """Knows what the secret files of the work folder held when it last looked, and before: a command may have copied
-    or moved them."""
+    """Hides secrets. It knows what the secret files of the work folder held when it last looked, and before: a command
+    may have copied or moved them."""
 
     def __init__(self, state: AgentState, added: Sequence[Path] = ()) -> None:
-        """`added`: further folders with secret files."""
+        """`added` are further folders with secret files."""
         self._state = state
         self._added = added
         self._known: KnownSecrets | None = None
 
     async def look(self) -> KnownSecrets:
-        """Before and after every command."""
-        found = await asyncio.to_thread(self._read_secrets)
-        self._known = found.joined(self._known) if self._known else found
+        """Reads the secrets again. This is done before and after every command."""
+        secrets = await asyncio.to_thread(self._read_secrets)
+        self._known = secrets.joined(self._known) if self._known else secrets
         return self._known
 
     def _read_secrets(self) -> KnownSecrets:
@@ -44,8 +44,9 @@ class ResultFilter:
         return known
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
-        """Talk and plans are the model's own words. A command may have printed any file whole; elsewhere a line that
-        a secret file has too says little, and only what can be nothing but a secret is hidden."""
+        """Returns the result without secrets. Talk and plans are the model's own words. A command may have printed a
+        whole file. Elsewhere a line that also stands in a secret file says little, and only what can be nothing but a
+        secret is hidden."""
         if result.effect in ("talk", "plan"):
             return result
         if result.effect == "run":
@@ -55,7 +56,7 @@ class ResultFilter:
 
 
 def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets) -> ActionResult:
-    """An error about a secret file is told without what it quotes."""
+    """Hides the secrets that are known. An error about a secret file is told without what it quotes."""
     folder = Path(state.folder)
     if not result.ok and (path := _secret_path(action.args, folder)):
         text, _, quoted = result.for_model.partition("\n")
@@ -72,7 +73,7 @@ def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState,
 
 
 def _with_text(result: ActionResult, text: str, known: KnownSecrets) -> ActionResult:
-    """An error's phrase repeats its text."""
+    """Returns the result with another text. The phrase of an error repeats its text, so it changes too."""
     values = {
         name: (text if value == result.for_model else _mask(value, known).text) if isinstance(value, str) else value
         for name, value in result.for_user.values.items()
@@ -86,11 +87,11 @@ def _mask(text: str, known: KnownSecrets) -> Masked:
 
 
 def _secret_path(args: Mapping[str, Any], folder: Path) -> str:
-    """The first path of a call that leads to a secret, by its name or by a link."""
+    """Returns the first path of a call that leads to a secret, by its name or by a link."""
     for name in PATHS:
-        given = str(args.get(name) or "")
-        if given and (secret_name(given) or secret_name(_real(given, folder))):
-            return given
+        path = str(args.get(name) or "")
+        if path and (secret_name(path) or secret_name(_real(path, folder))):
+            return path
     return ""
 
 

@@ -1,4 +1,5 @@
-"""The one owner of state: puts what rules read out of texts into an event, journals it, applies it, tells everyone."""
+"""The one owner of state: adds what rules read out of texts to an event, journals it, applies it, and tells
+everyone."""
 
 import logging
 from collections import deque
@@ -40,17 +41,18 @@ RECENT = 40
 
 
 def annotate(event: Event, state: AgentState) -> Event:
-    """The event with what its texts say; the same event when they say nothing. Texts of jobs are not the user's."""
+    """Returns the event with what rules read out of its texts; the same event when they say nothing. Texts of jobs are
+    not the user's."""
     match event:
         case MessageAdded() if not event.message.job:
-            found = _read_message(event, state)
+            fields = _read_message(event, state)
         case DecisionMade():
-            found = {"goal": _goal_of(event.decision, state)}
+            fields = {"goal": _goal_of(event.decision, state)}
         case ActionFinished() if not event.job:
-            found = {"asked": _question_in(event.result, state.language)}
+            fields = {"asked": _question_in(event.result, state.language)}
         case _:
             return event
-    return event.model_copy(update=found) if any(found.values()) else event
+    return event.model_copy(update=fields) if any(fields.values()) else event
 
 
 def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tuple[str, ...]]:
@@ -65,24 +67,24 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:
-    """Work begins: without a goal in other words it is what the user said."""
+    """Returns the goal when work begins and none was stated: it is what the user said."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
-    said: list[str] = []
+    requests: list[str] = []
     for message in reversed(state.messages[-RECENT:]):
         answered = message.decision is not None and message.decision.next_step == "done"
-        if answered and not all(replies_only(text, state.language) for text in said):
-            # A short request ("write it") came after the request before it was answered.
+        if answered and not all(replies_only(text, state.language) for text in requests):
+            # The requests before this answer are done, unless what came after it is only a short reply ("write it").
             break
         if message.role == "user":
-            said.append(message.text)
+            requests.append(message.text)
             if may_be_goal(message.text, state.language):
                 return shorten(message.text, 200)
-    return shorten(said[0] if said else "", 200)
+    return shorten(requests[0] if requests else "", 200)
 
 
 def _question_in(result: ActionResult, language: str) -> str:
-    """The question to the user that what was said ends with."""
+    """Returns the question to the user that the text ends with, if any."""
     text = (result.said or "").rstrip()
     return shorten(last_question(text), 100) if result.operation != EXIT and ends_asking(text, language) else ""
 
@@ -93,7 +95,7 @@ SNAPSHOT_EVERY = 500
 
 
 class Bus:
-    """Whoever listens sees every event, in order, in the order in which they subscribed."""
+    """Shows every event to every listener, in order, and in the order in which they subscribed."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, tuple[Listener, tuple[type[Event], ...]]] = {}
@@ -101,7 +103,7 @@ class Bus:
         self._publishing = False
 
     def subscribe(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
-        """Add a listener of these kinds of events, or of all; the returned function takes it away, at any time."""
+        """Adds a listener for these kinds of events, or for all. The returned function takes it away, at any time."""
         key = object()
         self._listeners[key] = listener, kinds or (Event,)
 
@@ -111,7 +113,8 @@ class Bus:
         return unsubscribe
 
     def publish(self, event: Event) -> None:
-        """An event that a listener itself causes comes after the one being told, for every listener."""
+        """Publishes an event. An event that a listener itself causes comes after the current one, for every
+        listener."""
         self._waiting.append(event)
         if self._publishing:
             return
@@ -119,26 +122,26 @@ class Bus:
         closed: BrokenPipeError | None = None
         try:
             while self._waiting:
-                told = self._waiting.popleft()
+                current = self._waiting.popleft()
                 for key in tuple(self._listeners):
                     listener, kinds = self._listeners.get(key, (None, ()))
                     try:
-                        if listener and isinstance(told, kinds):
-                            listener(told)
+                        if listener and isinstance(current, kinds):
+                            listener(current)
                     except BrokenPipeError as problem:
                         closed = problem
                     except Exception:
-                        log.exception("a listener failed at %s", told.kind)
+                        log.exception("a listener failed at %s", current.kind)
         finally:
             self._publishing = False
             self._waiting.clear()
         if closed:
-            # Nobody reads the output any more: that is no failure of a listener, it ends the program.
+            # Nobody reads the output any more. That is no failure of a listener: it ends the program.
             raise closed
 
 
 class StateOwner:
-    """Events go in at `emit`; the state follows, then whoever listens."""
+    """Owns a state. Events go in at `emit`; the state follows, then the listeners."""
 
     def __init__(self, state: AgentState) -> None:
         self.state = state
@@ -153,10 +156,8 @@ class StateOwner:
 
 
 class Session(StateOwner):
-    """Keeps a journal: what goes in at `emit` is written there first, then come state and listeners.
-
-    An event is on disk before anyone acts on it, so what was seen on the screen is never lost.
-    """
+    """Owns a state and its journal. An event that goes in at `emit` is written to the journal first, then come state
+    and listeners. It is on disk before anyone acts on it, so what was seen on the screen is never lost."""
 
     def __init__(self, journal: Journal, state: AgentState) -> None:
         super().__init__(state)
@@ -167,14 +168,16 @@ class Session(StateOwner):
             event, seq = self._recorded(annotate(event, self.state))
             apply(self.state, event)
             if seq % SNAPSHOT_EVERY == 0:
-                # Messages are left out: they are events of their own, so a snapshot stays small however long it gets.
+                # Messages are left out: they are events of their own, so a snapshot stays small however long the
+                # session gets.
                 self._journal.save_snapshot(seq, self.state.model_dump_json(exclude={"messages"}))
             if isinstance(event, TurnEnded) or (isinstance(event, SessionTitled) and self.state.turn):
                 self._journal.save_headline(Headline.of(self.state).model_dump_json())
         self._bus.publish(event)
 
     def _recorded(self, event: Event) -> tuple[Event, int]:
-        """The event as the journal holds it. Bytes of a file's name that are no text are marks there."""
+        """Returns the event as the journal holds it, and its number. Bytes of a file's name that are no text become
+        marks there."""
         try:
             return event, self._journal.append(event)
         except PydanticSerializationError:
@@ -187,18 +190,18 @@ class Session(StateOwner):
 
     @property
     def number(self) -> int:
-        """Of the latest event in the journal."""
+        """Returns the number of the latest event in the journal."""
         return self._journal.last_seq
 
     def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Everything that happened after the event of this number, from the journal."""
+        """Yields everything that happened after the event of this number, from the journal."""
         return self._journal.events(after)
 
     def close(self) -> None:
         self._journal.close()
 
     def discard(self) -> None:
-        """Close, and leave no file behind: nothing was said."""
+        """Closes the journal and leaves no file behind, because nothing was said."""
         self._journal.close()
         for suffix in (".db", ".db-wal", ".db-shm", ".lock"):
             self._journal.path.with_suffix(suffix).unlink(missing_ok=True)
@@ -213,14 +216,14 @@ class Opened(NamedTuple):
 
 
 def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
-    """A new session with its first event."""
+    """Begins a new session with its first event."""
     session = Session(Journal(path), AgentState.model_construct())
     session.emit(SessionOpened(session_id=session_id, folder=str(folder), language=language))
     return session
 
 
 def reopen(path: Path) -> Opened:
-    """Resume by replay from the last snapshot; a damaged journal is opened up to the damage."""
+    """Resumes a session by replay from the last snapshot. A damaged journal is opened up to the damage."""
     try:
         return Opened(_resumed(path))
     except JournalDamaged:
@@ -241,7 +244,7 @@ def _resumed(path: Path) -> Session:
 
 
 def replay(journal: JournalReader, from_snapshot: bool = True) -> AgentState:
-    """The state that the journal's events lead to."""
+    """Returns the state that the journal's events lead to."""
     state, seq = AgentState(), 0
     if from_snapshot and (snapshot := journal.last_snapshot()):
         state, seq = AgentState.model_validate_json(snapshot.body), snapshot.seq

@@ -1,4 +1,4 @@
-"""Summaries of what left the context, written by the model in the background. Nobody waits for them."""
+"""Summaries of messages that left the context, written by the model in the background. Nobody waits for them."""
 
 import asyncio
 import logging
@@ -26,11 +26,11 @@ SHOWN_TOKENS = 2500
 EACH_TOKENS = 250
 LEAST_MESSAGES = 12
 FAILURES = 2
-"""After so many in a row it is left: the computed digest does as well."""
+"""Number of failures in a row after which no more are tried: the computed digest does as well."""
 
 
 class Summarizer:
-    """One summary at a time; what is dropped meanwhile waits for the next."""
+    """Writes one summary at a time. Messages that are dropped meanwhile wait for the next."""
 
     def __init__(
         self, session: Session, connection: ModelConnection, compiler: Compiler, settings: MemorySettings
@@ -81,7 +81,7 @@ class Summarizer:
         model = await self._connection.ready()
         provider = model.provider
         if model.profile.local:
-            # One model on one machine does one thing at a time: the user would wait for it.
+            # A model on this machine does one thing at a time, so the user would have to wait for it.
             self._failures = FAILURES
             return ""
         request = Request(self._compiler.summary(self._session.state, text), max_tokens=SUMMARY_TOKENS)
@@ -102,7 +102,7 @@ class Summarizer:
 
 
 def _material(messages: Sequence[Message]) -> str:
-    """The messages for the model to sum up, each shortened, within a bound."""
+    """Returns the messages for the model to sum up, each shortened, within a limit."""
     from duckflow.memory.digest import gist
 
     lines: list[str] = []
@@ -118,7 +118,7 @@ def _material(messages: Sequence[Message]) -> str:
 
 
 def _checked(text: str, messages: Sequence[Message], language: str) -> str:
-    """The summary in one line, or nothing: when it is empty, a refusal, or no shorter than what it stands for."""
+    """Returns the summary in one line; nothing when it is empty, a refusal, or no shorter than what it stands for."""
     text = " ".join(text.replace("```", " ").split())
     if not text or text.startswith("{") or begins("memory.refusal", text, language):
         return ""

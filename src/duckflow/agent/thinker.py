@@ -1,4 +1,4 @@
-"""Thinking: from state to the next Decision, with bounded tries; and taking that Decision in."""
+"""Thinking: asks for the next Decision, with a limited number of tries, and takes that Decision in."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -49,11 +49,11 @@ SHRINKS = 2
 REFUSAL_SHOWN = 400
 MALFORMED = "The call could not be formed, so nothing was done. Make it again: an offered tool, with plain JSON."
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
-"""Some of the operations that are offered, or all of them with fewer arguments."""
+"""A function that returns some of the offered operations, or all of them with fewer arguments."""
 
 
 class BegunReply:
-    """What the user has seen of a reply that is not whole yet."""
+    """The part of an unfinished reply that the user has seen."""
 
     HEARS = (TextStreamed, LoopBegan, StreamReset, DecisionMade)
 
@@ -70,13 +70,13 @@ class BegunReply:
                 pass
 
     def interrupted(self, language: str) -> str:
-        """For the model: the turn was stopped, and how far it had come with its words."""
+        """Returns the note for the model that the turn was stopped, and how far its words had come."""
         seen = self._seen.strip()
         return note(language, "interrupted") + (f"\n{note(language, 'interrupted_saying', text=seen)}" if seen else "")
 
 
 class LiveReply:
-    """What is said as it streams in; a model that says the same passage over and over is cut short."""
+    """Shows what is said as it streams in, and cuts a model short that says the same passage over and over."""
 
     def __init__(self, settings: DetectorSettings, live: LiveWords) -> None:
         self._live = live
@@ -107,8 +107,8 @@ class Thinker:
         streams: bool = True,
         answer_schema: dict[str, Any] | None = None,
     ) -> None:
-        """`streams`: what it says is shown while it comes; what an agent in the background says is not. `answer_schema`
-        is asked for beside the tools, of models that have tools of their own."""
+        """`streams` means that the reply is shown while it comes; that of an agent in the background is not.
+        `answer_schema` is asked for beside the tools, from models that call tools."""
         self._answer_schema = answer_schema
         self.connection = connection
         self._compiler = compiler
@@ -135,7 +135,7 @@ class Thinker:
             except ToolsRefused:
                 continue
             except PicturesRefused as problem:
-                # What the user has just shown is the matter itself; what comes up in the work is not.
+                # A picture that the user has just shown is the matter itself; one that comes up in the work is not.
                 if state.loop == 1 or unseen:
                     raise
                 unseen = True
@@ -146,11 +146,11 @@ class Thinker:
                 self._emit(StreamReset())
                 if attempt > self._settings.reply_attempts:
                     raise
-                told = self._compiler.correction(state.language, reply.text, problem.correction, form.format_name)
-                corrections += told
+                correction = self._compiler.correction(state.language, reply.text, problem.correction, form.format_name)
+                corrections += correction
 
     async def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
-        """A broken reply takes seconds to mend, so it is read in a thread."""
+        """Reads a reply into a Decision, in a thread, because a broken reply takes seconds to mend."""
         if reply.finish == "malformed":
             raise ReplyUnusable(MALFORMED)
         if reply.broke_off:
@@ -163,7 +163,7 @@ class Thinker:
         return reading
 
     async def warm(self, state: AgentState) -> None:
-        """Connect before the first message, and let a model on this machine read the prompt's stable part already."""
+        """Connects before the first message, and lets a model on this machine read the prompt's stable part already."""
         try:
             model = await self.connection.ready()
             if model.profile.local:
@@ -175,7 +175,7 @@ class Thinker:
             self._emit(Noticed(what=said(problem)))
 
     async def _ask(self, state: AgentState, moment: Moment, operations: Sequence[Operation]) -> Reply:
-        """A request that turns out too long is sent again with less history."""
+        """Asks the model. A request that turns out too long is sent again with less history."""
         budget, settings = self._budget(moment.profile), self._settings
         room = ReplyRoom(settings.decision_tokens, min(settings.inline_tokens, moment.profile.window // 4))
         for shrink in range(SHRINKS + 1):
@@ -203,13 +203,13 @@ class Thinker:
         return LiveReply(self._detectors, form.live(self._compiler.operations()))
 
     async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
-        """The parts of the next request with their tokens."""
+        """Returns the parts of the next request with their tokens."""
         model = await self.connection.ready()
         history = self._remembering.shown(self._budget(model.profile))
         return self._compiler.weighed(state, history, Moment(model.form, model.profile))
 
     async def history(self, state: AgentState, actor: Actor) -> list[Message]:
-        """The conversation as far as it fits; for a step of a plan what that has brought, and nothing else."""
+        """Returns the conversation as far as it fits; for a step of a plan only the step's own messages."""
         budget, job = self._budget((await self.connection.ready()).profile), state.jobs.get(actor.job_id)
         if job is None:
             return self._remembering.shown(budget)
@@ -223,10 +223,10 @@ class Thinker:
 TALK_ARGUMENTS = ("text", "question")
 
 
-def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collection[str] = ()) -> Reading:
-    """The Decision as it counts from now on. What of it is refused is told to the model; an answer that was given in
-    this turn, word for word, is not given again."""
-    decision = _polite(reading.decision, said)
+def accept(reading: Reading, session: StateOwner, phases: Phases, already_said: Collection[str] = ()) -> Reading:
+    """Takes in a Decision, and returns it as it counts from now on. The model is told what is refused. An answer that
+    was given in this turn already, word for word, is not given again."""
+    decision = _polite(reading.decision, already_said)
     wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
     turn = session.state.turn
@@ -245,11 +245,13 @@ def accept(reading: Reading, session: StateOwner, phases: Phases, said: Collecti
     return reading._replace(decision=decision)
 
 
-def _polite(decision: Decision, said: Collection[str]) -> Decision:
-    """The Decision as the user gets it: at most one question, choices only where there are two, nothing twice."""
+def _polite(decision: Decision, already_said: Collection[str]) -> Decision:
+    """Returns the Decision as the user gets it: at most one question, choices only if there are two, nothing twice."""
     actions = [_polite_action(action) for action in decision.actions]
     if decision.next_step == "done":
-        actions = [one for one in actions if one.operation != RESPOND or one.args.get("text") not in said]
+        actions = [
+            action for action in actions if action.operation != RESPOND or action.args.get("text") not in already_said
+        ]
     return decision if actions == decision.actions else decision.model_copy(update={"actions": actions})
 
 
@@ -265,14 +267,14 @@ def _polite_action(action: Action) -> Action:
 
 
 def _real(choices: list[Any]) -> list[Any]:
-    """Choices that differ; a single one is none."""
+    """Returns the choices that differ, or nothing if there is only one."""
     different = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
-    kept = [choice for choice in choices if different[str(choice).strip().casefold()] is choice]
-    return kept if len(kept) > 1 else []
+    distinct = [choice for choice in choices if different[str(choice).strip().casefold()] is choice]
+    return distinct if len(distinct) > 1 else []
 
 
 class CheckedDelta(NamedTuple):
-    """What of a change is accepted, and what the model is told of the rest."""
+    """The part of a change that is accepted, and what the model is told of the rest."""
 
     delta: StateDelta
     goal_refused: str = ""
@@ -280,23 +282,24 @@ class CheckedDelta(NamedTuple):
 
 
 def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
-    """A goal and constraints may change right after the user has spoken; under an approved plan its goal stands."""
-    kept, told, refused = delta, list[str](), ""
+    """Checks a change of the five items. A goal and constraints may change right after the user has spoken; under an
+    approved plan its goal stands."""
+    accepted, notes, refused = delta, list[str](), ""
     five, plan = state.five, state.plan
     if delta.goal is not None and delta.goal != five.goal:
         if plan is not None and plan.under_way:
             refused = delta.goal
-            told.append(note(state.language, "goal_stays_plans", goal=five.goal))
+            notes.append(note(state.language, "goal_stays_plans", goal=five.goal))
         elif five.goal and not state.heard:
             refused = delta.goal
-            told.append(note(state.language, "goal_stays", goal=five.goal))
+            notes.append(note(state.language, "goal_stays", goal=five.goal))
     if refused:
-        kept = kept.model_copy(update={"goal": None})
-    lost = [one for one in five.constraints if one not in (delta.constraints or ())]
+        accepted = accepted.model_copy(update={"goal": None})
+    lost = [constraint for constraint in five.constraints if constraint not in (delta.constraints or ())]
     if delta.constraints is not None and lost and not state.heard:
-        kept = kept.model_copy(update={"constraints": None})
-        told.append(note(state.language, "constraints_stay", constraints="; ".join(lost)))
+        accepted = accepted.model_copy(update={"constraints": None})
+        notes.append(note(state.language, "constraints_stay", constraints="; ".join(lost)))
     if delta.plan_brief is not None and plan is not None and plan.under_way:
-        # It follows the plan itself.
-        kept = kept.model_copy(update={"plan_brief": None})
-    return CheckedDelta(kept, refused, "\n".join(told))
+        # The brief follows the plan itself.
+        accepted = accepted.model_copy(update={"plan_brief": None})
+    return CheckedDelta(accepted, refused, "\n".join(notes))

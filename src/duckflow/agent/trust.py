@@ -1,4 +1,4 @@
-"""Which work folders the user trusts, and the question before the first message where there is a reason to ask."""
+"""The work folders that the user trusts, and the question before the first message if there is a reason to ask."""
 
 import asyncio
 import contextlib
@@ -22,11 +22,12 @@ MOST_LOOKED_AT = 1000
 
 
 class FolderTrust:
-    """The trust in one work folder. What was answered is kept in the user's own data, by path. A linked worktree
-    inherits it from a trusted repository that points back to it."""
+    """The trust in one work folder. Answers are kept in the user's own data, by path. A linked worktree inherits trust
+    from a trusted repository that points back to it."""
 
     def __init__(self, folder: Path, home: Path, kept_in: Path, contained: bool = False) -> None:
-        """`contained`: the whole machine is for this work, so nothing is asked; what a folder brings stays off."""
+        """`contained` means that the whole machine is for this work: nothing is asked, and what a folder brings stays
+        off."""
         self.contained = contained
         self._folder = folder
         self._home = home
@@ -39,7 +40,7 @@ class FolderTrust:
 
     @property
     def must_be_wanted(self) -> bool:
-        """Without a yes nothing is done here at all."""
+        """Says whether nothing at all may be done here without a yes."""
         return self._no_project and not self.contained
 
     @property
@@ -47,7 +48,7 @@ class FolderTrust:
         return holds_home(self._folder, self._home)
 
     def reasons(self) -> tuple[Phrase, ...]:
-        """Why to ask; none for a folder like any other."""
+        """Returns the reasons to ask; none for an ordinary folder."""
         reasons, known = tuple(self._reasons()), self._known()
         if reasons and self._repository and str(self._repository.common) in known and not self._trusted_among(known):
             return (*reasons, say("trust.not_inherited", repository=shown(str(self._repository.common))))
@@ -80,7 +81,8 @@ class FolderTrust:
             yield from _hooks_in(self._folder)
 
     def _trusted_among(self, known: Sequence[str]) -> bool:
-        """By its own path; by a `.git` of its own, as was kept before; or as a worktree."""
+        """Says whether the folder is trusted: by its own path, by a `.git` of its own (as was kept before), or as a
+        worktree."""
         own = self._folder / ".git"
         if str(self._folder) in known:
             return True
@@ -103,7 +105,7 @@ class FolderTrust:
 
 
 def _hooks_in(folder: Path) -> Iterator[Phrase]:
-    """Every hook, so that whoever trusts the folder has seen what will run."""
+    """Yields every hook, so that a user who trusts the folder has seen what will run."""
     from duckflow.extensions.hook_files import find_hooks
     from duckflow.extensions.places import HookSettings
 
@@ -112,9 +114,9 @@ def _hooks_in(folder: Path) -> Iterator[Phrase]:
 
 
 def refuse_own_folders(folder: Path, own: Sequence[Path]) -> None:
-    """Duckflow's own files are no work: whoever changes them changes what it is allowed to do."""
-    for one in own:
-        if folder.resolve().is_relative_to(one.resolve()):
+    """Refuses Duckflow's own folders as work folders: changing them would change what Duckflow is allowed to do."""
+    for own_folder in own:
+        if folder.resolve().is_relative_to(own_folder.resolve()):
             raise UsageError("folder.own", folder=str(folder))
 
 
@@ -132,7 +134,7 @@ def _programs_in(folder: Path) -> Iterator[str]:
 
 
 class Admission:
-    """Asks when the first turn begins: to look at the folder takes time that the start does not have."""
+    """Asks for trust when the first turn begins: looking at the folder takes time that the start does not have."""
 
     def __init__(
         self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool, by_client: bool = False
@@ -144,7 +146,7 @@ class Admission:
         self.wanted = wanted
         """The user has said on the command line that everything here is to be trusted."""
         self.newly = False
-        """It was trusted in this session, by an answer."""
+        """The folder was trusted in this session, by an answer."""
         self.decided = False
         self._refused = False
         self._asking = asyncio.Lock()
@@ -152,12 +154,12 @@ class Admission:
         """Programs that the folder brings may run, where mode and sandbox let them."""
 
     async def admit(self) -> bool:
-        """Whether anything may be done here at all."""
+        """Says whether anything may be done here at all."""
         async with self._asking:
             return self.decided or await self._decide()
 
     async def look_again(self) -> None:
-        """What the folder brings may have come meanwhile; a no that was said is not asked for again."""
+        """Asks again if need be, because the folder may have changed. A user who has said no is not asked again."""
         if not (self.trusted or self._refused):
             self.decided = False
         await self.admit()
@@ -169,7 +171,7 @@ class Admission:
             self.trusted = bool(reasons)
             self.decided = True
             return True
-        # A program that says yes to everything must not open a whole home.
+        # A program that says yes to everything must not open a whole home folder.
         asks = not trust.contained and not (self._by_client and trust.must_be_wanted)
         if self.wanted or (asks and await self._asked(reasons)):
             await asyncio.to_thread(trust.trust)

@@ -29,7 +29,7 @@ from duckflow.state.phrase import Phrase, said, say
 
 RECOVERIES = 3
 ASKS_NOBODY = 4
-"""So many replies of a turn that want a yes where nobody can give it end the turn."""
+"""Number of replies in a turn that want a yes nobody can give, after which the turn ends."""
 log = logging.getLogger(__name__)
 
 Begin = Callable[[], Awaitable[str | Ending | None]]
@@ -70,10 +70,10 @@ class Turn:
         begin: Begin | None,
         wish: str | None = None,
     ) -> Outcome:
-        """Every way out ends with TurnEnded, so the conversation can always go on. Where the user has done something
-        instead of saying it, there is no text, and `begin` is what they did: it gives the first note, or the ending.
-        `meanwhile` is asked before each call of the model for what the user has said since. `wish`: the user's own
-        words in the text, where they are not all of it."""
+        """Runs a turn. Every way out ends with TurnEnded, so the conversation can always go on. If the user has done
+        something instead of saying it, there is no text, and `begin` carries out what they did; it returns the first
+        note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
+        since. `wish` is the user's own words in the text, if they are not all of it."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
@@ -83,17 +83,17 @@ class Turn:
         try:
             ending = await self._open(turn, begin)
         except asyncio.CancelledError:
-            # An agent is not stopped by a word of the user to it, and what goes on with its work must not read so.
+            # The user's words do not stop an agent, so whoever goes on with its work later must not read that they did.
             if not self._actor.inner:
-                told = self._begun.interrupted(self._session.state.language)
-                self._add(Message(role="system", text=told, turn=number))
+                interruption = self._begun.interrupted(self._session.state.language)
+                self._add(Message(role="system", text=interruption, turn=number))
             self._pacing.end("interrupted")
             self._session.emit(TurnEnded(turn=number, outcome="interrupted", why=say("turn.interrupted")))
             raise
         except DuckflowError as problem:
             ending = Ending(problem.outcome, said(problem))
         except Exception:
-            # A mistake of ours must not take the conversation with it.
+            # A bug of ours must not end the conversation.
             log.exception("a turn broke off")
             here = Path(self._session.state.folder).is_dir()
             ending = Ending("failed", say("turn.broke_off" if here else "turn.folder_gone"))
@@ -104,7 +104,7 @@ class Turn:
         return ending.outcome
 
     async def weighed(self) -> tuple[Layer, ...]:
-        """The parts of the next request with their tokens."""
+        """Returns the parts of the next request with their tokens."""
         return await self._thinker.weighed(self._session.state)
 
     async def _open(self, turn: TurnSoFar, begin: Begin | None) -> Ending:
@@ -118,36 +118,38 @@ class Turn:
             return note
         profile = await turn.profile()
         self._at_work = self._policies.of(profile)
-        more = await self._opened(turn, *(partial(one.opening, turn) for one in self._policies.leading(profile)))
-        return more if isinstance(more, Ending) else await self._loop(turn, _joined(note, more))
+        leading_note = await self._opened(
+            turn, *(partial(policy.opening, turn) for policy in self._policies.leading(profile))
+        )
+        return leading_note if isinstance(leading_note, Ending) else await self._loop(turn, _joined(note, leading_note))
 
     async def _opened(self, turn: TurnSoFar, *openings: Begin) -> str | Ending:
         note = ""
         for opening in openings:
-            told = await opening()
-            if isinstance(told, Ending):
-                return told
-            note = _joined(note, told)
+            result = await opening()
+            if isinstance(result, Ending):
+                return result
+            note = _joined(note, result)
         return note
 
     async def _loop(self, turn: TurnSoFar, note: str) -> Ending:
-        """A note is what the next prompt says first of all; an ending ends the turn."""
+        """Runs the loop. A note is what the next prompt says first of all; an ending ends the turn."""
         while True:
-            told = await self._beat(note)
-            if isinstance(told, Ending):
-                return told
+            verdict = await self._beat(note)
+            if isinstance(verdict, Ending):
+                return verdict
             await self._hear(turn)
-            reading = await self._think(turn, told)
+            reading = await self._think(turn, verdict)
             done = await self._acting.run(reading, self._actor)
             turn.loops.append(Loop(reading.decision, done))
-            told = await self._look_back(turn)
+            verdict = await self._look_back(turn)
             if self._pacing.saw(reading, done):
                 self._recoveries = 0
-            if isinstance(told, Ending):
-                told = await self._may_end(turn, told)
-            if isinstance(told, Ending):
-                return told
-            note = told
+            if isinstance(verdict, Ending):
+                verdict = await self._may_end(turn, verdict)
+            if isinstance(verdict, Ending):
+                return verdict
+            note = verdict
 
     async def _may_end(self, turn: TurnSoFar, ending: Ending) -> str | Ending:
         for policy in self._at_work:
@@ -156,20 +158,22 @@ class Turn:
         return ending
 
     async def _hear(self, turn: TurnSoFar) -> None:
-        """What the user has said meanwhile goes into the next request, and counts as what they want now."""
-        if said := turn.meanwhile():
-            if why := await self._objection(said):
+        """Takes in what the user has said meanwhile. It goes into the next request, and counts as what they want
+        now."""
+        if words := turn.meanwhile():
+            if why := await self._objection(words):
                 self._session.emit(Noticed(what=why))
                 return
-            self._add(Message(role="user", text=said, turn=self._session.state.turn, meanwhile=True))
-            turn.request = turn.wish = said
+            self._add(Message(role="user", text=words, turn=self._session.state.turn, meanwhile=True))
+            turn.request = turn.wish = words
             for policy in self._at_work:
-                await policy.heard(said)
+                await policy.heard(words)
 
-    async def _objection(self, said: str) -> Phrase | None:
-        """Why a message may not be taken up: then it is nowhere, neither in the conversation nor on the record."""
+    async def _objection(self, message: str) -> Phrase | None:
+        """Returns why a message may not be taken up, if so. It is then neither in the conversation nor in the
+        journal."""
         for policy in self._at_work:
-            if why := await policy.objection(said):
+            if why := await policy.objection(message):
                 return why
         return None
 
@@ -177,13 +181,13 @@ class Turn:
         self._session.emit(MessageAdded(message=message))
 
     async def _beat(self, note: str) -> str | Ending:
-        """The Pacemaker's word before a loop: a Duck Call or a new plan takes the place of the note."""
+        """Asks the Pacemaker before a loop. A Duck Call or a new plan takes the place of the note."""
         if self._recoveries > RECOVERIES:
             self._recoveries = 0
-            told = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
-            if isinstance(told, Ending):
-                return told
-            note = told
+            answer = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
+            if isinstance(answer, Ending):
+                return answer
+            note = answer
         match self._pacing.beat():
             case DuckCall() as call:
                 return await self._ask(call)
@@ -196,7 +200,7 @@ class Turn:
                 return note
 
     async def _ask(self, call: DuckCall) -> str | Ending:
-        """Put the Duck Call, and do what was chosen."""
+        """Puts the Duck Call to the user, and does what was chosen."""
         resolution = await self._pacing.put(call)
         return self._duck.carry_out(call, resolution) or self._notes(resolution.pinned)
 
@@ -211,26 +215,26 @@ class Turn:
         )
         guidance = Guidance("")
         for policy in self._at_work:
-            if found := await policy.before(turn):
-                guidance = found
+            if advice := await policy.before(turn):
+                guidance = advice
                 break
         reading = await self._thinker.decide(state, limit, note or guidance.note, guidance.narrow)
         return accept(reading, self._session, self._phases, turn.said())
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
-        """What stopped the actions comes first, then the policies, then the Decision itself."""
+        """Decides how to go on: by what stopped the actions, then by the policies, then by the Decision itself."""
         if ending := self._stopped(turn):
             return ending
         turn.ending, turn.doubt = _wanted_ending(turn), ""
         for policy in self._at_work:
-            if (told := await policy.after(turn)) is not None:
-                return told
+            if (verdict := await policy.after(turn)) is not None:
+                return verdict
         if turn.ending and turn.ending.outcome == "pending_user":
             self._phases.wait_for_user()
         return turn.ending or _note(turn)
 
     def _stopped(self, turn: TurnSoFar) -> Ending | None:
-        """A question or a refusal ends the turn; after an error it goes on with planning."""
+        """Returns the ending after a question or a refusal. After an error the turn goes on with planning."""
         done = turn.last.done
         match done.stop:
             case "refused":
@@ -242,7 +246,7 @@ class Turn:
                 return Ending("gate", say("turn.nobody")) if stubborn else None
             case "error":
                 self._recoveries += self._phases.recover(
-                    next(one.for_model for one in reversed(done.results) if not one.ok)
+                    next(result.for_model for result in reversed(done.results) if not result.ok)
                 )
                 return None
             case "question" if done.ran(EXIT):
@@ -262,7 +266,7 @@ class Turn:
 
 
 def _held_before(turn: TurnSoFar) -> bool:
-    """Whether calls were held back already, and none that acts has run since."""
+    """Says whether calls were held back already, and none that acts has run since."""
     for loop in reversed(turn.loops[:-1]):
         if loop.done.stop == "held":
             return True
@@ -277,8 +281,8 @@ def _offers_more(turn: TurnSoFar) -> bool:
 
 
 def _waits_for_answer(turn: TurnSoFar) -> bool:
-    """The work cannot go on without the answer where a call or the Decision asks, where steps wait for it, or where
-    a question was put and nothing has been done beside it. Plain talk waits for nothing."""
+    """Says whether the work cannot go on without an answer: a call or the Decision asks, steps wait for it, or a
+    question was put and nothing was done beside it. Plain talk waits for nothing."""
     decision, done = turn.last.decision, turn.last.done
     asked = done.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)
@@ -292,7 +296,7 @@ def _joined(*notes: str | None) -> str:
 
 
 def _wanted_ending(turn: TurnSoFar) -> Ending | None:
-    """How the Decision itself wants the turn to end, or nothing when it goes on."""
+    """Returns how the Decision itself wants the turn to end, or nothing when it goes on."""
     decision, done = turn.last.decision, turn.last.done
     before = turn.loops[-2] if len(turn.loops) > 1 else None
     answered = before and before.decision.next_step == "done" and before.done.ran(RESPOND) and not decision.actions
@@ -303,10 +307,10 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
         case "continue":
             return None
         case "done" | "defer" if not decision.actions and not any(loop.done.results for loop in turn.loops):
-            # Nothing was done and nothing said: that is no end.
+            # Nothing was done and nothing was said, so this is no end.
             return None
         case "done" if silent and any(result.ok and result.shows for result in done.results):
-            # What was just looked up has been seen by nobody yet.
+            # Nobody has seen yet what was just looked up.
             return None
         case "done":
             outcome: Outcome = "done"
@@ -314,15 +318,15 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
             outcome = "deferred"
         case "pending_user":
             outcome = "pending_user"
-    # That a job has begun is told already.
+    # The user has been told already that a job has begun.
     begun = outcome == "deferred" and turn.state.live_jobs()
-    told = silent and not begun and decision.rationale.strip("-")
-    why = say("turn.summary", text=decision.rationale) if told else None
+    summarised = silent and not begun and decision.rationale.strip("-")
+    why = say("turn.summary", text=decision.rationale) if summarised else None
     return Ending(outcome, why, waits=outcome == "pending_user" and _waits_for_answer(turn))
 
 
 def _note(turn: TurnSoFar) -> str:
-    """What the next prompt should say of the last loop."""
+    """Returns what the next prompt should say about the last loop."""
     decision, done = turn.last.decision, turn.last.done
     if objection := decision.objection():
         return turn.note("own_check_said_no", reason=objection)

@@ -1,4 +1,4 @@
-"""Brings the Pacemaker into the turn: feeds it, asks it before every loop, and carries its question to the user."""
+"""Connects the Pacemaker with the turn: feeds it, asks it before every loop, and puts its question to the user."""
 
 import logging
 from collections.abc import Callable
@@ -21,7 +21,7 @@ log = logging.getLogger("duckflow.pacemaker")
 
 
 def intervention(verdict: Verdict) -> Intervened | None:
-    """How it steps in without asking, if it does."""
+    """Returns how the Pacemaker steps in without asking, if it does."""
     match verdict:
         case Hint():
             return Intervened(how="hint", severity=verdict.severity, what=verdict.why)
@@ -32,7 +32,7 @@ def intervention(verdict: Verdict) -> Intervened | None:
 
 
 class TurnPacemaker:
-    """One conversation's Pacemaker, with its outside."""
+    """The Pacemaker of one conversation, and its connection to state, journal and user."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class TurnPacemaker:
         other_model: bool = False,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`busy` says whether a command runs in the background, so that to look again is to wait."""
+        """`busy` says whether a command runs in the background, so that looking again means waiting."""
         self._session = session
         self._pacemaker = pacemaker
         self._ask = ask
@@ -59,7 +59,7 @@ class TurnPacemaker:
         session.subscribe(self._hear, StepChanged, ContextPruned, ReplyRejected)
 
     def begin(self, text: str) -> None:
-        """The user has spoken: everything afresh, and a guess at what kind of task this is."""
+        """Starts afresh when the user has spoken, and guesses what kind of task this is."""
         state = self._session.state
         plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
         self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}", state.language))
@@ -69,7 +69,7 @@ class TurnPacemaker:
         self._failed.clear()
 
     def beat(self) -> Verdict:
-        """The verdict before the next loop; the state and the screen learn how things are."""
+        """Returns the verdict before the next loop. The state and the screen learn the vitals."""
         state = self._session.state
         verdict = self._pacemaker.beat(self._view())
         if state.loop == 0:
@@ -82,27 +82,28 @@ class TurnPacemaker:
                 log.info("[DUCK_PACEMAKER] hint %s", " ".join(note.key for note in verdict.for_model))
             case Replan() | DuckCall():
                 log.info("[DUCK_PACEMAKER] %s %s %s", type(verdict).__name__, verdict.reason, self._figures())
-        told = intervention(verdict)
-        keys = tuple(one.key for one in told.what) if told else ()
-        if told and (told.how == "replan" or keys != self._hinted):
-            # A hint that stays the same is told once.
-            self._session.emit(told)
+        stepping_in = intervention(verdict)
+        keys = tuple(phrase.key for phrase in stepping_in.what) if stepping_in else ()
+        if stepping_in and (stepping_in.how == "replan" or keys != self._hinted):
+            # A hint that stays the same is shown once.
+            self._session.emit(stepping_in)
         self._hinted = keys
         return verdict
 
     @property
     def kind_of_work(self) -> TaskProfile:
-        """As the model says, or as what is done tells. Few files of a plan that is under way are not all of it."""
+        """Returns the kind of work, as the model says or as the actions tell. Few files do not mean small work while a
+        plan is carried out."""
         plan, work = self._session.state.plan, self._work.profile
         under_way = work in (TaskProfile.GENERAL_CHAT, TaskProfile.FILE_OPERATION) and plan and plan.under_way
         return self._declared or (TaskProfile.MULTI_STEP_TASK if under_way else work)
 
     def limit(self) -> int:
-        """The loops this turn may take, counted from its beginning."""
+        """Returns the loops that this turn may take, counted from its beginning."""
         return self._session.state.loop + self._pacemaker.loops_left
 
     def saw(self, reading: Reading, done: Dispatched) -> bool:
-        """What a loop has brought. Whether it was progress."""
+        """Takes in what a loop has brought, and says whether it was progress."""
         decision = reading.decision
         self._pacemaker.heard(f"{decision.rationale}\n{reading.text}")
         if "task_profile" in decision.declared:
@@ -117,7 +118,7 @@ class TurnPacemaker:
             self._pacemaker.notice(Signal.APPROVED)
         spent, self._used = self._tokens() - self._used, self._tokens()
         actions = {action.action_id: action for action in decision.actions} | done.whole
-        for result in (one for one in done.results if one.for_user.key not in (REFUSED, WISHED)):
+        for result in (result for result in done.results if result.for_user.key not in (REFUSED, WISHED)):
             share = spent // len(done.results)
             step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
@@ -132,7 +133,7 @@ class TurnPacemaker:
         return self._pacemaker.too_many_errors(times, self._other_model)
 
     async def put(self, call: DuckCall) -> Resolution:
-        """Put the Duck Call to the user; vitals recover with the answer, and the loops count afresh."""
+        """Puts the Duck Call to the user. Vitals recover with the answer, and the loops count afresh."""
         answer = await self._ask(call.question())
         resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
         log.info("[DUCK_PACEMAKER] answered %s effect=%s", answer.choice, resolution.effect)
@@ -148,14 +149,14 @@ class TurnPacemaker:
         return self._pacemaker.health()
 
     def why(self) -> tuple[Phrase, ...]:
-        """The same figure as in `/status`, and how it comes about."""
-        state, own, told = self._session.state, self._pacemaker.limit, self._pacemaker.why()
+        """Returns the same limit as `/status`, and how it comes about."""
+        state, own, reasons = self._session.state, self._pacemaker.limit, self._pacemaker.why()
         counted = (say("limit.counted", own=own.value),) if own and own.value != state.limit else ()
-        return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *told) if state.limit else told
+        return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *reasons) if state.limit else reasons
 
     def _checked(self, evidence: Evidence) -> None:
-        """A kind of check that fails is bad news once a turn: while something is mended or looked for, runs fail,
-        and each tells something. A linter that finds something does what it was called for."""
+        """Counts a kind of check that fails as bad news once a turn: while something is mended or looked for, runs
+        fail, and each tells something. A linter that finds something does what it was called for."""
         kind = evidence.check.kind if evidence.check else ""
         if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)
@@ -164,16 +165,16 @@ class TurnPacemaker:
             self._failed.add(kind)
 
     def _hear(self, event: Event) -> None:
-        """What moves the vitals wherever it happens: a completed step, a context that was too full."""
+        """Takes in events that move the vitals wherever they happen: a completed step, a context that was too full."""
         match event:
             case StepChanged(status="completed") if event.step_id not in self._completed:
-                # Once: one that is opened and completed again and again does not advance.
+                # Counted once: a step that is opened and completed again and again is no progress.
                 self._completed.add(event.step_id)
                 self._pacemaker.notice(Signal.DONE)
             case ReplyRejected():
                 self._pacemaker.allowance.asked_more(1)
             case ContextPruned():
-                # The first time in a turn it is housekeeping.
+                # The first pruning of a turn is housekeeping.
                 if self._prunings:
                     self._pacemaker.notice(Signal.OVERFULL)
                 self._prunings += 1

@@ -1,4 +1,5 @@
-"""One turn at a time: what is said while one runs is heard before its next call of the model, or after its end."""
+"""Runs one turn at a time. A message that comes meanwhile is heard before the turn's next call of the model, or after
+it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -10,7 +11,8 @@ from duckflow.outcome import Outcome
 
 
 class WaitingMessage(NamedTuple):
-    """What was said, and who waits for the end of its turn. `later`: not before the running one is over."""
+    """A message, and the future of whoever waits for the end of its turn. `later` means after the end of the running
+    turn."""
 
     text: str
     attachments: tuple[Attachment, ...]
@@ -21,7 +23,7 @@ class WaitingMessage(NamedTuple):
 
 
 class Turns:
-    """Runs the messages in the order they came."""
+    """Runs the messages in the order in which they came."""
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class Turns:
         self._moved = moved
         self._waiting: list[WaitingMessage] = []
         self._unadmitted = ""
-        """What the next turn begins with, while it is asked whether anything may be done here."""
+        """The text of the next turn, while the user is asked whether anything may be done here."""
         self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
         self._running: asyncio.Task[Outcome] | None = None
         self._waiters: list[asyncio.Future[Outcome]] = []
@@ -50,13 +52,13 @@ class Turns:
     @property
     def waiting(self) -> tuple[Unheard, ...]:
         first = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
-        return (*first, *(Unheard(one.text, one.later) for one in self._waiting))
+        return (*first, *(Unheard(message.text, message.later) for message in self._waiting))
 
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
     ) -> asyncio.Future[Outcome]:
-        """Start a turn, or steer the running one: how the turn ends that hears it. `later`, with an attachment, or
-        written by a custom command, it waits for a turn of its own."""
+        """Starts a turn, or steers the running one. Returns how the turn ends that hears the message. With `later`,
+        with an attachment, or if a custom command has written it, it waits for a turn of its own."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
         self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later, text if wish is None else wish))
@@ -66,7 +68,7 @@ class Turns:
         return ended
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
-        """A turn that begins with something the user has done instead of a message."""
+        """Begins a turn with something that the user has done instead of a message."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._deeds.append((deed, ended))
         if not self.runs:
@@ -75,18 +77,18 @@ class Turns:
         return ended
 
     def interrupt(self) -> str:
-        """Stop the running turn at once. Gives back what was waiting."""
-        unheard = "\n".join(one.text for one in self.waiting)
+        """Stops the running turn at once. Returns the texts that were waiting."""
+        unheard = "\n".join(message.text for message in self.waiting)
         waiting, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []
-        _settle([*(ended for _, ended in deeds), *(one.ended for one in waiting)], "interrupted")
+        _settle([*(ended for _, ended in deeds), *(message.ended for message in waiting)], "interrupted")
         if self._running:
             self._running.cancel()
         self._moved()
         return unheard
 
     async def rest(self, seconds: float) -> None:
-        """Until the running turn has ended, but not for ever."""
+        """Waits until the running turn has ended, but not longer than this."""
         if self._running:
             await asyncio.wait([self._running], timeout=seconds)
 
@@ -95,20 +97,20 @@ class Turns:
             deed, ended = self._deeds.pop(0)
             self._start("", self.turn.run("", (), self._said_meanwhile, deed), [ended])
             return
-        said, self._waiting = self._waiting, []
-        text = "\n".join(one.text for one in said)
-        attachments = [attachment for one in said for attachment in one.attachments]
-        wish = "\n".join(one.wish for one in said)
+        messages, self._waiting = self._waiting, []
+        text = "\n".join(message.text for message in messages)
+        attachments = [attachment for message in messages for attachment in message.attachments]
+        wish = "\n".join(message.wish for message in messages)
         work = self.turn.run(text, attachments, self._said_meanwhile, None, wish)
-        self._start(text, work, [one.ended for one in said])
+        self._start(text, work, [message.ended for message in messages])
 
     def _said_meanwhile(self) -> str:
-        """What the running turn should hear now; whoever said it waits for its end."""
-        said = [one for one in self._waiting if not one.later]
-        self._waiting = [one for one in self._waiting if one.later]
-        self._waiters += [one.ended for one in said]
+        """Returns what the running turn should hear now. Whoever has said it waits for its end."""
+        messages = [message for message in self._waiting if not message.later]
+        self._waiting = [message for message in self._waiting if message.later]
+        self._waiters += [message.ended for message in messages]
         self._moved()
-        return "\n".join(one.text for one in said)
+        return "\n".join(message.text for message in messages)
 
     def _start(self, text: str, work: Coroutine[Any, Any, Outcome], waiters: list[asyncio.Future[Outcome]]) -> None:
         self._before()

@@ -1,4 +1,4 @@
-"""Keeps what is about to be changed, so that the work of a turn or a job can be taken back."""
+"""Keeps files before they are changed, so that the work of a turn or a job can be taken back."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 NAMED = 40
-"""The model is told so many of the files that an undo would change."""
+"""Most files of an undo that the model is told of."""
 LABEL = 50
-"""So many letters of a message tell people which turn is meant."""
+"""Most letters of a message that tell people which turn is meant."""
 MOST_NAMED = 1000
-"""A record names so many of the files that a command changed."""
+"""Most files changed by a command that a record names."""
 
 
 class UndoKeeper:
-    """Wraps every change. What does the keeping is made with the first change, or the first wish to undo."""
+    """Wraps every change. The undo behind it is made with the first change, or the first wish to undo."""
 
     def __init__(self, session: Session, make: "Callable[[], Undo]") -> None:
         self._session = session
@@ -46,8 +46,9 @@ class UndoKeeper:
         self._made: Undo | None = None
 
     def around(self, ready: Ready, actor: Actor, hooked: bool = False) -> AbstractAsyncContextManager[list[str]]:
-        """Surrounds a deed of `actor`. The list holds the files that a command changed, once it has ended; a tool that
-        changes files tells them itself. `hooked`: programs of a hook run after the tool, so they count as a command."""
+        """Surrounds an action of `actor`. The list holds the files that a command changed, once it has ended; a tool
+        that changes files reports them itself. `hooked` means that programs of a hook run after the tool, so they count
+        as a command."""
         tool, args = ready.tool, ready.args
         if tool.reads_only(args):
             return nullcontext([])
@@ -57,11 +58,12 @@ class UndoKeeper:
         return self._around_change(self._author(actor), paths, hooked)
 
     def scope_of(self, actor: Actor) -> UndoScope:
-        """The work that an actor's changes belong to: the turn, or the whole job."""
+        """Returns the work that an actor's changes belong to: the turn, or the whole job."""
         return self._author(actor).whole
 
     def _author(self, actor: Actor) -> WorkAuthor:
-        """A job and its step. An agent that the conversation has handed a task to works for the turn."""
+        """Returns the author of an actor's changes: a job and its step, or the turn. An agent that the conversation has
+        handed a task to works for the turn."""
         state = self._session.state
         return WorkAuthor(state.turn, *((actor.job_id, actor.step_id) if actor.job_id in state.jobs else ()))
 
@@ -69,7 +71,8 @@ class UndoKeeper:
     async def _around_command(
         self, author: WorkAuthor, command: str, goes_on: bool = False
     ) -> AsyncGenerator[list[str]]:
-        """A name that makes programs run later is told when a command has written it: nobody could ask before."""
+        """Surrounds a command. If it has written a file that makes programs run later, the user is told: nobody could
+        ask before."""
         changes: list[Change] = []
         paths: list[str] = []
         try:
@@ -93,7 +96,7 @@ class UndoKeeper:
 
     @asynccontextmanager
     async def watch(self, command: str) -> AsyncGenerator[list[str]]:
-        """Surrounds a command of the user's own: what it changed is told, and is nobody's work. It runs even where
+        """Surrounds a command of the user's own. Its changes are reported, and are nobody's work. It runs even if
         nothing can be noted."""
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.commands.paths import CommandFacts
@@ -117,11 +120,11 @@ class UndoKeeper:
         return replace(preview, name=self._name(preview.authors, scope))
 
     async def versions(self, scope: UndoScope) -> "list[FileVersions]":
-        """The files that some work has changed, before it and after it."""
+        """Returns the files that some work has changed, before it and after it."""
         return await self._undo().versions(scope)
 
     async def changes(self, scope: UndoScope) -> "list[FileVersions]":
-        """The same where there is an undo; without one there is no before, and no change."""
+        """Returns the versions if there is an undo. Without one there is no earlier version, and no change."""
         try:
             return await self.versions(scope)
         except DuckflowError:
@@ -132,18 +135,17 @@ class UndoKeeper:
         return replace(preview, name=self._name(preview.authors, scope), wish=self._wish(preview.turn))
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> "Outcome":
-        """Take work back (the latest, where the scope names none), or do the latest undo's work again. Files of which
-        someone else changed the same lines since stay as they are.
-
-        `only_own`: and also those that someone else may have changed while a command ran."""
+        """Takes work back (the latest, if the scope names none), or does the latest undo's work again. Files stay as
+        they are if someone else changed the same lines since. With `only_own` they also stay if someone else may have
+        changed them while a command ran."""
         outcome = await self._undo().restore(back, only_own, self._allowed(scope))
         outcome = replace(outcome, name=self._name(outcome.authors, scope))
         files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
         key = f"{'turn' if not name else 'work'}_{'undone' if back else 'redone'}"
-        told = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
+        for_model = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
         undone = TurnUndone(turn=turn, name=name, back=back, changed=outcome.changed, cleared=outcome.cleared)
         self._session.emit(undone)
-        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=self._session.state.turn)))
+        self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=self._session.state.turn)))
         return outcome
 
     async def move_hunk(self, hunk: "Hunk", back: bool) -> None:
@@ -164,29 +166,29 @@ class UndoKeeper:
             raise DuckflowError("comment.hunk_gone", path=shown(hunk.path)) from problem
         self._session.emit(HunkMoved(hunk=hunk, back=back))
         state, text = self._session.state, "\n".join((hunk.header, *hunk.lines))
-        told = note(state.language, "hunk_taken_back" if back else "hunk_put_back", path=hunk.path)
-        told = f"{told}\n{quoted(state.language, hunk.path, text)}"
-        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        for_model = note(state.language, "hunk_taken_back" if back else "hunk_put_back", path=hunk.path)
+        for_model = f"{for_model}\n{quoted(state.language, hunk.path, text)}"
+        self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=state.turn)))
 
     def tell_left(self, preview: PlannedUndo) -> None:
-        """The model learns what the user was asked to take back and did not want so."""
+        """Tells the model which undo the user was asked about and did not want."""
         state, files = self._session.state, ", ".join(impact.path for impact in preview.impacts[:NAMED])
         work = f"'{preview.name}'" if preview.name else f"turn {preview.turn}"
-        told = note(state.language, "undo_asked", work=work, files=files)
-        self._session.emit(MessageAdded(message=Message(role="system", text=told, turn=state.turn)))
+        for_model = note(state.language, "undo_asked", work=work, files=files)
+        self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=state.turn)))
 
     def _running(self) -> frozenset[str]:
         return frozenset(job.job_id for job in self._session.state.live_jobs() if job.status == "running")
 
     def _allowed(self, scope: UndoScope) -> UndoScope:
-        """The scope without jobs that still run: they would write again what is taken back."""
+        """Returns the scope without jobs that still run: they would write again what is taken back."""
         running = self._running()
         if scope.job in running:
             raise DuckflowError("undo.job_runs", name=self._session.state.jobs[scope.job].name)
         return scope._replace(without=running)
 
     def _name(self, authors: Sequence[WorkAuthor], scope: UndoScope) -> str:
-        """The name of the job or step whose work it is, or of all whose work it is; a turn alone has none."""
+        """Returns the name of the job or step whose work it is, or the names of all of them. A single turn has none."""
         state, works = self._session.state, dict.fromkeys(author.whole for author in authors)
         jobs = [state.jobs[work.job] for work in works if work.job in state.jobs]
         plan = state.plans.get(jobs[0].plan_id) if len(jobs) == 1 else None
@@ -195,9 +197,11 @@ class UndoKeeper:
         return step.name if step else "”, “".join([*turns, *(job.name for job in jobs)])
 
     def _wish(self, turn: int) -> str:
-        """How the message began that the turn answered."""
-        said = (one.text for one in self._session.state.messages if one.role == "user" and one.turn == turn)
-        return shorten(" ".join(next(said, str(turn)).split()), LABEL)
+        """Returns the beginning of the message that the turn answered."""
+        texts = (
+            message.text for message in self._session.state.messages if message.role == "user" and message.turn == turn
+        )
+        return shorten(" ".join(next(texts, str(turn)).split()), LABEL)
 
     async def close(self) -> None:
         if self._made:
@@ -210,7 +214,8 @@ class UndoKeeper:
 
 
 def changed_files(changes: "Iterable[Change]") -> list[str]:
-    """The files and links among the changes, in order; folders, and what belongs to git itself, are left out."""
+    """Returns the files and links among the changes, in order. Folders, and what belongs to git itself, are left
+    out."""
     facts = {change.path: change.after or change.before for change in changes}
     files = (path for path, fact in facts.items() if fact and fact.kind != "folder" and ".git" not in path.split("/"))
     return sorted(files)[:MOST_NAMED]

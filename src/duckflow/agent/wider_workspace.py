@@ -1,4 +1,5 @@
-"""More folders than one: what lies in them is named by its whole path, and each keeps to itself."""
+"""A workspace of several folders. Files in an added folder are named by their whole path, and none moves between
+folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,14 @@ from duckflow.safety.workspace import HERE, Workspace
 class WiderWorkspace(Workspace):
     """The work folder, and the folders that the user has added to it."""
 
-    def __init__(self, folder: Path, private: Sequence[Path], more: Sequence[Path]) -> None:
+    def __init__(self, folder: Path, private: Sequence[Path], added: Sequence[Path]) -> None:
         super().__init__(folder, private)
-        self._more = tuple(Workspace(one, private) for one in more)
-        self.added = tuple(one.root for one in self._more)
+        self._more = tuple(Workspace(path, private) for path in added)
+        self.added = tuple(workspace.root for workspace in self._more)
 
     def close(self) -> None:
-        for one in self._more:
-            one.close()
+        for workspace in self._more:
+            workspace.close()
         super().close()
 
     def root_of(self, path: str) -> Path:
@@ -67,22 +68,22 @@ class WiderWorkspace(Workspace):
 
     def listdir(self, path: str = HERE) -> list[FolderEntry]:
         if added := self._added(path.removeprefix("./")):
-            return [_named(added, one) for one in added.listdir(_inside(added, path.removeprefix("./")))]
+            return [_named(added, entry) for entry in added.listdir(_inside(added, path.removeprefix("./")))]
         return super().listdir(path)
 
     def _added(self, path: str) -> Workspace | None:
         whole = Path(path).expanduser() if path.startswith(("/", "~")) else None
         if whole and whole.is_relative_to(self.root):
             return None
-        return next((one for one in self._more if whole and whole.is_relative_to(one.root)), None)
+        return next((workspace for workspace in self._more if whole and whole.is_relative_to(workspace.root)), None)
 
 
 def _inside(folder: Workspace, path: str) -> str:
     return str(Path(path).expanduser().relative_to(folder.root))
 
 
-def _named(folder: Workspace, found: FolderEntry) -> FolderEntry:
-    return found._replace(path=_whole(folder, found.path))
+def _named(folder: Workspace, entry: FolderEntry) -> FolderEntry:
+    return entry._replace(path=_whole(folder, entry.path))
 
 
 def _whole(folder: Workspace, inner: str) -> str:

@@ -22,11 +22,11 @@ from duckflow.work.agents import usable_by_agents
 from duckflow.work.file_locks import FileLocks
 
 NEARLY = 0.85
-"""After this share of its tokens or time an agent is asked for its report."""
+"""Share of its tokens or time after which an agent is asked for its report."""
 
 
 class TurnLimits:
-    """What all agents of a turn may take together."""
+    """Limits of what all agents of a turn may take together."""
 
     def __init__(self, state: AgentState, allowance: LoopAllowance, settings: AgentSettings) -> None:
         self._state = state
@@ -36,18 +36,19 @@ class TurnLimits:
         self._before: dict[str, int] = {}
 
     def begin(self, agent_id: str) -> None:
-        """An agent begins, or goes on from an earlier turn."""
+        """Begins the count of an agent that starts, or goes on from an earlier turn."""
         if self._turn != self._state.turn:
             self._turn, self._before = self._state.turn, {}
         self._before.setdefault(agent_id, self._taken_by(agent_id))
 
     def nothing_gained(self) -> Phrase | None:
-        """Whether the turn has used up its loops without getting on: the conversation is asked about that next."""
+        """Returns the reason to stop if the turn has used up its loops without getting on. The conversation is asked
+        about that next."""
         used_up = self._allowance.spent() not in ("", "ceiling")
         return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
 
     def reached(self) -> Phrase | None:
-        """The limit that all of them together have reached."""
+        """Returns the limit that all agents together have reached, if any."""
         if self._allowance.spent():
             return say("agent.cap.turn", loops=self._allowance.taken)
         taken = sum(self._taken_by(agent_id) - before for agent_id, before in self._before.items())
@@ -127,7 +128,7 @@ class AgentBounds(Policy):
         return None
 
     def _objection(self, action: Action) -> str:
-        """Tells the model why an action may not be done; nothing when it may."""
+        """Returns why an action may not be done, for the model; nothing when it may."""
         operation = self._operation(action.operation)
         if action.operation == RESPOND:
             return ""
@@ -166,11 +167,12 @@ class AgentBounds(Policy):
         return self._locks.changing(self._agent.agent_id, paths, actor.timeout)
 
     def _may_use(self, operation: Operation) -> bool:
-        """Plans and further agents are for no agent, whatever its kind."""
+        """Says whether the agent may use the operation. Plans and further agents are for no agent, whatever its
+        kind."""
         return bool(usable_by_agents((operation,))) and self._uses(operation)
 
     def _operation(self, name: str) -> Operation | None:
-        """Finds also an operation that the model is not told of at the beginning."""
+        """Finds an operation, even one that the model is not told of at the beginning."""
         listed = next((operation for operation in self._toolbox.operations() if operation.name == name), None)
         tool = None if listed else self._preparation.tool(name)
         return tool.describe() if tool else listed

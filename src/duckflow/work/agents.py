@@ -58,12 +58,13 @@ FOR_SESSION = (
 
 
 def usable_by_agents(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Leaves out plans and further agents: an agent acts and reports."""
+    """Returns the operations that agents may use. Plans and further agents are left out: an agent acts and reports."""
     return tuple(operation for operation in operations if operation.in_tasks or operation.name == RESPOND)
 
 
 class AgentTask(NamedTuple):
-    """Says what an agent is asked to do, who carries out its calls, and which policies watch over its turn."""
+    """The task of an agent: what it is asked to do, what carries out its calls, and which policies watch over its
+    turn."""
 
     asked: str
     goal: str
@@ -71,16 +72,16 @@ class AgentTask(NamedTuple):
     policies: tuple[Policy, ...] = ()
     constraints: tuple[str, ...] = ()
     uses: Callable[[Operation], bool] = lambda _: True
-    """Narrows the operations that agents may use."""
+    """Says whether this agent may use an operation."""
     model: Provider | None = None
-    """A model of its own, where it has another than the conversation."""
+    """A model of its own, if it does not use the conversation's."""
     max_tokens: int = 0
     allowance: LoopAllowance | None = None
-    """The turn's that it works for. Without one it has its own."""
+    """The loops of the turn that it works for. Without them it has its own."""
     earlier: tuple[Message, ...] = ()
     """The messages of an earlier agent whose work it goes on with."""
     meanwhile: Callable[[], str] = lambda: ""
-    """Gives what the user has said to it since it was last asked."""
+    """Returns what the user has said to it since the last call."""
     adds: tuple[Operation, ...] = ()
     """Operations that only this agent is told of."""
 
@@ -112,13 +113,13 @@ class AgentContext(StateOwner):
         super().emit(event)
 
     async def ask(self, question: Question) -> Answer:
-        """The session keeps the question on its record. The agent's own state hears of the answer, too."""
+        """Puts a question to the user. The session journals it, and the agent's own state hears of the answer, too."""
         answer = await self._actor.ask(question)
         super().emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
         return answer
 
     def report(self, asked: str, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
-        """An agent that was cut off without a last word reports its latest thoughts instead."""
+        """Returns the report. An agent that was cut off without a last message reports its latest thoughts instead."""
         thoughts = "\n".join(dict.fromkeys(filter(None, self._thoughts[-THOUGHTS:])))
         return AgentReport(
             asked=asked,
@@ -155,7 +156,7 @@ class AgentWork:
         return self.report(outcome)
 
     def report(self, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
-        """Says how far the agent has come."""
+        """Returns a report of how far the agent has come."""
         return self._context.report(self._asked, outcome, why)
 
 
@@ -184,7 +185,7 @@ class Agents:
         self._watching = watching
 
     async def available(self) -> bool:
-        """Says whether the model may hand tasks to agents: a small one loses itself."""
+        """Says whether the model may hand tasks to agents: a small one would lose its way."""
         return not (await self.connection.ready()).profile.led
 
     async def usable(self) -> bool:
@@ -236,7 +237,7 @@ class Agents:
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:
-    """Puts the agent's question to the user. Gives what they say; nothing when the agent is to stop."""
+    """Puts the agent's question to the user. Returns what they say; nothing when the agent is to stop."""
     stop = Choice(key="stop", label=say("agent.stop"))
     title = say("agent.asks", text=context.last_word)
     question = Question(

@@ -1,4 +1,4 @@
-"""Who may write a file, while steps of plans and agents work side by side."""
+"""Decides who may write a file, while steps of plans and agents work side by side."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ class FileLocks:
 
     @contextmanager
     def holding(self, step_id: str, job: str) -> Generator[None]:
-        """Inside, the step is being carried out: the files that it has changed stay its own."""
+        """Marks the step as being carried out: the files that it has changed stay its own."""
         self._begun[step_id] = job
         try:
             yield
@@ -61,7 +61,7 @@ class FileLocks:
 
     @asynccontextmanager
     async def when_free(self, step_id: str) -> AsyncGenerator[None]:
-        """Waits for the files of the step's open tasks; inside, these can be run."""
+        """Waits for the files of the step's open tasks. Inside, these can be run."""
         named: set[str] = set()
         self._waiting.add(step_id)
         self._tell()
@@ -81,7 +81,7 @@ class FileLocks:
             self._tell()
 
     def claim(self, agent: str, paths: Iterable[str]) -> TakenFile | None:
-        """Takes all of the files for an agent. Where one is somebody else's it takes none, and gives that one."""
+        """Takes all of the files for an agent. If one is somebody else's, it takes none and returns that one."""
         wanted = [self._place(path) for path in paths]
         for path in wanted:
             if owner := self._owner(agent, path):
@@ -90,7 +90,7 @@ class FileLocks:
         return None
 
     def release(self, agent: str) -> None:
-        """The agent is over: its files are free."""
+        """Frees the files of an agent that is over."""
         self._claims.pop(agent, None)
         self._tell()
 
@@ -106,8 +106,8 @@ class FileLocks:
 
     @asynccontextmanager
     async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:
-        """Inside, the agent changes these files; without any it cannot be told which. Waiting for that takes none of
-        the agent's time."""
+        """Marks these files as being changed by the agent; without any, it may change anything. Waiting for that takes
+        none of the agent's time."""
         wanted = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
         with timeout.standing_still() if timeout else nullcontext():
             while any(clash(wanted, files) for files in self._changing.values()):
@@ -120,7 +120,7 @@ class FileLocks:
             self._tell()
 
     def _in_the_way(self, step: Step) -> str:
-        """Gives the name of whoever has files that the step would change; nothing when it may go on."""
+        """Returns the name of whoever has files that the step would change; nothing when it may go on."""
         wanted, named = self._files(touched(step)), self._files(touched(step, named=True))
         for agent, files in self._claims.items():
             if clash(named, files):
@@ -158,16 +158,16 @@ class FileLocks:
         self._freed = asyncio.Event()
 
     def _files(self, names: Iterable[str]) -> frozenset[str]:
-        """The same files as plain paths, but for what stands for any file."""
+        """Returns the same files as plain paths, except for the mark that stands for any file."""
         return frozenset(name if name == ANYTHING else self._real(name) for name in names)
 
     def _place(self, path: str) -> str:
-        """Gives the plain path; a pattern stands for the folder that it looks in."""
+        """Returns the plain path. A pattern stands for the folder that it looks in."""
         parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
         return "/".join(parts) or "."
 
     def _real(self, path: str) -> str:
-        """Gives the path as it lies below the work folder, wherever links and `..` lead."""
+        """Returns the path relative to the work folder, wherever links and `..` lead."""
         folder = os.path.realpath(self._session.state.folder)
         meant = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
         return os.path.relpath(os.path.realpath(meant), folder)

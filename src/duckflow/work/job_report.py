@@ -1,4 +1,4 @@
-"""The report of a job: its counts come from the state, its words from the model where one can be reached."""
+"""The report of a job. Its counts come from the state, its words from the model if one can be reached."""
 
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError
@@ -26,7 +26,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
     unverified = f" {note(language, 'step_unverified')}"
     now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     tasks = [task for step in steps_of(drafter.state, job) for task in step.tasks]
-    # Where there is no room for all of them, the looks around go first and the failures last.
+    # If there is no room for all of them, reads are left out first and failures last.
     tasks.sort(key=lambda task: (task.status != "failed", task.effect == "read"))
     results = [f"- [{task.status}] {task.line}: {_result_line(task, 200)}" for task in tasks]
     values = {
@@ -49,7 +49,8 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
     return counts.model_copy(
         update={
             "summary": words.summary,
-            # A completed job has no causes, whatever the model says; to its words the failures are added as they were.
+            # A completed job has no causes, whatever the model says. Otherwise the recorded failures are added to its
+            # words.
             "causes": (*words.causes, *counts.causes) if status != "completed" else (),
             "next_action": words.next_action,
             "lesson": words.lesson,
@@ -66,9 +67,9 @@ async def _changes(undo: UndoKeeper, job: Job) -> str:
         return ""
     files = [impact for impact in impacts if impact.change != "folder"]
     lines = [f"{one_line(impact.path)} ({impact.change} +{impact.added} -{impact.removed})" for impact in files]
-    if rest := files[CHANGES:]:
-        added, removed = sum(impact.added for impact in rest), sum(impact.removed for impact in rest)
-        lines[CHANGES:] = [f"… {len(rest)} (+{added} -{removed})"]
+    if unlisted := files[CHANGES:]:
+        added, removed = sum(impact.added for impact in unlisted), sum(impact.removed for impact in unlisted)
+        lines[CHANGES:] = [f"… {len(unlisted)} (+{added} -{removed})"]
     return "; ".join(lines)
 
 
@@ -89,7 +90,7 @@ def count_results(drafter: Drafter, job: Job) -> JobReport:
 
 
 def _result_line(task: Task, room: int) -> str:
-    """Shortens the result of a task; of a failure it gives the lines that say why."""
+    """Shortens the result of a task; for a failure it returns the lines that say why."""
     if task.status != "failed":
         return shorten(task.result or "", room)
     from duckflow.tools.shell.causes import telling_part
@@ -98,7 +99,7 @@ def _result_line(task: Task, room: int) -> str:
 
 
 def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> str:
-    """Gives the message by which the model learns that the job has ended."""
+    """Returns the message that tells the model that the job has ended."""
     return render(
         language,
         "job_ended",

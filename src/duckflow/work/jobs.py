@@ -48,7 +48,7 @@ class RunningJob:
 
 
 class JobRunner:
-    """Starts, pauses, resumes and cancels jobs; raises a ToolError where that cannot be done."""
+    """Starts, pauses, resumes and cancels jobs; raises a ToolError if that cannot be done."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class JobRunner:
         self._running: dict[str, RunningJob] = {}
         self._settling = False
         self._heard = asyncio.Event()
-        """Not set while it is open whether the user's last words concern the jobs."""
+        """An event that is cleared while it is open whether the user's last words concern the jobs."""
         self._heard.set()
         session.subscribe(self._hear, JobChanged, DecisionMade, ActionFinished, TurnEnded)
         for job in session.state.live_jobs():
@@ -97,7 +97,7 @@ class JobRunner:
         return state.jobs[job.job_id]
 
     async def pause(self, job_id: str) -> Job:
-        """Returns when everything that the job runs stands still."""
+        """Pauses a job, and returns when everything that it runs stands still."""
         job = self._find(job_id, ("running",))
         self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
         running = self._running.get(job.job_id)
@@ -113,7 +113,7 @@ class JobRunner:
         return job
 
     async def cancel(self, job_id: str) -> Job:
-        """Returns when everything that the job ran is gone."""
+        """Cancels a job, and returns when everything that it ran is gone."""
         job = self._find(job_id, ("running", "paused", "interrupted"))
         running = self._running.get(job.job_id)
         if running is None or running.task is None:
@@ -132,8 +132,8 @@ class JobRunner:
             self._heard.clear()
 
     async def settle(self) -> None:
-        """Returns when no task is in the middle of its work; none is begun any more. When this is cancelled the jobs go
-        on."""
+        """Returns when no task is in the middle of its work. No task is begun any more; if this is cancelled, the jobs
+        go on."""
         self._settling = True
         self._heard.clear()
         try:
@@ -144,8 +144,8 @@ class JobRunner:
             raise
 
     async def rest(self, alone: bool) -> None:
-        """Returns when no job runs any more; a paused one does not. `alone`: nobody is there who could resume a paused
-        job, so it is cancelled."""
+        """Returns when no job runs any more; a paused one does not count. `alone` means that nobody is there who could
+        resume a paused job, so it is cancelled."""
         changed = asyncio.Event()
         unsubscribe = self._session.subscribe(lambda _: changed.set(), JobChanged)
         try:
@@ -169,7 +169,9 @@ class JobRunner:
 
     def _tasks(self, paused: bool) -> list[asyncio.Task[None]]:
         jobs = self._session.state.jobs
-        running = [one for job_id, one in self._running.items() if paused or jobs[job_id].status != "paused"]
+        running = [
+            running_job for job_id, running_job in self._running.items() if paused or jobs[job_id].status != "paused"
+        ]
         return [job.task for job in running if job.task]
 
     def _run_in_background(self, job: Job) -> None:
@@ -245,7 +247,7 @@ class JobRunner:
             self._heard.set()
 
     def _note(self, key: str, **values: str) -> str:
-        """Gives a sentence for the model, in the session's language."""
+        """Returns a sentence for the model, in the session's language."""
         return note(self._session.state.language, key, **values)
 
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
@@ -306,7 +308,7 @@ def _mark_interrupted(session: Session, job: Job) -> None:
 
 
 def _wait_for_model(session: Session, job: Job, problem: ProviderUnreachable) -> None:
-    """Interrupts the job: it goes on where it is when the model can be reached again and the user says so."""
+    """Interrupts the job. It goes on from there when the model can be reached again and the user says so."""
     _mark_interrupted(session, job)
     for line in (said(problem), say("job.interrupted", job=job.name)):
         session.emit(Noticed(what=line))

@@ -38,7 +38,7 @@ PLAIN_YES = WholeAnswer("yes")
 
 
 class PlanApproval:
-    """Approves or drops a plan by events, whoever said yes or no."""
+    """Approves or drops a plan by events, no matter who said yes or no."""
 
     def __init__(
         self,
@@ -59,30 +59,31 @@ class PlanApproval:
         """The newest message of the user when the draft was shown: it cannot have been about the draft."""
         session.subscribe(self._hear, PlanChanged)
 
-    async def approve(self, plan: Plan, said: WholeAnswer = PLAIN_YES) -> str | Ending:
-        """Gives what the model is told to begin with, or how the turn ends at once. A yes that goes further sets up
-        the rule for the plan's files."""
+    async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
+        """Approves a plan. Returns what the model is told to begin with, or how the turn ends at once. A yes that goes
+        further sets up the rule for the plan's files."""
         since = plan.since or self._session.state.turn
         begun = plan.model_copy(update={"status": "approved", "approved": None, "since": since})
         self._session.emit(PlanChanged(plan=begun))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
-        if said.scope in ("session", "always"):
-            self._gatekeeper.allow_plan(plan, said.about)
+        if answer.scope in ("session", "always"):
+            self._gatekeeper.allow_plan(plan, answer.about)
         profile = await self._connection.ready_profile()
-        if profile.local or said.background:
-            # A small model loses the thread between a yes and the tasks: the whole plan is handed over at once.
+        if profile.local or answer.background:
+            # A small model loses the thread between a yes and the tasks, so the whole plan is handed over at once.
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))
         step = plan.next_step()
         first = f"{step.name} ({step.step_id})" if step else "-"
-        # A model that calls tools makes the calls of a step when its time comes: no list is needed before.
+        # A model that calls tools makes the calls of a step when its time comes, so it needs no list before.
         key = "plan_approved_native" if profile.native_tools else "plan_approved"
         return note(self._session.state.language, key, plan=plan.name, step=first)
 
     async def pass_on(self, words: str, background: bool) -> str:
-        """The model says that the user has agreed. It counts only with the whole newest message of the user, said after
-        the draft was shown, in which nothing speaks against it; where that is no plain yes, one key confirms it."""
+        """Checks the model's claim that the user has agreed. It counts only with the whole newest message of the user,
+        said after the draft was shown, in which nothing speaks against it. If that is no plain yes, one key confirms
+        it."""
         state = self._session.state
         plan, newest = state.plan, self._newest()
         if plan is None or plan.status != "draft":
@@ -103,7 +104,7 @@ class PlanApproval:
         return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
 
     def drop(self, plan: Plan) -> Phrase:
-        """Drops a plan, or only the weaker draft of one that was approved: that stays as it was. Says which."""
+        """Drops a plan, or only the weaker draft of one that was approved, which stays as it was. Says which it was."""
         if plan.approved:
             self._session.emit(PlanChanged(plan=plan.approved))
             self._phases.plan_approved()
@@ -123,7 +124,14 @@ class PlanApproval:
             self._heard_before = self._newest_id()
 
     def _newest(self) -> Message | None:
-        return next((one for one in reversed(self._session.state.messages) if one.role == "user" and not one.job), None)
+        return next(
+            (
+                message
+                for message in reversed(self._session.state.messages)
+                if message.role == "user" and not message.job
+            ),
+            None,
+        )
 
     def _newest_id(self) -> str:
         newest = self._newest()
@@ -131,8 +139,8 @@ class PlanApproval:
 
 
 class PlanAnswer(Policy):
-    """Takes a message as the word on a draft: yes approves and no drops it. A word for waiting leaves it as it is.
-    Everything else goes to the model, which may answer, revise the draft or pass on a yes. Where a job is at work the
+    """Takes a message as the answer to a draft: yes approves and no drops it. A word for waiting leaves it as it is.
+    Everything else goes to the model, which may answer, revise the draft or pass on a yes. If a job is at work, the
     model is told how to hand the message on to it."""
 
     def __init__(self, approval: PlanApproval) -> None:
@@ -142,11 +150,11 @@ class PlanAnswer(Policy):
         plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
             return _told_of_jobs(turn) if turn.request and turn.state.live_jobs() else None
-        said, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
-        if said.waits:
+        whole, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
+        if whole.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
         if answer and answer.choice == "yes":
-            return await self._approval.approve(plan, said)
+            return await self._approval.approve(plan, whole)
         if answer and answer.choice == "no" and not answer.text:
             return Ending("pending_user", self._approval.drop(plan))
         if answer and answer.choice == "no" and plan.approved:
@@ -156,7 +164,7 @@ class PlanAnswer(Policy):
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
-    """How a message reaches a job; and what the user sees at its open Gate, which the message may be about."""
+    """Returns how a message reaches a job, and what the user sees at its open Gate, which the message may be about."""
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if gate := question.gate:
@@ -175,7 +183,7 @@ class StepChecks:
         self._folder = folder
         self._opened: set[str] = set()
         self._taken_back: dict[str, str] = {}
-        """What had shown the steps whose work is undone."""
+        """The evidence of the steps whose work is undone."""
         session.subscribe(self._hear, ActionFinished, TurnUndone)
 
     def _hear(self, event: Event) -> None:
@@ -191,7 +199,7 @@ class StepChecks:
                 pass
 
     def _take_back(self, cleared: Sequence[str]) -> None:
-        """Opens the steps whose files are as they were before, and the steps that build on those."""
+        """Opens again the steps whose files are as they were before, and the steps that build on those."""
         from duckflow.tools.plan.folder import made_by
 
         plan = self._session.state.plan
@@ -209,7 +217,7 @@ class StepChecks:
             self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
 
     def _bring_back(self) -> None:
-        """Nothing has changed since the undo, so what had shown the steps holds again."""
+        """Completes the steps again: nothing has changed since the undo, so their evidence holds again."""
         plan = self._session.state.plan
         for step in list(plan.steps) if plan else ():
             if plan and step.step_id in self._taken_back:

@@ -1,5 +1,5 @@
-"""The steps of a job. The tasks of a step are the calls of an agent with a context of its own, or a drafted list where
-the model cannot call tools; as long as they succeed the model is not asked between them."""
+"""The steps of a job. The tasks of a step are the calls of an agent with a context of its own, or a drafted list if the
+model cannot call tools. As long as they succeed, the model is not asked between them."""
 
 import asyncio
 import json
@@ -35,20 +35,20 @@ from duckflow.work.tasks import JobStopped, StepTasks, TaskRunner
 log = logging.getLogger(__name__)
 
 STARTS = 2
-"""A job begins a step at most so often: a check of another step may open it again, but not for ever."""
+"""Most times that a job begins a step. A check of another step may open it again, but not for ever."""
 REMINDERS = 2
-"""An agent is asked so often to answer what the user said to its step."""
+"""Most times that an agent is asked to answer what the user said to its step."""
 CAUSE = 160
 PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
-"""Times and addresses: they differ each time something fails in the same way."""
+"""Pattern of times and addresses, which differ each time something fails in the same way."""
 
 
 class StepEnds(Policy):
-    """Ends an agent's turn without another request where all calls succeeded and show what the step should reach. A
+    """Ends an agent's turn without another request if all calls succeeded and show what the step should reach. A
     failure goes back to the agent with its cause; the same failure again ends the turn, too."""
 
     def __init__(self, lacking: Callable[[], str]) -> None:
-        """`lacking` gives what the step is to reach and no result shows."""
+        """`lacking` returns what the step is to reach and no result shows."""
         self._lacking = lacking
         self._cause = ""
         self._asked_for_proof = False
@@ -74,7 +74,7 @@ class AnswersUser(Policy):
     did about that."""
 
     def __init__(self, unheard: Callable[[], str], words: Callable[[], Sequence[str]]) -> None:
-        """`words` gives all that the user has said to the step."""
+        """`words` returns all that the user has said to the step."""
         self._unheard = unheard
         self._words = words
         self._reminders = 0
@@ -91,7 +91,7 @@ class AnswersUser(Policy):
 
 
 def _more_follows(turn: TurnSoFar) -> bool:
-    """The model must have said `continue` itself: calls alone do not mean that more follows."""
+    """Says whether the model itself has said `continue`: calls alone do not mean that more follows."""
     decision = turn.last.decision
     return decision.next_step == "continue" and "next_step" in decision.declared
 
@@ -103,7 +103,7 @@ class StepWork:
     def __init__(
         self, tasks: StepTasks, actor: Actor, drafter: Drafter, runner: TaskRunner, agents: Agents, alone: bool
     ) -> None:
-        """`alone`: it is the only step of its job, whose own summary tells of its end."""
+        """`alone` means that it is the only step of its job, whose own summary tells of its end."""
         self._tasks = tasks
         self._actor = actor
         self._state = drafter.state
@@ -117,10 +117,10 @@ class StepWork:
         self._mended = ""
         """The last failure on the way, in words for the report and for later steps."""
         self._answer = ""
-        """What was drafted says this about the user's words to the step."""
+        """The answer to the user's words to the step, from the draft or from the agent."""
 
     async def carry_out(self) -> bool:
-        """Gives whether the step is completed, or gone from the plan."""
+        """Carries out the step, and says whether it is completed, or gone from the plan."""
         await self._actor.wait_until_clear()
         if (step := self._tasks.step()) and step.status != "in_progress":
             self._anew = has_none_left(step)
@@ -140,8 +140,8 @@ class StepWork:
         return ended
 
     def _over(self, step: Step) -> bool:
-        """The model need not be asked where everything succeeded and shows what it should, or the user refused. What
-        the user has said since must be heard first."""
+        """Says whether the model need not be asked: everything succeeded and shows what it should, or the user refused.
+        What the user has said since must be heard first."""
         if self._tasks.unheard():
             return False
         if any(task.status == "failed" for task in step.tasks):
@@ -149,17 +149,17 @@ class StepWork:
         return not self._anew and not self._lacking() and any(task.effect != "read" for task in step.tasks)
 
     def _lacking(self) -> str:
-        """Gives what the step's criterion names and no result shows."""
+        """Returns what the step's criterion names and no result shows."""
         step = self._tasks.step()
         return lacking(self._state, step, self._drafter.folder) if step else ""
 
     async def _ask_model(self, step: Step) -> bool | None:
-        """Gives how the step ends; nothing when there are tasks to be run now."""
+        """Asks the model. Returns how the step ends; nothing when there are tasks to be run now."""
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
-            told, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
-            if not told and (self._repaired or not needs_tasks):
+            unheard, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
+            if not unheard and (self._repaired or not needs_tasks):
                 return self._end(step)
             await self._draft(step)
             self._anew = False
@@ -200,13 +200,13 @@ class StepWork:
         return report
 
     def _own_messages(self, step: Step) -> tuple[Message, ...]:
-        """Gives what the step has called and seen already, where it was stopped or spoken to before its end. Its
-        request is told anew, so only the step's name stands for it."""
+        """Returns what the step has called and seen already, if it was stopped or spoken to before its end. Its request
+        is sent anew, so only the step's name stands for it."""
         job = self._state.jobs.get(self._actor.job_id)
         own = [message for message in job.messages if message.step == step.step_id] if job else []
         seen = list(dropwhile(lambda message: message.role != "assistant", own))
         asked = Message(role="user", text=step.name)
-        return tuple(one.model_copy(update={"job": "", "step": ""}) for one in (asked, *seen)) if seen else ()
+        return tuple(message.model_copy(update={"job": "", "step": ""}) for message in (asked, *seen)) if seen else ()
 
     def _words(self) -> list[str]:
         step = self._tasks.step()
@@ -222,9 +222,9 @@ class StepWork:
         tasks = [self._task(action) for action in readable]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
         done = await self._tasks.run(actor, decision.rationale)
-        if not done.stop and (left := decision.actions[len(readable) :]):
-            # A call that cannot be read is no task: it is answered with the reason, and what follows is not run.
-            first = decision.model_copy(update={"actions": left[:1]})
+        if not done.stop and (unread := decision.actions[len(readable) :]):
+            # A call that cannot be read is no task. It is answered with the reason, and what follows is not run.
+            first = decision.model_copy(update={"actions": unread[:1]})
             done.add(await self._runner.dispatch(reading._replace(decision=first), actor))
         self._answer_left_out(decision.actions, step, done, actor)
         return done
@@ -244,7 +244,7 @@ class StepWork:
 
     def _note_failure(self, step: Step) -> None:
         if failed := _failed_task(step):
-            # In quotes that it cannot close: a program wrote it.
+            # The quotes cannot be closed by the text, which a program wrote.
             cause = json.dumps(" ".join(telling_part(failed.result or "", CAUSE).split()), ensure_ascii=False)
             self._mended = note(self._state.language, "step_mended", task=failed.line, cause=cause)
 
@@ -256,7 +256,7 @@ class StepWork:
         return Task.model_validate(action.model_dump(include={"operation", "args", "reasoning", "action_id"}))
 
     async def _end_by(self, report: AgentReport) -> bool | None:
-        """Ends the step as the agent's work has ended; nothing when the user's words come first."""
+        """Ends the step as the agent's work has ended. Returns nothing when the user's words come first."""
         step = self._tasks.step()
         if step is None:
             return True
@@ -277,36 +277,36 @@ class StepWork:
     def _end(self, step: Step) -> bool:
         return self._failed(step) if _failed_task(step) else self._completed(step)
 
-    def _failed(self, step: Step, found: str = "") -> bool:
-        self._mark("failed", found=found)
+    def _failed(self, step: Step, summary: str = "") -> bool:
+        self._mark("failed", summary=summary)
         if not self._alone:
             self._actor.emit(Noticed(what=say("plan.step_now.failed", step=step.name)))
         return False
 
-    def _completed(self, step: Step, found: str = "") -> bool:
+    def _completed(self, step: Step, summary: str = "") -> bool:
         evidence = proof(self._state, step, self._drafter.folder)
         if not evidence and self._lacking() and not any(task.effect != "read" for task in step.tasks):
-            # It has only looked around, and what it was to reach is not there.
-            return self._failed(step, found)
+            # The step has only looked around, and what it was to reach is not there.
+            return self._failed(step, summary)
         if step.open_words and not self._answer:
             self._actor.emit(Noticed(what=say("step.unanswered", step=step.name)))
-            return self._failed(step, found)
+            return self._failed(step, summary)
         if step.open_words:
             self._actor.emit(Noticed(what=say("step.answers", step=step.name, text=self._answer)))
-        found = " ".join(filter(None, (self._mended, found or self._answer)))
-        self._mark("completed", evidence, found, "" if evidence else self._lacking())
+        summary = " ".join(filter(None, (self._mended, summary or self._answer)))
+        self._mark("completed", evidence, summary, "" if evidence else self._lacking())
         shown = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
             self._actor.emit(Noticed(what=shown if evidence else say("plan.step_unverified", step=step.name)))
         return True
 
-    def _mark(self, status: StepStatus, evidence: str = "", found: str = "", lacking: str = "") -> None:
+    def _mark(self, status: StepStatus, evidence: str = "", summary: str = "", lacking: str = "") -> None:
         changed = StepChanged(plan_id=self._tasks.plan_id, step_id=self._tasks.step_id, status=status)
-        self._actor.emit(changed.model_copy(update={"evidence": evidence, "found": found, "lacking": lacking}))
+        self._actor.emit(changed.model_copy(update={"evidence": evidence, "found": summary, "lacking": lacking}))
 
 
 def _failed_task(step: Step) -> Task | None:
-    """Gives the task by which the step fails. A look that found nothing is no failure of the step."""
+    """Returns the task by which the step fails. A read that found nothing is no failure of the step."""
     return next((task for task in step.tasks if task.status == "failed" and task.effect != "read"), None)
 
 
@@ -336,8 +336,8 @@ class JobWork:
         self._runner = TaskRunner(actor, dispatcher, drafter, settings)
 
     async def run(self) -> bool:
-        """Gives whether all steps are completed. After a failure no step is started; those that run come to their
-        end."""
+        """Runs the steps, and says whether all are completed. After a failure no step is started; those that run come
+        to their end."""
         running: dict[asyncio.Task[bool], str] = {}
         going_well, begun = True, Counter[str]()
         try:

@@ -1,4 +1,4 @@
-"""Agents in the conversation: each is handed a task and gives back a report. What they said and did is on the record of
+"""Agents in the conversation: each is handed a task and returns a report. What they said and did is in the journal of
 the session, from which an agent can go on."""
 
 import asyncio
@@ -52,7 +52,7 @@ class Conduct:
 
 
 class ReviewResult(NamedTuple):
-    """What came of a review."""
+    """The result of a review."""
 
     findings: tuple[ReviewFinding, ...]
     report: AgentReport
@@ -61,16 +61,16 @@ class ReviewResult(NamedTuple):
 
 @dataclass(slots=True)
 class WithinReach:
-    """An agent that runs, as the user reaches it: it can be told something, and stopped."""
+    """A running agent, as the user reaches it: it can be told something, and stopped."""
 
     said: list[str] = field(default_factory=list[str])
     work: asyncio.Future[AgentReport] | None = None
-    """Nothing while it waits for its turn to begin."""
+    """The agent's running work; nothing while it waits for its turn to begin."""
     stopped: bool = False
 
     def heard(self) -> str:
-        said, self.said = "\n".join(self.said), []
-        return said
+        words, self.said = "\n".join(self.said), []
+        return words
 
 
 class SubAgents:
@@ -115,7 +115,7 @@ class SubAgents:
         return self._at_work[agent_id]
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
-        """Runs one agent to its end and gives its report, also of part of the work."""
+        """Runs one agent to its end and returns its report, even if only part of the work is done."""
         await self._require_agents()
         agent, how = self._make(task, kind, tuple(files))
         return await self._begin(agent, how, None)
@@ -264,29 +264,31 @@ class SubAgents:
         return render(language, "agent", **values)
 
     async def latest(self) -> ReviewedChange:
-        """Gives what the latest turn or job with changes did."""
+        """Returns what the latest turn or job with changes did."""
         try:
             preview = await self._conduct.undo.diff()
             versions = await self._conduct.undo.versions(preview.authors[-1].whole)
         except DuckflowError:
             return ReviewedChange("")
-        return ReviewedChange(preview.diff, {one.path: one.before for one in versions})
+        return ReviewedChange(preview.diff, {version.path: version.before for version in versions})
 
     async def _material(self, change: ReviewedChange) -> str:
-        """The diff, and the definitions that it touches with their callers."""
+        """Returns the diff, and the definitions that it touches with their callers."""
         if not change.diff:
             return ""
         language, around = self._session.state.language, await self._conduct.reviews.around(change)
         cut = change.diff[:LONGEST_DIFF]
-        left = note(language, "diff_cut", left=str(len(change.diff) - len(cut))) if len(cut) < len(change.diff) else ""
+        cut_note = (
+            note(language, "diff_cut", left=str(len(change.diff) - len(cut))) if len(cut) < len(change.diff) else ""
+        )
         touched = quoted(language, "code map", around) if around else ""
-        return "\n".join(filter(None, (quoted(language, "diff", cut), left, touched)))
+        return "\n".join(filter(None, (quoted(language, "diff", cut), cut_note, touched)))
 
     def _findings(self, agent_id: str) -> tuple[ReviewFinding, ...]:
-        return tuple(by_weight(one for one in self._session.state.findings if one.agent_id == agent_id))
+        return tuple(by_weight(finding for finding in self._session.state.findings if finding.agent_id == agent_id))
 
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
-        """Records the agent's end, and gives what the conversation is told of it."""
+        """Records the agent's end, and returns what the conversation is told of it."""
         state = self._session.state
         status = _status(report.outcome)
         evidence = () if agent.only_reads else report.evidence
@@ -294,7 +296,7 @@ class SubAgents:
         self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
         usage = state.agents[agent.agent_id].usage
         words, findings = Words(state.language), self._findings(agent.agent_id)
-        why, found = words.phrase(report.open) if report.open else "", as_text(findings, words) if findings else ""
+        why, listed = words.phrase(report.open) if report.open else "", as_text(findings, words) if findings else ""
         text = render(
             state.language,
             "agent_report",
@@ -303,7 +305,7 @@ class SubAgents:
             changed=", ".join(report.changed),
             evidence="; ".join(report.evidence),
             open=why,
-            found=_cut("\n\n".join(filter(None, (report.found, found)))) or "-",
+            found=_cut("\n\n".join(filter(None, (report.found, listed)))) or "-",
         )
         tokens = usage.prompt_tokens + usage.completion_tokens
         line = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)
@@ -314,7 +316,8 @@ class SubAgents:
 
 
 def _status(outcome: Outcome) -> SubAgentStatus:
-    """An agent that neither is done nor failed nor has reached a limit of its own was stopped by a person."""
+    """Returns the status for an outcome. An agent that is not done, has not failed and has reached no limit of its own
+    was stopped by a person."""
     match outcome:
         case "done":
             return "done"
@@ -324,12 +327,12 @@ def _status(outcome: Outcome) -> SubAgentStatus:
             return "failed" if OUTCOMES[outcome].kind == "failed" else "stopped"
 
 
-def _cut(found: str) -> str:
-    return found if len(found) <= LONGEST_FOUND else f"{found[:LONGEST_FOUND]}\n[…]"
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_FOUND else f"{text[:LONGEST_FOUND]}\n[…]"
 
 
 def messages_of(session: Session, agent_id: str) -> tuple[Message, ...]:
-    """Reads from the record all that was said in an agent's context, but for what the user wanted forgotten."""
+    """Reads from the journal all that was said in an agent's context, except for what the user wanted forgotten."""
     messages: list[Message] = []
     for _, event in session.record():
         match event:
@@ -343,7 +346,7 @@ def messages_of(session: Session, agent_id: str) -> tuple[Message, ...]:
 
 
 def mark_interrupted(session: Session) -> str:
-    """Ends the agents that were at work when the program ended, with what they had done. Gives what the model is told
+    """Ends the agents that were at work when the program ended, with what they had done. Returns what the model is told
     of them."""
     state = session.state
     cut_off = [agent for agent in state.agents.values() if agent.status == "running"]

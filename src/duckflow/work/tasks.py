@@ -1,4 +1,4 @@
-"""The tasks of a step, carried out in order, each through the dispatcher, up to the first that fails."""
+"""The tasks of a step. They are carried out in order, each through the dispatcher, up to the first that fails."""
 
 import asyncio
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ class TaskRunner:
         self._drafter = drafter
         self._seconds = settings.task_seconds
         self._looked_at: set[tuple[str, str]] = set()
-        """Pairs of a step and a path: the step's context holds the file as it is now."""
+        """Pairs of a step and a path for which the step's context holds the file as it is now."""
         self._explained: set[str] = set()
         """The steps whose context says what their texts are for."""
 
@@ -56,7 +56,7 @@ class TaskRunner:
         return operation is None or operation.changes
 
     def actor_of(self, step: Step) -> Actor:
-        """The job's actor, acting for the step."""
+        """Returns the job's actor, acting for the step."""
         return replace(self._actor, step_id=step.step_id)
 
     async def dispatch(self, reading: Reading, actor: Actor) -> Dispatched:
@@ -64,7 +64,7 @@ class TaskRunner:
         return await self._dispatcher.run(reading, actor)
 
     async def run(self, plan: Plan, step: Step, action: Action, actor: Actor, why: str) -> tuple[Dispatched, str]:
-        """Gives the results of the action, and the same in words for the model."""
+        """Runs the action. Returns its results, and the same in words for the model."""
         language = self._drafter.state.language
         try:
             async with replace(actor, step_id=step.step_id).at_most(self._seconds) as actor:
@@ -84,8 +84,8 @@ class TaskRunner:
         return done, telling_part(done.results[-1].for_model, RESULT)
 
     async def put_differently(self, plan: Plan, step: Step, task: Task, action: Action, wish: str) -> Action:
-        """Gives the action as the user wishes it: its text is written anew, or its arguments are drafted anew. Where
-        that fails the action stays as it is."""
+        """Returns the action as the user wishes it: its text is written anew, or its arguments are drafted anew. If
+        that fails, the action stays as it is."""
         language = self._drafter.state.language
         if (operation := self._operation(task.operation)) and operation.body:
             purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
@@ -105,8 +105,8 @@ class TaskRunner:
         return Action(operation=drafted.operation, args=drafted.args, reasoning=drafted.reasoning or action.reasoning)
 
     async def read_files(self, plan: Plan, step: Step) -> None:
-        """Reads the step's own files that are quoted whole, where the step writes texts: a file that counts as read is
-        not overwritten when somebody changes it meanwhile. The conversation has read the others itself."""
+        """Reads the step's own files that are quoted whole, if the step writes texts: a file that counts as read is not
+        overwritten when somebody changes it meanwhile. The conversation has read the others itself."""
         if await self._drafter.writes_texts():
             whole = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
             await self._read((path for path in files_of(plan, step) if path in whole), step, self.actor_of(step))
@@ -173,23 +173,23 @@ class StepTasks:
         self.unwanted = False
         """The user has refused a task without a word about what they want instead."""
         self._heard = 0
-        """So many of the user's words to the step have stood in a request."""
+        """Number of the user's messages to the step that have stood in a request."""
 
     @property
     def plan(self) -> Plan:
         return self._state.plans[self.plan_id]
 
     def step(self) -> Step | None:
-        """Gives the step as it is now; nothing when it has left the plan."""
+        """Returns the step as it is now; nothing when it has left the plan."""
         return next((step for step in self.plan.steps if step.step_id == self.step_id), None)
 
     def unheard(self) -> str:
-        """Gives what the user has said to the step and no request has told the model yet."""
+        """Returns what the user has said to the step and no request has told the model yet."""
         step = self.step()
         return "\n".join(step.open_words[self._heard :]) if step else ""
 
     def hear(self) -> str:
-        """Gives the same once: the caller puts it into a request."""
+        """Returns the same words once: the caller puts them into a request."""
         words, step = self.unheard(), self.step()
         self._heard = len(step.open_words) if step else 0
         return words
@@ -223,7 +223,7 @@ class StepTasks:
         try:
             ran, text = await self._runner.run(self.plan, step, action, actor, why)
             while ran.stop == "refused" and ran.refusal and not actor.inner:
-                # A no with a wish is no failure: the task is put as the user wants it, and asked for again.
+                # A no with a wish is no failure: the task is changed as the user wants it, and asked about again.
                 action = await self._runner.put_differently(self.plan, step, task, action, ran.refusal)
                 ran, text = await self._runner.run(self.plan, step, action, actor, why)
         except asyncio.CancelledError:
@@ -257,8 +257,8 @@ class StepTasks:
             raise JobStopped
 
     async def _may_run(self, task: Task) -> bool:
-        """A task that was cut off may have been done already: it runs again only when the user says so. What they want
-        instead, the step hears."""
+        """Says whether a task may run. One that was cut off may have been done already, so it runs again only when the
+        user says so. The step hears what they want instead."""
         if task.status == "pending" or not self._runner.changes(task):
             return True
         question = Question(kind="gate", title=say("job.again", task=task.line), choices=AGAIN)

@@ -30,7 +30,7 @@ from duckflow.state.phrase import Phrase, say
 READERS = 2
 """Number of loops that may only look before a small model is held to writing."""
 FAILURES = 2
-"""Number of failures after which the model may talk about it instead."""
+"""Number of failures after which the model may talk about them instead."""
 TRIES = 3
 """Number of loops in which the model may be held to a part in vain."""
 
@@ -70,9 +70,9 @@ class OwedParts(Policy):
             return ending
         return None if self._open else self._over(turn)
 
-    async def heard(self, said: str) -> None:
-        further = parts(said)
-        if search("requests.turns_around", said):
+    async def heard(self, message: str) -> None:
+        further = parts(message)
+        if search("requests.turns_around", message):
             self._begin(further)
         else:
             self._asked_for = RequestParts(

@@ -24,7 +24,7 @@ ANSWER = "answer.txt"
 
 
 class PlainAnswer:
-    """Asks for an answer on the base of this turn's results, and nothing else."""
+    """Asks for an answer that is based on this turn's results and nothing else."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher

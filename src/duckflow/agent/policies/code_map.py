@@ -1,4 +1,4 @@
-"""The code map in a turn: the model is told of it where the folder is large enough for it to pay."""
+"""Offers the code map to the model if the folder is large enough for it to pay."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from duckflow.tools.toolbox import Toolbox
 
 
 class OfferCodeMap(Policy):
-    """Looks once, before the first request: the tools are its first part, and stay as they are."""
+    """Looks once, before the first request: the tools are the first part of a request, and stay as they are."""
 
     def __init__(self, folder: Path, toolbox: Toolbox, start: Callable[[], None], settings: CodeSettings) -> None:
         self._folder = folder

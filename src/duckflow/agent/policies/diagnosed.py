@@ -1,4 +1,5 @@
-"""Before a turn ends, the project's own checkers look at its changes. Errors that it has brought go to the model."""
+"""Has the project's own checkers look at a turn's changes before it ends. Errors that it has brought go to the
+model."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ MOST_RETURNS = 2
 
 
 class DiagnoseChanges(Policy):
-    """Looks once at the end of the edits; again only when the model has changed something since."""
+    """Checks once at the end of the edits; again only when the model has changed something since."""
 
     def __init__(self, owner: StateOwner, diagnosis: Diagnosis) -> None:
         self._owner = owner
@@ -50,30 +51,30 @@ class DiagnoseChanges(Policy):
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is None:
                 raise
-            # The user does not want to wait for it: the work itself is over.
+            # The user does not want to wait for the checkers: the work itself is over.
             task.uncancel()
             self._left = {}
         if not self._left or self._returns >= MOST_RETURNS:
             return None
         self._returns += 1
-        # A checker quotes the code, so its words are material like the code itself.
+        # A checker quotes the code, so its output is quoted like the code itself.
         text = "\n".join(self._lines(await self._filter.look()))
-        said = Message(role="tool", operation="diagnostics", text=text, turn=turn.state.turn)
-        self._owner.emit(MessageAdded(message=said))
+        message = Message(role="tool", operation="diagnostics", text=text, turn=turn.state.turn)
+        self._owner.emit(MessageAdded(message=message))
         return turn.note("new_errors")
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        """What is left of them stands beside the done line."""
+        """Reports the errors that are left, beside the line that says done."""
         if not self._left or not ended_well(ending.outcome):
             return
         count = sum(map(len, self._left.values()))
-        first = next(one for errors in self._left.values() for one in errors)
+        first = next(error for errors in self._left.values() for error in errors)
         known, names = await self._filter.look(), ", ".join(self._left)
         place = f"{mask(first.path, known.lines, known.values).text}:{first.line}"
         self._owner.emit(Noticed(what=say("diagnostics.left", names=names, count=count, place=place)))
 
     def _lines(self, known: KnownSecrets) -> list[str]:
-        every = [(name, one) for name, errors in self._left.items() for one in errors]
-        said = [(name, f"{one.path}:{one.line}: {one.message}") for name, one in every[:TOLD]]
-        lines = [f"{mask(text, known.lines, known.values).text} ({name})" for name, text in said]
-        return [*lines, f"[{len(every) - TOLD} more]"] if len(every) > TOLD else lines
+        all_errors = [(name, error) for name, errors in self._left.items() for error in errors]
+        entries = [(name, f"{error.path}:{error.line}: {error.message}") for name, error in all_errors[:TOLD]]
+        lines = [f"{mask(text, known.lines, known.values).text} ({name})" for name, text in entries]
+        return [*lines, f"[{len(all_errors) - TOLD} more]"] if len(all_errors) > TOLD else lines

@@ -1,4 +1,4 @@
-"""Hooks in a turn: they hear what the user says, may end the turn, and may send the model back to work."""
+"""Hooks in a turn: they hear the user's messages, may end the turn, and may send the model back to work."""
 
 from duckflow.agent.hooks import Hooks
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
@@ -11,7 +11,7 @@ MOST_RETURNS = 5
 
 
 class Hooked(Policy):
-    """UserPromptSubmit, Stop, and `continue: false` of any hook."""
+    """Runs the hooks UserPromptSubmit and Stop, and obeys `continue: false` of any hook."""
 
     def __init__(self, session: Session, hooks: Hooks) -> None:
         self._session = session
@@ -19,10 +19,10 @@ class Hooked(Policy):
         self._returns = 0
         self._context = ""
 
-    async def objection(self, said: str) -> Phrase | None:
+    async def objection(self, message: str) -> Phrase | None:
         if not self._hooks.there_are("UserPromptSubmit"):
             return None
-        reply = await self._hooks.tell("UserPromptSubmit", {"prompt": said})
+        reply = await self._hooks.tell("UserPromptSubmit", {"prompt": message})
         if reply.decision == "deny" or reply.stops:
             return say("hook.prompt_refused", reason=reply.reason)
         self._context = reply.context
@@ -33,7 +33,7 @@ class Hooked(Policy):
         await self.heard(turn.request)
         return None
 
-    async def heard(self, said: str) -> None:
+    async def heard(self, message: str) -> None:
         self._hooks.bring("UserPromptSubmit", self._context)
         self._context = ""
 
@@ -43,8 +43,8 @@ class Hooked(Policy):
     async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
         if not self._hooks.there_are("Stop") or ending.outcome == "exit" or not ended_well(ending.outcome):
             return None
-        said = [result.said for loop in turn.loops for result in loop.done.results if result.said]
-        about = {"stop_hook_active": self._returns > 0, "last_assistant_message": said[-1] if said else ""}
+        answers = [result.said for loop in turn.loops for result in loop.done.results if result.said]
+        about = {"stop_hook_active": self._returns > 0, "last_assistant_message": answers[-1] if answers else ""}
         reply = await self._hooks.tell("Stop", about)
         if reply.decision != "deny" or reply.stops:
             return None

@@ -1,4 +1,4 @@
-"""Material the user gives with a message: `@file` mentions, pictures, and what was piped in, as quotations."""
+"""Quotes the material that the user gives with a message: `@file` mentions, pictures, and text that was piped in."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 PDF_SECONDS, LONGEST_NAME = 20.0, 200
 MENTION_BYTES = 16_000
-"""Of a longer file its first lines are quoted; the model can read on."""
+"""Most bytes of a file that are quoted. Of a longer file the first lines are quoted; the model can read on."""
 
 
 class BringMaterial(Policy):
-    """Brings into the conversation what a message refers to. It stands there as a result would: quoted."""
+    """Brings what a message refers to into the conversation. It stands there quoted, like a result."""
 
     def __init__(
         self, session: Session, toolbox: Toolbox, workspace: Workspace, pictures: ConversationPictures
@@ -42,48 +42,49 @@ class BringMaterial(Policy):
         self._pictures = pictures
         self._profile: Callable[[], Awaitable[ModelProfile]] | None = None
         self._came = False
-        """A picture has come since it was last asked."""
+        """A picture has come since `_blind` was last called."""
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
-        """Where pictures come and the model cannot see, the turn is over: whatever it said would be made up. They stay
-        in the conversation, for another model."""
+        """Quotes the material of a message. If pictures come and the model cannot see, the turn is over, because its
+        answer would be made up. The pictures stay in the conversation, for another model."""
         for attachment in turn.attachments:
             if attachment.data:
                 await self._open(_decoded(attachment.data), shown(attachment.name)[:LONGEST_NAME])
             else:
                 self._quote(attachment.name, attachment.text.rstrip("\n"))
         if self._profile is None:
-            self._offer_fetching("\n".join(one.text for one in turn.state.messages if one.role == "user"))
+            self._offer_fetching("\n".join(message.text for message in turn.state.messages if message.role == "user"))
         self._profile = turn.profile
         await self._bring(turn.request)
         return Ending("usage", blind) if (blind := await self._blind()) else None
 
-    async def heard(self, said: str) -> None:
-        """A turn that is at work goes on; the model is told that there is something it cannot see."""
-        await self._bring(said)
+    async def heard(self, message: str) -> None:
+        """Quotes the material of a message that comes during a turn. The turn goes on, even if the model cannot see a
+        picture."""
+        await self._bring(message)
         if blind := await self._blind():
             self._session.emit(Noticed(what=blind))
 
     async def _blind(self) -> Phrase | None:
-        """What to say where pictures have just come and the model cannot see."""
+        """Returns the words for the user if pictures have just come and the model cannot see."""
         came, self._came = self._came, False
         if not came or self._profile is None or (profile := await self._profile()).images:
             return None
         return say("model.blind", model=profile.name)
 
-    async def _bring(self, said: str) -> None:
-        self._offer_fetching(said)
-        if "@" not in said and "＠" not in said:
+    async def _bring(self, message: str) -> None:
+        self._offer_fetching(message)
+        if "@" not in message and "＠" not in message:
             return
         from duckflow.agent.request_rules import mentions
 
-        for mention in mentions(said):
+        for mention in mentions(message):
             await self._bring_file(mention)
 
-    def _offer_fetching(self, said: str) -> None:
-        """Only who names the web pays for it. What stands in results does not count: the tools are the first part of
-        every request, and changing them makes an endpoint read all of it anew."""
-        if contains("requests.web", said, self._session.state.language):
+    def _offer_fetching(self, message: str) -> None:
+        """Offers the tool for web pages once the user mentions the web. Results do not count: the tools are the first
+        part of every request, and changing them makes an endpoint read all of it anew."""
+        if contains("requests.web", message, self._session.state.language):
             self._toolbox.tell(FETCH)
 
     async def _bring_file(self, mention: "Mention") -> None:
@@ -95,21 +96,21 @@ class BringMaterial(Policy):
             self._bring_picture(mention, path)
             return
         if secret_name(path) or secret_name(self._real(path)):
-            told = note(self._session.state.language, "mention_secret", path=path)
-            self._tell(told, say("mention.secret", path=path))
+            warning = note(self._session.state.language, "mention_secret", path=path)
+            self._tell(warning, say("mention.secret", path=path))
             return
         await self._bring_lines(path, path, {})
 
     def _definition(self, mentioned: str) -> "tuple[str, str, dict[str, int]] | None":
-        """`file:Class.method` is just that: the file, how it was mentioned, and its lines."""
+        """Returns the place of a mention such as `file:Class.method`: the file, the mention itself, and the lines."""
         path, colon, name = mentioned.rpartition(":")
         if not colon or not name or not self._exists(path) or secret_name(path) or secret_name(self._real(path)):
             return None
         from duckflow.code.store import source_text
         from duckflow.code.syntax import available, symbols_in
 
-        found = symbols_in(source_text(self._workspace, path), path) if available() else []
-        place = next((one for one in found if one.qualified == name), None)
+        symbols = symbols_in(source_text(self._workspace, path), path) if available() else []
+        place = next((symbol for symbol in symbols if symbol.qualified == name), None)
         return (path, mentioned, {"start_line": place.start, "end_line": place.end}) if place else None
 
     async def _bring_lines(self, path: str, mentioned: str, lines: dict[str, int]) -> None:
@@ -119,7 +120,7 @@ class BringMaterial(Policy):
             self._fail(path, problem)
 
     def _attach(self, name: str, result: str) -> None:
-        """The first line of a result is about the others."""
+        """Quotes a result. Its first line is about the others."""
         text, hidden = mask(result)
         if hidden:
             text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
@@ -128,30 +129,31 @@ class BringMaterial(Policy):
         self._session.emit(Noticed(what=say("mention.attached", path=name, lines=text.rstrip().count("\n"))))
 
     def _bring_picture(self, mention: "Mention", inside: str) -> None:
-        """From the work folder, or from where else the user points to: a picture, and nothing but a picture."""
+        """Shows a picture from the work folder, or from elsewhere if the user points there. Nothing but pictures is
+        read so."""
         if inside and self._exists(inside):
             return self._show_from(lambda: self._workspace.open(inside), inside)
         named = [path for path in mention.paths if looks_like_picture(path)]
-        if there := next((path for path in named if Path(path).expanduser().is_file()), ""):
-            return self._show_from(lambda: Path(there).expanduser().open("rb"), there)
+        if elsewhere := next((path for path in named if Path(path).expanduser().is_file()), ""):
+            return self._show_from(lambda: Path(elsewhere).expanduser().open("rb"), elsewhere)
         if named:
             self._fail(named[0], ToolError(f"{named[0]} is not there.", "file.missing", path=named[0]))
         return None
 
     def _show_from(self, opened: Callable[[], BinaryIO], name: str) -> None:
-        """What the user points at, wherever it lies; only pictures are read so."""
+        """Shows a picture that the user points at, wherever it lies."""
         try:
             with opened() as file:
                 self._show(self._pictures.read(file, name), name)
         except OSError as problem:
-            told = f"{name} cannot be read: {problem.strerror}"
-            self._fail(name, ToolError(told, "picture.unreadable", name=name, reason=problem.strerror or ""))
+            message = f"{name} cannot be read: {problem.strerror}"
+            self._fail(name, ToolError(message, "picture.unreadable", name=name, reason=problem.strerror or ""))
         except ToolError as problem:
             self._fail(name, problem)
 
     async def _open(self, data: bytes, name: str) -> None:
-        """A file that came with the message: a picture is shown, the text of a document quoted, and of anything else
-        it is told what it is."""
+        """Opens a file that came with the message: a picture is shown, and the text of a document is quoted. For
+        anything else the model is told what it is."""
         try:
             if read_header(data) or looks_like_picture(name):
                 self._show(data, name)
@@ -176,15 +178,15 @@ class BringMaterial(Policy):
             self._session.emit(Noticed(what=say("picture.attached", name=name, what=what)))
 
     async def _read(self, path: str, part: dict[str, int]) -> str:
-        """By the tool itself, so that the model counts as having seen the file, or the part of it."""
+        """Reads with the tool itself, so that the model counts as having seen the file, or the part of it."""
         folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
         lines = 0 if folder else self._lines(path)
         tool = self._toolbox.find(LIST_FILES if folder else READ_FILE)
-        given = {"path": path, **part} if folder or part or not lines else {"path": path, "end_line": lines}
-        return (await tool.run(self._toolbox.arguments(tool, given))).for_model
+        arguments = {"path": path, **part} if folder or part or not lines else {"path": path, "end_line": lines}
+        return (await tool.run(self._toolbox.arguments(tool, arguments))).for_model
 
     def _lines(self, path: str) -> int:
-        """How many lines of a long file are quoted; 0: all."""
+        """Returns how many lines of a long file are quoted; 0 means all."""
         try:
             with self._workspace.open(path) as file:
                 head = file.read(MENTION_BYTES + 1)
@@ -228,12 +230,12 @@ async def _text(data: bytes, name: str) -> str:
     if document := decode(data):
         return to_lf(document.text)
     size = shown_size(len(data))
-    told = f"{name} is a {kind_of_bytes(data)} ({size}) and not added; a command can open a copy in the work folder."
-    raise ToolError(told, "mention.binary", path=name, size=size)
+    message = f"{name} is a {kind_of_bytes(data)} ({size}) and not added; a command can open a copy in the work folder."
+    raise ToolError(message, "mention.binary", path=name, size=size)
 
 
 def _decoded(data: str) -> bytes:
-    """What is not in base64 is an empty file."""
+    """Decodes base64. Anything else counts as an empty file."""
     import base64
     import binascii
 

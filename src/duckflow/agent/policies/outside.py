@@ -1,4 +1,4 @@
-"""Tools of others: before a turn the toolbox says what their servers offer; what is mentioned of theirs is read."""
+"""Tools of outside servers: before a turn the toolbox learns what they offer; mentions of their resources are read."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 
 class OfferOutsideTools(Policy):
-    """In the middle of a turn nothing changes: what comes up then is there with the next one."""
+    """Offers the tools of outside servers. Nothing changes in the middle of a turn: new tools are offered with the next
+    one."""
 
     def __init__(self, session: Session, toolbox: Toolbox, start: "Callable[[], Awaitable[OutsideServers]]") -> None:
         self._session = session
         self._toolbox = toolbox
         self._start = start
         self._blind = ""
-        """The name of the model, where it cannot see."""
+        """The name of the model, if it cannot see pictures."""
 
     async def opening(self, turn: TurnSoFar) -> None:
         servers = await self._start()
@@ -37,35 +38,36 @@ class OfferOutsideTools(Policy):
         servers.offer(self._toolbox, profile.window)
         await self.heard(turn.request)
 
-    async def heard(self, said: str) -> None:
-        if "@" not in said and "＠" not in said:
+    async def heard(self, message: str) -> None:
+        if "@" not in message and "＠" not in message:
             return
         from duckflow.agent.request_rules import mentions
 
-        for mention in mentions(said):
+        for mention in mentions(message):
             for source in mention.paths:
                 if await self._bring(source):
                     break
 
     async def after(self, turn: TurnSoFar) -> None:
-        """The model is told by itself that it cannot see; so is the user."""
-        self._tell_blind(any(one.pictures for one in turn.last.done.results))
+        """Tells the user if there are pictures that the model cannot see. The model is told elsewhere."""
+        self._tell_blind(any(result.pictures for result in turn.last.done.results))
 
     async def _bring(self, source: str) -> bool:
-        """Whether it names a server; a resource that cannot be read is told of."""
+        """Quotes a mentioned resource. Says whether the mention names a server; a resource that cannot be read is
+        reported."""
         try:
-            found = await (await self._start()).read_resource(source)
+            resource = await (await self._start()).read_resource(source)
         except (RpcError, TimeoutError, ValueError, TypeError, AttributeError) as problem:
-            told = f"@{source}: {problem or type(problem).__name__}"
-            self._add("system", "", told)
+            message = f"@{source}: {problem or type(problem).__name__}"
+            self._add("system", "", message)
             self._session.emit(Noticed(what=say("mcp.no_resource", source=source, reason=str(problem))))
             return True
-        if found is None:
+        if resource is None:
             return False
-        text, _ = mask(found.text)
-        self._add("tool", f"@{source}", text, found.pictures)
+        text, _ = mask(resource.text)
+        self._add("tool", f"@{source}", text, resource.pictures)
         self._session.emit(Noticed(what=say("mention.attached", path=source, lines=text.count("\n") + 1)))
-        self._tell_blind(bool(found.pictures))
+        self._tell_blind(bool(resource.pictures))
         return True
 
     def _tell_blind(self, pictures: bool) -> None:
@@ -74,5 +76,5 @@ class OfferOutsideTools(Policy):
 
     def _add(self, role: str, operation: str, text: str, pictures: tuple[Picture, ...] = ()) -> None:
         turn = self._session.state.turn
-        given = {"role": role, "operation": operation, "text": text, "turn": turn, "pictures": pictures}
-        self._session.emit(MessageAdded(message=Message.model_validate(given)))
+        fields = {"role": role, "operation": operation, "text": text, "turn": turn, "pictures": pictures}
+        self._session.emit(MessageAdded(message=Message.model_validate(fields)))

@@ -1,4 +1,4 @@
-"""What a turn policy is, and what it sees of a turn."""
+"""The base class of turn policies, and what they see of a turn."""
 
 import re
 import unicodedata
@@ -24,14 +24,14 @@ from duckflow.tools.shell.calls import tries_out
 
 FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
-"""Where a part of a sentence ends. A colon before a mere number belongs to what it counts."""
+"""Pattern of the end of a clause. A colon before a mere number belongs to what it counts."""
 
 WORK = ("write", "run", "deed", "rest")
-"""The kinds of orders in a request that leave something on the record."""
+"""The kinds of orders in a request that leave something in the journal."""
 
 
 class Ending(NamedTuple):
-    """How a turn ends, and what the user is told of it."""
+    """The outcome of a turn, and what the user is told about it."""
 
     outcome: Outcome
     why: Phrase | None = None
@@ -40,7 +40,7 @@ class Ending(NamedTuple):
 
 
 class Guidance(NamedTuple):
-    """What the next prompt says where there is nothing else to say, and which operations it offers at most."""
+    """A note for the next prompt, used if there is no other, and the operations that it may offer at most."""
 
     note: str
     narrow: Narrow | None = None
@@ -48,58 +48,58 @@ class Guidance(NamedTuple):
 
 @dataclass(slots=True)
 class Loop:
-    """One loop: what was decided and what came of it."""
+    """One loop: its Decision and the results."""
 
     decision: Decision
     done: Dispatched
     tried: bool = False
     """A script that calls the written code came to its end."""
     fault: str = ""
-    """What a try-out of the written code has shown."""
+    """The fault that a try-out of the written code has shown."""
 
 
 class Checks(NamedTuple):
-    """What the results since the last change say of the work: what failed, if anything did."""
+    """The verdict of the results since the last change: what failed, if anything did."""
 
     failed: str = ""
     by_command: bool = False
-    """It was a command that was run after a change, not just an action that could not be done."""
+    """The failure was a command that was run after a change, not just an action that could not be done."""
     unmade: bool = False
     """A change was tried, broke, and has not been made since."""
 
 
 @dataclass(slots=True)
 class TurnSoFar:
-    """What has happened in this turn."""
+    """Everything that has happened in this turn."""
 
     state: AgentState
     request: str
     attachments: Sequence[Attachment]
     profile: Callable[[], Awaitable[ModelProfile]]
-    """What the model is like; it is connected if need be."""
+    """Returns the properties of the model, and connects it if need be."""
     meanwhile: Callable[[], str] = lambda: ""
-    """What the user has said since it was last asked."""
+    """Returns what the user has said since it was last called."""
     wish: str = ""
-    """The user's own words in the request. What a custom command has written beside them is owed by nobody."""
+    """The user's own words in the request. Text that a custom command has added to them orders nothing."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
-    """How the last Decision wants the turn to end."""
+    """The ending that the last Decision wants, if any."""
     doubt: str = ""
-    """What speaks against the `done` that was just said, though the model has been asked about it."""
+    """The reason against the `done` that was just said, though the model has been asked about it."""
 
     @property
     def last(self) -> Loop:
         return self.loops[-1]
 
     def note(self, key: str, **values: str) -> str:
-        """A sentence for the model, in the session's language."""
+        """Returns a sentence for the model, in the session's language."""
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """A check whose last run failed speaks against the changes of the turn until it passes, unless nothing was
-        broken that worked before them, and that is told. Any other command that tries something out does so until
-        something else is changed or tried; so does an action that failed and has not worked since. Where nothing was
-        changed, a failure that the answer tells of is only what the user wanted to know."""
+        """Returns what speaks against the turn's work. A check whose last run failed does so until it passes, unless
+        nothing was broken that worked before and the answer tells of it. Any other command that tries something out
+        does so until something else is changed or tried; so does an action that failed and has not worked since. If
+        nothing was changed, a failure that the answer tells of is only what the user wanted to know."""
         changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -116,7 +116,7 @@ class TurnSoFar:
                     undone.pop(result.operation, None)
                 elif result.for_user.key != LEFT_OUT:
                     undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
-                    # What the user or the model itself did not want is no change that broke.
+                    # An action that the user or the model itself did not want is not a change that broke.
                     wanted = loop.done.stop == "error" and not loop.decision.objection()
                     broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
             failed = loop.fault or failed
@@ -128,8 +128,8 @@ class TurnSoFar:
         return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
 
     def _excused(self, run: CheckRun) -> bool:
-        """Says whether a failing check may stand: it is told of, or it was red before, just like this, and the request
-        wants nothing of checks and nothing mended. A test that is only written may fail, too."""
+        """Says whether a failing check may stand: the answer tells of it, or it failed just like this before, and the
+        request wants nothing of checks and nothing mended. A test that is only written may fail, too."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
@@ -150,7 +150,7 @@ class TurnSoFar:
         answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
         answer = unicodedata.normalize("NFKC", answers[-1]) if answers else ""
         clauses = [_Clause.read(text, self.state.language) for text in re.split(CLAUSE, answer)]
-        run = next((one for one in reversed(self.state.evidence) if one.check == report), None)
+        run = next((evidence for evidence in reversed(self.state.evidence) if evidence.check == report), None)
         number = report.failed or (failures_in(run.output) or run.code if run else 0)
         names = [re.split(r"\s", name.rpartition("::")[2])[0] for name in report.failures] if report.all_named else []
         counted = rf"(?<![\d./])(?:{number})(?![\d.]\d|\d)"
@@ -161,16 +161,18 @@ class TurnSoFar:
         return all_named and not praised and any(clause.fails for clause in clauses)
 
     def owes_work(self) -> bool:
-        """Says whether the request orders a change or a run, and nothing but looking and commands came of it."""
+        """Says whether the request orders a change or a run, and nothing but reads and commands came of it."""
         results = [result for loop in self.loops for result in loop.done.results if result.ok]
         if not all(result.effect in ("read", "talk") or evidence_of(result) for result in results):
             return False
         spoken = languages_in(self.request, self.state.language)
-        orders = (match for one in spoken for match in in_language(one, "requests.part").finditer(self.request))
+        orders = (
+            match for language in spoken for match in in_language(language, "requests.part").finditer(self.request)
+        )
         return any(order.lastgroup in WORK for order in orders)
 
     def said(self) -> frozenset[str]:
-        """What the user was told in this turn, word for word."""
+        """Returns what the user was told in this turn, word for word."""
         results = (result for loop in self.loops for result in loop.done.results)
         return frozenset(result.said for result in results if result.said)
 
@@ -179,7 +181,7 @@ class TurnSoFar:
 
 
 class _Clause(NamedTuple):
-    """A part of an answer: whether it says that something fails, and whether it says that something is well."""
+    """A part of an answer. `fails` means that it reports a failure, `unsaid` that it says something is well."""
 
     text: str
     fails: bool
@@ -188,8 +190,8 @@ class _Clause(NamedTuple):
     @classmethod
     def read(cls, text: str, language: str) -> "_Clause":
         failure = search("checks.fails", text, language)
-        rest = text[: failure.start()] + text[failure.end() :] if failure else text
-        unsaid = search("checks.unsays", rest, language) is not None
+        remaining = text[: failure.start()] + text[failure.end() :] if failure else text
+        unsaid = search("checks.unsays", remaining, language) is not None
         return cls(text, failure is not None and not unsaid, unsaid)
 
 
@@ -200,38 +202,38 @@ def _wants_checks(request: str, language: str) -> bool:
 
 
 class Policy:
-    """Looks at a turn from one side. Most policies need one or two of these. None knows another."""
+    """Looks at a turn from one side. Most policies override one or two of these methods. None knows another."""
 
-    async def objection(self, said: str) -> Phrase | None:
-        """The user has said something that nobody has taken up yet: why that may not be done, if so."""
+    async def objection(self, message: str) -> Phrase | None:
+        """Is called before a message of the user is taken up. Returns why it may not be, if so."""
         return None
 
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
-        """The user has spoken, and no model has been asked yet. A note is for the first prompt."""
+        """Is called when the user has spoken, and no model has been asked yet. A note is for the first prompt."""
         return None
 
-    async def heard(self, said: str) -> None:
-        """The user has said more while the turn is at work; `turn.request` is that now."""
+    async def heard(self, message: str) -> None:
+        """Is called when the user has said more while the turn is at work. `turn.request` is that now."""
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
-        """A loop begins. Of several policies that say something the first one counts."""
+        """Is called when a loop begins. If several policies return something, the first one counts."""
         return None
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
-        """The turn is about to end. With a note it goes on instead."""
+        """Is called when the turn is about to end. With a note it goes on instead."""
         return None
 
     async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
-        """The turn ends like this, and nothing holds it up any more."""
+        """Is called when the turn ends like this, and nothing can hold it up any more."""
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
-        """A loop is over, and no question to the user has ended the turn. With a note the turn goes on, whatever the
-        Decision says; the policies that follow are not asked any more."""
+        """Is called when a loop is over, and no question to the user has ended the turn. With a note the turn goes on,
+        whatever the Decision says; the policies that follow are not asked any more."""
         return None
 
 
 class Policies:
-    """Which policies a turn has. Those that lead a small model join in before the `last` ones, when it is known."""
+    """The policies of a turn. Those that lead a small model come before the `last` ones, once the model is known."""
 
     def __init__(
         self,
@@ -248,7 +250,7 @@ class Policies:
         return (*self._first, *self._last)
 
     def leading(self, profile: ModelProfile) -> Sequence[Policy]:
-        """Nothing for a model that needs no leading."""
+        """Returns the policies that lead a small model; none for another model."""
         if not profile.led:
             return ()
         self._leading = self._leading or self._make_leading()

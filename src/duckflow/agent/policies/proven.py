@@ -1,4 +1,4 @@
-"""A claim is tried, not believed: before a turn ends, the tests that it has changed are run on the code before it."""
+"""Tries a turn's claims instead of believing them: before it ends, its changed tests are run on the code before it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ NOT_RUN = "proof.not_passed"
 
 
 class ProveByTrial(Policy):
-    """Tries what the turn shows for itself, once it is called done."""
+    """Tries the tests of a turn, once the turn is called done."""
 
     def __init__(self, owner: StateOwner, actor: Actor, runner: ProofRunner) -> None:
         self._owner = owner
@@ -43,7 +43,7 @@ class ProveByTrial(Policy):
         self._told, self._tried = False, None
 
     async def after(self, turn: TurnSoFar) -> str | None:
-        """Before the work is closed: the model may still mend its tests."""
+        """Tries the tests before the work is closed, while the model may still mend them."""
         if not turn.ending or turn.ending.outcome != "done":
             return None
         proof = await self._proof(turn)
@@ -54,7 +54,7 @@ class ProveByTrial(Policy):
         return turn.note("proof_hollow", tests=", ".join(proof.hollow[:NAMED]))
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        """The last word of a turn, after all others."""
+        """Reports the proof at the end of a turn, after all other policies."""
         if ended_well(ending.outcome) and (proof := await self._proof(turn)):
             self._owner.emit(ProofTried(proof=proof))
             not_run = proof.why is not None and proof.why.key == NOT_RUN
@@ -91,20 +91,20 @@ class ProveByTrial(Policy):
             task = asyncio.current_task()
             if self._actor.inner or task is None:
                 raise
-            # The user does not want to wait for it: the work itself is over.
+            # The user does not want to wait for the proof: the work itself is over.
             task.uncancel()
             return Proof(untold=questions.names("tried"), why=say("proof.skipped"))
 
 
 def _passing_command(turn: TurnSoFar) -> str:
-    """The last command of the turn that ran tests which passed, also where an agent has run it."""
+    """Returns the last command of the turn that ran tests which passed, even if an agent has run it."""
     evidence = [evidence_of(result) for loop in turn.loops for result in loop.done.results]
-    ran = [one for one in (*turn.state.evidence, *evidence) if one and one.check and one.check.kind == "tests"]
-    return next((one.command for one in reversed(ran) if one.check and one.check.ok), "")
+    ran = [run for run in (*turn.state.evidence, *evidence) if run and run.check and run.check.kind == "tests"]
+    return next((run.command for run in reversed(ran) if run.check and run.check.ok), "")
 
 
 def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
-    """The hunks of the turn that tie to nothing on the record."""
+    """Returns the hunks of the turn that belong to nothing that was asked for."""
     from duckflow.proof.asked import ChangingCall, Record, unasked
     from duckflow.safety.undo.hunks import hunks_in
 
@@ -116,12 +116,14 @@ def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedCha
         if (result := results.get(action.action_id)) and result.effect == "write"
     ]
     state = turn.state
-    said = [message for message in state.messages if message.role == "user" and not message.job]
+    requests = [message for message in state.messages if message.role == "user" and not message.job]
     plan = [f"{plan.name}\n{step.text}" for plan in state.plans.values() for step in plan.steps]
-    request = "\n".join((turn.request, turn.wish, *(message.text for message in said), *_offered(state), *plan))
+    request = "\n".join((turn.request, turn.wish, *(message.text for message in requests), *_offered(state), *plan))
     failures = [result.for_model for result in results.values() if result.effect == "run" and not succeeded(result)]
-    failures += [one.text for one in state.messages if one.operation == DIAGNOSTICS and one.turn == state.turn]
-    failures += [one.text for one in turn.attachments]
+    failures += [
+        message.text for message in state.messages if message.operation == DIAGNOSTICS and message.turn == state.turn
+    ]
+    failures += [attachment.text for attachment in turn.attachments]
     hunks = hunks_in(state.turn, "", changes)
     return tuple(
         UnaskedChange(turn=hunk.turn, path=hunk.path, line=max(hunk.changed()[0][2:]), hunk_id=hunk.hunk_id)
@@ -134,13 +136,17 @@ def _rationale(loop: Loop) -> str:
 
 
 def _offered(state: AgentState) -> list[str]:
-    """What the model said last before the turn: a short yes means that."""
-    said = [one for one in state.messages if one.role == "assistant" and one.turn < state.turn and not one.job]
-    return [said[-1].text, *(said[-1].decision.said() if said[-1].decision else ())] if said else []
+    """Returns what the model said last before the turn, because a short yes refers to that."""
+    replies = [
+        message
+        for message in state.messages
+        if message.role == "assistant" and message.turn < state.turn and not message.job
+    ]
+    return [replies[-1].text, *(replies[-1].decision.said() if replies[-1].decision else ())] if replies else []
 
 
 def _texts(value: object) -> Iterator[str]:
-    """All texts inside of the arguments of a call."""
+    """Yields all texts inside the arguments of a call."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):

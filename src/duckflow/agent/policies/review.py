@@ -1,4 +1,4 @@
-"""Done is what a result shows: work that is called done is held against the record."""
+"""Compares work that is called done with the record of its results."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ FILES = 8
 
 
 class ReviewByRecord(Policy):
-    """Comes last: it closes the work, or sends it into one loop of review with what is on record."""
+    """Comes last: it closes the work, or sends it into one loop of review with the record."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
@@ -32,7 +32,7 @@ class ReviewByRecord(Policy):
         self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
-        """Nothing when the work is over; else what is to be looked at first."""
+        """Returns nothing when the work is over; otherwise the note on what is to be looked at first."""
         if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
             return None
         self._reviewed = True
@@ -40,7 +40,7 @@ class ReviewByRecord(Policy):
 
 
 def _for_review(turn: TurnSoFar, checks: Checks) -> str:
-    """Why there is a review, and what is on the record."""
+    """Returns the note for a review: why there is one, and what the record shows."""
     state = turn.state
     why = turn.note("check_failed" if checks.by_command else "not_all_succeeded", check=checks.failed)
     shown = record_line(state, FILES, lambda path: (Path(state.folder) / path).exists())

@@ -1,5 +1,5 @@
-"""Rules that the user has kept: before a turn ends its changes are held against them, and a correction that can be
-checked is offered as a rule, once."""
+"""Rules that the user has kept: before a turn ends its changes are compared with them. A correction that can be checked
+is offered as a rule, once."""
 
 import asyncio
 from collections import Counter
@@ -32,8 +32,8 @@ MOST_SAID = 64 * 1024
 
 
 class ProjectRules:
-    """The rules of the folder, for all who work in it. The command of a rule runs only in a trusted folder and in
-    bubblewrap, since the rule may have come with the folder."""
+    """The rules of the folder, for the conversation and its agents. The command of a rule runs only in a trusted folder
+    and in bubblewrap, since the rule may have come with the folder."""
 
     def __init__(
         self,
@@ -61,21 +61,21 @@ class ProjectRules:
         return KeptRules(self._folder)
 
     async def breaches(self, scope: UndoScope) -> "dict[str, tuple[KeptRule, list[str]]]":
-        """The rules that changes break, with the places."""
-        found: dict[str, tuple[KeptRule, list[str]]] = {}
+        """Returns the rules that changes break, with the places."""
+        broken: dict[str, tuple[KeptRule, list[str]]] = {}
         if not (self._folder.root / RULES).is_dir():
-            return found
+            return broken
         changes = await self.undo.changes(scope)
         for name, rule in (await asyncio.to_thread(self.kept)).items():
-            concerned = any(rule.fits(one.path) for one in changes)
+            concerned = any(rule.fits(change.path) for change in changes)
             places = await self._failed(rule) if rule.command and concerned else list(rule.breaches(changes))
             (self.broken if places else self.held)[name] += concerned
             if places:
-                found[name] = rule, places
-        return found
+                broken[name] = rule, places
+        return broken
 
     async def _failed(self, rule: "KeptRule") -> list[str]:
-        """What a command that failed has said last; one that cannot be run here says nothing."""
+        """Returns the last line of output if the rule's command failed; nothing if it cannot be run here."""
         from duckflow.programs.run import FloodError, OverrunError, collect
 
         sandbox = await self._find_sandbox() if self._trusted() else None
@@ -86,8 +86,8 @@ class ProjectRules:
             printed = await collect(launch, seconds=COMMAND_SECONDS, most=MOST_SAID)
         except (TimeoutError, FloodError, OverrunError, OSError):
             return []
-        said = b"\n".join((printed.out, printed.err)).decode("utf-8", "replace").strip().splitlines()
-        return [f"{rule.command}: {(said or [''])[-1]}"] if printed.code else []
+        output = b"\n".join((printed.out, printed.err)).decode("utf-8", "replace").strip().splitlines()
+        return [f"{rule.command}: {(output or [''])[-1]}"] if printed.code else []
 
     def of_turn(self, owner: StateOwner, actor: Actor) -> "KeepRules":
         return KeepRules(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
@@ -96,19 +96,20 @@ class ProjectRules:
         return KeepRules(owner, actor, self, lambda: self.undo.scope_of(actor))
 
     def listed(self, wanted: str) -> list[Phrase]:
-        """`/rules`: every rule with how often it has held in this session; `/rules remove NAME` takes one away."""
-        kept = self.kept()
+        """Carries out `/rules`, which lists every rule with how often it has held in this session, and `/rules remove
+        NAME`."""
+        rules = self.kept()
         verb, _, name = wanted.strip().partition(" ")
         if verb:
-            if verb != "remove" or name not in kept:
+            if verb != "remove" or name not in rules:
                 return [say("rules.usage")]
-            kept.remove(name)
+            rules.remove(name)
             return [say("rules.removed", name=name)]
         rows = [
             say("rules.row", name=name, words=rule.words, held=self.held[name], broken=self.broken[name])
-            for name, rule in kept.items()
+            for name, rule in rules.items()
         ]
-        return [*(rows or [say("rules.none")]), *(say("rules.unread", path=path) for path in kept.problems)]
+        return [*(rows or [say("rules.none")]), *(say("rules.unread", path=path) for path in rules.problems)]
 
 
 class KeepRules(Policy):
@@ -132,10 +133,10 @@ class KeepRules(Policy):
         if not self._left or self._returns >= MOST_RETURNS:
             return None
         self._returns += 1
-        # A rule stands in a file of the folder: its words are material like any other.
+        # A rule stands in a file of the folder, so its words are quoted like any other material.
         lines = [f"{rule.words}\n  {place}" for rule, places in self._left.values() for place in places]
-        said = Message(role="tool", operation="rules", text="\n".join(lines[:TOLD]), turn=turn.state.turn)
-        self._owner.emit(MessageAdded(message=said))
+        message = Message(role="tool", operation="rules", text="\n".join(lines[:TOLD]), turn=turn.state.turn)
+        self._owner.emit(MessageAdded(message=message))
         return turn.note("rules_broken")
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
@@ -147,7 +148,7 @@ class KeepRules(Policy):
             await self._offer(turn)
 
     async def _offer(self, turn: TurnSoFar) -> None:
-        """A correction follows a change: what is wished for in a first message is no correction."""
+        """Offers a correction as a rule. A correction follows a change, so a wish in a first message is none."""
         if not turn.state.changed_before:
             return
         from duckflow.i18n.language import may_find
@@ -166,7 +167,7 @@ class KeepRules(Policy):
         if (
             rule is None
             or rule.name in self._rules.offered
-            or rule.name in (kept := await asyncio.to_thread(self._rules.kept))
+            or rule.name in (rules := await asyncio.to_thread(self._rules.kept))
         ):
             return
         self._rules.offered.add(rule.name)
@@ -175,6 +176,6 @@ class KeepRules(Policy):
         if (await self._actor.ask(question)).choice != "yes":
             return
         try:
-            self._owner.emit(Noticed(what=say("rules.kept", path=kept.keep(rule))))
+            self._owner.emit(Noticed(what=say("rules.kept", path=rules.keep(rule))))
         except (OSError, ToolError):
             self._owner.emit(Noticed(what=say("rules.not_kept")))
