@@ -1,1 +1,1 @@
-"""Tools: an args model, a small class, and a description of what it does."""
+"""The tools that a model can call. Each has a model of its arguments and a small class that does the work."""

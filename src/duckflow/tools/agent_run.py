@@ -1,4 +1,4 @@
-"""Handing a task to an agent with a context of its own."""
+"""The tool that hands a task to an agent with a context of its own."""
 
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
@@ -28,14 +28,14 @@ class AgentArgs(Args):
 
 
 class RunsAgents(Protocol):
-    """Runs an agent to its end; its report."""
+    """Runs an agent to its end and returns its report."""
 
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done: ...
 
 
 class AgentRun(Tool[AgentArgs]):
-    """The call itself changes nothing: whatever the agent wants to do passes the Gate. So calls that stand together
-    run side by side, as reads do."""
+    """Runs an agent. The call itself changes nothing, because each action of the agent passes the Gate. So neighbouring
+    calls run side by side, as reads do."""
 
     operation = RUN_AGENT
     effect = "read"
@@ -47,7 +47,7 @@ class AgentRun(Tool[AgentArgs]):
     args = AgentArgs
 
     def __init__(self, agents: Callable[[], RunsAgents]) -> None:
-        """`agents`: made with the first call."""
+        """`agents` is called with the first call of the tool, and makes the runner of agents."""
         self._agents = agents
 
     def acts(self, args: AgentArgs) -> bool:

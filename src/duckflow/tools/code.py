@@ -1,4 +1,4 @@
-"""Questions to the code map: what a file or folder defines, where a name is defined, and where it is used."""
+"""Tools that ask the code map: what a file or folder defines, where a name is defined, and where it is used."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -15,16 +15,16 @@ from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.workspace import Workspace
 from duckflow.state.phrase import say
-from duckflow.tools.files.file_tool import told
+from duckflow.tools.files.file_tool import explained_errors
 from duckflow.tools.tool import A, Args, Done, Tool
 
 ROOM = 8000
-"""Characters of an answer."""
+"""Longest answer, in characters."""
 LINE = 160
 FOLDERS = "[folder: number of source files, of definitions]"
 MOST_DEFINITIONS = 30
 MOST_AT_ONCE = 3
-"""Uses of so many definitions of one name are told in one answer; of more one must be named."""
+"""The most definitions of one name whose uses are listed in one answer. If there are more, the model must name one."""
 PLACES = 40
 
 
@@ -38,7 +38,7 @@ class SymbolArgs(Args):
 
 
 class MapTool(Tool[A]):
-    """A question to the map of the work folder."""
+    """A tool that asks the map of the work folder."""
 
     effect = "read"
     counts_as = "search"
@@ -55,7 +55,7 @@ class MapTool(Tool[A]):
 
 
 class Outline(MapTool[OutlineArgs]):
-    """Classes and functions with their lines."""
+    """Lists the classes and functions of a file or folder with their lines."""
 
     operation = OUTLINE
     subject = ("path",)
@@ -63,7 +63,7 @@ class Outline(MapTool[OutlineArgs]):
     args = OutlineArgs
 
     async def run(self, args: OutlineArgs) -> Done:
-        with told(self._workspace, args.path):
+        with explained_errors(self._workspace, args.path):
             path = self._workspace.relative(args.path)
             kind = self._workspace.stat(path).kind
         name = shown(path)
@@ -82,7 +82,7 @@ class Outline(MapTool[OutlineArgs]):
 
 
 class SymbolTool(MapTool[SymbolArgs]):
-    """A question about a name. Where the map cannot tell, a language server of the user's may."""
+    """A tool that asks about a name. Where the map cannot tell, one of the user's language servers may."""
 
     subject = ("symbol",)
     args = SymbolArgs
@@ -99,7 +99,7 @@ class SymbolTool(MapTool[SymbolArgs]):
 
 
 class FindDefinition(SymbolTool):
-    """Where a name is defined."""
+    """Finds where a name is defined."""
 
     operation = FIND
     untold = frozenset({"path"})
@@ -107,13 +107,13 @@ class FindDefinition(SymbolTool):
     async def run(self, args: SymbolArgs) -> Done:
         code_map = await self._fresh()
         try:
-            found = _definitions(code_map, args)
-            lines = [_defined(one, code_map) for one in found]
+            definitions = _definitions(code_map, args)
+            lines = [_defined(definition, code_map) for definition in definitions]
         except ToolError:
             if not (lines := await self._told_by_servers(args)):
                 raise
-        more = [f"[{len(lines) - MOST_DEFINITIONS} more]"] if len(lines) > MOST_DEFINITIONS else []
-        listed = "\n".join(lines[:MOST_DEFINITIONS] + more)
+        note = [f"[{len(lines) - MOST_DEFINITIONS} more]"] if len(lines) > MOST_DEFINITIONS else []
+        listed = "\n".join(lines[:MOST_DEFINITIONS] + note)
         return Done(listed, say("code.found", symbol=shown(args.symbol), count=len(lines)))
 
     async def _told_by_servers(self, args: SymbolArgs) -> list[str]:
@@ -123,22 +123,22 @@ class FindDefinition(SymbolTool):
 
 
 class Callers(SymbolTool):
-    """Where a definition is used."""
+    """Finds where a definition is used."""
 
     operation = CALLERS
 
     async def run(self, args: SymbolArgs) -> Done:
         code_map = await self._fresh()
-        found = _definitions(code_map, args)
-        if len(found) > MOST_AT_ONCE:
-            listed = "\n".join(_defined(one, code_map) for one in found[:MOST_DEFINITIONS])
-            told_model = f"{len(found)} definitions have this name. Name one as Class.name or by `path`:\n{listed}"
-            return Done(told_model, say("code.found", symbol=shown(args.symbol), count=len(found)))
+        definitions = _definitions(code_map, args)
+        if len(definitions) > MOST_AT_ONCE:
+            listed = "\n".join(_defined(definition, code_map) for definition in definitions[:MOST_DEFINITIONS])
+            text = f"{len(definitions)} definitions have this name. Name one as Class.name or by `path`:\n{listed}"
+            return Done(text, say("code.found", symbol=shown(args.symbol), count=len(definitions)))
         answers, count = list[str](), 0
-        for target in found:
+        for target in definitions:
             uses = await self._told_apart(target, await self._mapped().uses(target, self._settings.seconds))
             count += len(uses.meaning("it"))
-            answers.append(_told(target, uses, ROOM // len(found)))
+            answers.append(_told(target, uses, ROOM // len(definitions)))
         return Done("\n\n".join(answers), say("code.used", symbol=shown(args.symbol), count=count))
 
     async def _told_apart(self, target: Symbol, uses: Uses) -> Uses:
@@ -150,7 +150,7 @@ class Callers(SymbolTool):
         known = await servers.references(target.path, target.line, column, text, self._settings.seconds)
         if known is None:
             return uses
-        places = {(one.path, one.line, one.column) for one in known}
+        places = {(place.path, place.line, place.column) for place in known}
         return uses._replace(uses=[_decided(use, places) if use.means == "unsure" else use for use in uses.uses])
 
 
@@ -159,23 +159,28 @@ def _decided(use: Use, places: Collection[tuple[str, int, int]]) -> Use:
 
 
 def _definitions(code_map: CodeMap, args: SymbolArgs) -> list[Symbol]:
-    """`name`, `Class.name` or `Class::name`, in the file or folder that is given; a ToolError where there are none."""
+    """Returns the definitions of `name`, `Class.name` or `Class::name` in the file or folder of the call. Raises a
+    ToolError where there are none."""
     wanted = args.symbol.replace("::", ".").strip(".() ")
     name = wanted.rpartition(".")[2]
     named = code_map.named(name)
-    found = [one for one in named if one.qualified == wanted or f".{one.qualified}".endswith(f".{wanted}")]
-    # `module.name` is how some languages say it.
-    found = found or [one for one in named if wanted.endswith(f"{_stem(one)}.{name}") and not one.parent]
+    matches = [
+        symbol for symbol in named if symbol.qualified == wanted or f".{symbol.qualified}".endswith(f".{wanted}")
+    ]
+    # Some languages write it as `module.name`.
+    matches = matches or [
+        symbol for symbol in named if wanted.endswith(f"{_stem(symbol)}.{name}") and not symbol.parent
+    ]
     place = args.path.removeprefix("./").rstrip("/")
     if place:
-        found = [one for one in found if one.path == place or one.path.startswith(f"{place}/")]
-    if found:
-        return found
-    near = [one.name for one in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
-    also = f" Beginning like it: {', '.join(dict.fromkeys(near))}." if near else ""
+        matches = [symbol for symbol in matches if symbol.path == place or symbol.path.startswith(f"{place}/")]
+    if matches:
+        return matches
+    near = [symbol.name for symbol in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
+    hint = f" Beginning like it: {', '.join(dict.fromkeys(near))}." if near else ""
     where = f" in {shown(place)}" if place else ""
-    told_model = f"{shown(args.symbol)} is not defined{where} in a language of the map.{also} Else search its text."
-    raise ToolError(told_model, "code.not_found", symbol=shown(args.symbol))
+    text = f"{shown(args.symbol)} is not defined{where} in a language of the map.{hint} Else search its text."
+    raise ToolError(text, "code.not_found", symbol=shown(args.symbol))
 
 
 def _stem(symbol: Symbol) -> str:
@@ -189,7 +194,8 @@ def _defined(symbol: Symbol, code_map: CodeMap) -> str:
 
 
 def _told(target: Symbol, uses: Uses, room: int) -> str:
-    """Grouped by file and by the function around; then what could not be told apart and what was left out."""
+    """Lists the uses by file and by the function around them, then the uses that could not be told apart, then the
+    number of files that there was no time for."""
     sure, unsure = uses.meaning("it"), uses.meaning("unsure")
     files, used = len({use.path for use in sure}), sum(use.role != "import" for use in sure)
     head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {used} places, in {files} files"
@@ -217,8 +223,8 @@ def _grouped(uses: Sequence[Use], room: int) -> str:
     by_file = [(path, list(in_file)) for path, in_file in groupby(uses, lambda use: use.path)]
     brief = "\n".join(f"{shown(path)}:{','.join(str(use.line) for use in in_file)}" for path, in_file in by_file)
     cut = brief[:room].rpartition("\n")[0] if len(brief) > room else brief
-    left = brief.count("\n") - cut.count("\n")
-    return cut + (f"\n[{left} more files; give a `path` or search by text]" if left else "")
+    left_out = brief.count("\n") - cut.count("\n")
+    return cut + (f"\n[{left_out} more files; give a `path` or search by text]" if left_out else "")
 
 
 def _places(uses: Sequence[Use]) -> str:

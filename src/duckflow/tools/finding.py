@@ -1,4 +1,4 @@
-"""How a review agent reports what it has found."""
+"""The tool by which a review agent reports a finding."""
 
 from collections.abc import Awaitable, Callable
 
@@ -46,7 +46,7 @@ class FindingArgs(Args):
 
 
 class ReportFinding(Tool[FindingArgs]):
-    """Keeps a finding of a review. One at the same place takes the place of the earlier one."""
+    """Keeps a finding of a review. It replaces an earlier finding at the same place."""
 
     operation = FINDING
     effect = "read"
@@ -62,8 +62,8 @@ class ReportFinding(Tool[FindingArgs]):
         keep: Callable[[ReviewFinding], None],
         withdraw: Callable[[str], bool],
     ) -> None:
-        """`show` runs a witness. `keep` and `withdraw` change the list of findings; withdrawn is what stands at a
-        place."""
+        """`show` runs a witness. `keep` adds a finding to the list. `withdraw` takes the finding at a place off the
+        list, and says whether there was one."""
         self._workspace = workspace
         self._show = show
         self._keep = keep
@@ -77,17 +77,18 @@ class ReportFinding(Tool[FindingArgs]):
             return Done(
                 "withdrawn" if gone else "nothing was reported there", say("review.withdrawn", place=finding.place)
             )
-        told = "Kept, without a witness."
+        for_model = "Kept, without a witness."
         if args.command:
             shown_by = await self._show(Witness(command=args.command, path=args.test_path, text=args.test))
             finding = finding.model_copy(update={"witness": shown_by})
-            told = TOLD[shown_by.status].format(code=shown_by.code, before=shown_by.before_code)
-            told = f"{told}\n{shown_by.output}" if shown_by.output else told
+            for_model = TOLD[shown_by.status].format(code=shown_by.code, before=shown_by.before_code)
+            for_model = f"{for_model}\n{shown_by.output}" if shown_by.output else for_model
         self._keep(finding)
-        return Done(told, say("review.found", place=finding.place, text=finding.text))
+        return Done(for_model, say("review.found", place=finding.place, text=finding.text))
 
     def _checked(self, args: FindingArgs) -> str:
-        """A finding stands at a line that is there; its test is a file of the folder."""
+        """Returns the path of the finding. Raises a ToolError if its line does not exist or its test is not a file of
+        the folder."""
         name = shown(args.path)
         try:
             path = self._workspace.relative(args.path).removeprefix("./")

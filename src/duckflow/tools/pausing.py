@@ -1,4 +1,4 @@
-"""Pausing: running commands stand still during a pause, and their time limits with them."""
+"""Pausing: during a pause, running commands are stopped, and so are their time limits."""
 
 import asyncio
 from collections.abc import Generator
@@ -9,10 +9,10 @@ from duckflow.clock import PausableTimeout
 
 
 class Pausable(Protocol):
-    """A command, or something else that runs by itself."""
+    """A command, or another thing that runs on its own."""
 
     async def stop(self) -> bool:
-        """Stops it, and says whether it really stands still now."""
+        """Stops it, and says whether it has really stopped."""
         ...
 
     def go_on(self) -> None: ...
@@ -23,7 +23,7 @@ class Pausable(Protocol):
 
 
 class PauseControl:
-    """Pauses every command that was added to it; one that is added during a pause is stopped at once."""
+    """Pauses every command that was added to it. A command that is added during a pause is stopped at once."""
 
     def __init__(self) -> None:
         self._commands: set[Pausable] = set()
@@ -51,7 +51,7 @@ class PauseControl:
             timeout.release()
 
     async def all_stopped(self) -> bool:
-        """Says whether everything that was to stand still does."""
+        """Says whether every command that should have stopped has stopped."""
         return all(await asyncio.gather(*self._stopping))
 
     async def wait_while_paused(self) -> None:
@@ -71,7 +71,7 @@ class PauseControl:
 
     @contextmanager
     def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
-        """Inside, the time limit stands still during a pause."""
+        """While the context is open, the time limit stands still during a pause."""
         pausable = PausableTimeout(timeout)
         self._timeouts.add(pausable)
         if not self._running.is_set():

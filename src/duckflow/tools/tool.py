@@ -1,4 +1,5 @@
-"""What a tool is. It says all there is to say about itself; everybody else asks it, or the Operation it describes."""
+"""The base class of tools. A tool describes itself completely; other code asks the tool, or the Operation that it
+describes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,7 @@ KINDS: Mapping[Effect, StepKind] = {
 
 
 class Args(BaseModel):
-    """Arguments of a tool. What the tool does not know is an error the model hears of."""
+    """The arguments of a tool. An argument that the tool does not know is an error, which the model is told."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -37,7 +38,7 @@ A = TypeVar("A", bound=Args)
 
 
 class Done(NamedTuple):
-    """What a tool brought: a text for the model, a phrase for people, which files changed, and what is to be seen."""
+    """The result of a tool: a text for the model, a phrase for people, the files that changed, and pictures."""
 
     for_model: str
     for_user: Phrase
@@ -49,17 +50,17 @@ class Done(NamedTuple):
 
 
 class CallContext(NamedTuple):
-    """In whose name a tool runs: what pauses it, and where its output is shown (with how many lines were left out)."""
+    """The context of one call: what can pause it, and where its output is shown (with the number of lines left out)."""
 
     pause: PauseControl
     show: Callable[[str, int], None]
 
     @classmethod
     def alone(cls) -> "CallContext":
-        """Where nobody pauses it and nobody looks."""
+        """Returns a context in which nobody pauses the call and nobody sees its output."""
 
         def show(text: str, left_out: int) -> None:
-            """Nowhere."""
+            """Shows nothing."""
 
         return cls(PauseControl(), show)
 
@@ -67,53 +68,56 @@ class CallContext(NamedTuple):
 class Tool(ABC, Generic[A]):
     """One operation. It returns Done or raises ToolError; both reach the model as a result.
 
-    What is set here in a class's body may be set for one instance as well: outside tools do so."""
+    The attributes that are set in a class's body may also be set for one instance, as outside tools do."""
 
     operation: str
     effect: Effect
     told: Mapping[str, str] | None = None
-    """What the model is told of a tool that is not ours, by language. Our own texts stand in i18n (`tools.json`): a few
-    words, paid for in every call."""
+    """The description for the model, by language, of a tool that is not built in. The texts of built-in tools are in
+    i18n (`tools.json`) and short, because every call pays for them."""
     more: str = ""
-    """A part of that text that is known only while it runs, such as names."""
+    """A part of the description that is known only at run time, such as names."""
     args: type[A]
     body: str = ""
-    """The argument that travels outside the JSON, or nothing."""
+    """Name of the argument that is sent outside the JSON, or nothing."""
     untold: frozenset[str] = frozenset()
-    """Arguments that are understood but not told of: every word of a prompt is paid for in every call."""
+    """Arguments that are accepted but not described to the model: every call pays for each word of the prompt."""
     asked_for: frozenset[str] = frozenset()
-    """Arguments with a default that the model is asked for all the same: tools of one shape share it in the schema."""
+    """Arguments with a default that the model must give all the same: tools with the same arguments share them in the
+    schema."""
     says: str = ""
-    """The argument that is shown to the user while it streams in, or nothing."""
+    """Name of the argument that is shown to the user while it streams in, or nothing."""
     paths: tuple[str, ...] = ()
-    """The arguments that hold the files it may change. A write or run without any may change all."""
+    """Names of the arguments that hold the files a call may change. A write or run without any may change every
+    file."""
     subject: tuple[str, ...] = ()
-    """The arguments that say what a call is about; the first that is given counts."""
+    """Names of the arguments that say what a call is about; the first one with a value counts."""
     known_as: str = ""
-    """The name of the same tool in other assistants, by which their hooks and kinds of agents mean it."""
+    """The name of the same tool in other assistants; hooks and kinds of agents written for them use it."""
     hook_args: Mapping[str, str] = MappingProxyType({})
-    """Its arguments that hooks may change, with the names by which hooks know them; none: all, by their own names."""
+    """The arguments that hooks may change, with the names that hooks use for them. Empty means all, by their own
+    names."""
     makes: tuple[str, ...] | None = None
-    """Those of them that are there afterwards; not said: all."""
+    """Names of the arguments in `paths` whose files exist after the call. None means all of them."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """What `path` must name in a planned task: something that is there, or a file or folder to be made."""
+    """The thing that `path` must name in a planned task: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
-    """At which moments of a plan the model is told of it; empty: always."""
+    """The stages of planning at which the model is told of it; empty means always."""
     led: bool = False
+    """A small model is told of it: such a model does better with few operations."""
     rare: bool = False
-    """Whether a small model is told of it: it does better with few operations."""
     in_tasks: bool | None = None
-    """Whether a background task may use it; not said: unless it talks or plans."""
+    """A background task may use it. None means: unless it talks or plans."""
     led_in_tasks: bool = False
-    """Whether a small model may plan tasks with it."""
+    """A small model may plan tasks with it."""
     outside: bool = False
+    """It is somebody else's program, outside of the sandbox: asked for in every mode, unless a rule covers it."""
     said: str = ""
-    """All that somebody else's tool says of itself. A rule for it holds while this stays the same."""
-    """It is a program of somebody else's, outside of the sandbox: asked for in every mode, unless a rule covers it."""
+    """Everything that somebody else's tool says about itself. A rule for it holds while this stays the same."""
     allowed: bool = False
-    """The user's settings are such a rule."""
+    """The user's settings allow it without a question."""
     counts_as: StepKind | None = None
-    """What the Pacemaker counts a call as; not said: by its effect."""
+    """The kind of step that the Pacemaker counts a call as. None means: by its effect."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,92 +135,95 @@ class Tool(ABC, Generic[A]):
     async def run(self, args: A) -> Done: ...
 
     async def run_for(self, args: A, call: CallContext) -> Done:
-        """As `run`, in somebody's name. Tools that start something which runs by itself override this."""
+        """Runs the call within its context. Tools that start something which runs on its own override this."""
         return await self.run(args)
 
     async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Does what takes time before these calls, given by their raw arguments, can be judged. Tools that need it
-        override this."""
+        """Does the slow preparations before these calls, given by their raw arguments, can be judged. Tools that need
+        any override this."""
 
     def preview(self, args: A) -> Preview:
-        """What `run` would do. Tools that change something override this."""
+        """Returns what `run` would do. Tools that change something override this."""
         return Preview()
 
     def doing(self, args: A) -> Phrase | None:
-        """How the call is told to people while it runs."""
+        """Returns the phrase that people see while the call runs."""
         return None if self.effect == "talk" else say("wait.action", operation=self.operation)
 
     def asks(self, args: A, language: str) -> bool:
-        """Whether the call puts a question to the user, who speaks this language: then nothing may run after it."""
+        """Says whether the call asks the user something, in the user's language. Nothing may run after such a call."""
         return False
 
     def reads_only(self, args: A) -> bool:
-        """Whether this call changes nothing."""
+        """Says whether this call changes nothing."""
         return not self.changes
 
     def acts(self, args: A) -> bool:
-        """Whether this call does more than look at something or talk: then it waits while the user is asked."""
+        """Says whether this call does more than look at something or talk. If so, it waits while the user is asked."""
         looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
         return self.goes_on(args) or not looks
 
     def touches(self, args: A) -> tuple[str, ...]:
-        """The paths that may change, so that they can be kept before; none: it cannot be told, all are kept."""
+        """Returns the paths that the call may change, so that they can be saved before. Empty means unknown: everything
+        is saved."""
         return tuple(str(value) for name in self.paths if (value := getattr(args, name, "")))
 
     def command(self, args: A) -> str:
-        """The shell command, where there is one."""
+        """Returns the shell command, where there is one."""
         return ""
 
     def target(self, args: A) -> str:
-        """What a rule would allow where that is neither files nor a command: a host. Nothing: no such rule."""
+        """Returns what a rule would allow where that is neither files nor a command, such as a host. Empty means: no
+        such rule."""
         return ""
 
     def goes_on(self, args: A) -> bool:
-        """Whether it still runs when the call is over."""
+        """Says whether it still runs when the call is over."""
         return False
 
     def editable(self, args: A) -> str:
-        """The argument a person may edit before it is done, or nothing."""
+        """Returns the name of the argument that a person may edit before the call runs, or nothing."""
         return self.body
 
     def proposed(self, args: A) -> str:
-        """What stands in that argument, as a text."""
+        """Returns the value of that argument as a text."""
         return str(getattr(args, self.editable(args), ""))
 
     def has_body(self, args: Mapping[str, Any]) -> bool:
-        """Whether the raw text already came inside the JSON."""
+        """Says whether the body already came inside the JSON."""
         return self.body in args
 
     def standing(self, args: dict[str, Any]) -> str:
-        """The text that a body would replace, where there is one and it is short enough to be shown."""
+        """Returns the text that a body would replace, where there is one and it is short enough to be shown."""
         return ""
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        """What the call would do, for the risk to be computed from."""
+        """Returns what the call would do; the risk is computed from it."""
         effect = "read" if self.changes and self.reads_only(args) else self.effect
         path = "" if effect in CHANGING else str(getattr(args, "path", ""))
         return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
 
     def meant(self, action: Action) -> Action:
-        """The action that a call of this tool stands for: another one, where tools are called by name."""
+        """Returns the action that a call of this tool stands for. It is another action where tools are called by
+        name."""
         return action
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """The arguments of a call as hooks expect them."""
+        """Returns the arguments of a call in the form that hooks expect."""
         return {self.hook_args.get(name, name): value for name, value in args.items()}
 
     def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """The arguments with what a hook has put in their place. What the hook leaves out stays."""
+        """Returns the arguments with the changes of a hook. Arguments that the hook leaves out stay."""
         if not self.hook_args:
             return {**args, **updated}
         return {**args, **{name: updated[their] for name, their in self.hook_args.items() if their in updated}}
 
     def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """What a call brought as hooks expect it."""
+        """Returns the result of a call in the form that hooks expect."""
         return {"success": True, "content": text}
 
     def describe(self) -> Operation:
-        """All of it that is the same for every call."""
+        """Returns everything about the tool that is the same for every call."""
         return Operation(
             name=self.operation,
             parameters=self.parameters(),
@@ -239,11 +246,11 @@ class Tool(ABC, Generic[A]):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """The JSON schema of the arguments that the model is told of."""
+        """Returns the JSON schema of the arguments that the model is told of."""
         schema = self.args.model_json_schema()
-        told = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
-        required = [name for name in told if name in self.asked_for or name in schema.get("required", ())]
-        return {**schema, "properties": told, **({"required": required} if required else {})}
+        properties = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
+        required = [name for name in properties if name in self.asked_for or name in schema.get("required", ())]
+        return {**schema, "properties": properties, **({"required": required} if required else {})}
 
 
 AnyTool = Tool[Any]

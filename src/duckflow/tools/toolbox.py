@@ -1,4 +1,4 @@
-"""All tools, by name: those that talk, and those that are made when the first of their group is needed."""
+"""All tools by name: the tools that talk, and groups of tools that are made when the first of a group is needed."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -41,7 +41,7 @@ class DuckCallArgs(Args):
 
 
 class DuckCallTool(Tool[DuckCallArgs]):
-    """Stops and asks for help."""
+    """Stops the work and asks the user for help."""
 
     operation = "duck_call"
     effect = "talk"
@@ -63,7 +63,7 @@ class ExitArgs(Args):
 
 
 class Exit(Tool[ExitArgs]):
-    """Ends the session, with a last word."""
+    """Ends the session with a last message."""
 
     operation = "exit"
     effect = "talk"
@@ -81,38 +81,39 @@ class Exit(Tool[ExitArgs]):
 
 NEAR = 8
 PACKAGED = Path(__file__).with_name("operations.json")
-"""What the packaged tools say about themselves: describing them anew would cost time at every start. `make fix` writes
-it; a test compares it with the tools."""
+"""The descriptions of the packaged tools: describing the tools anew would cost time at every start. `make fix` writes
+the file; a test compares it with the tools."""
 
 
 @cache
 def packaged_operations() -> tuple[Operation, ...]:
-    given: list[dict[str, Any]] = json.loads(PACKAGED.read_text(encoding="utf-8"))
-    return tuple(Operation.model_construct(**one) for one in given)
+    rows: list[dict[str, Any]] = json.loads(PACKAGED.read_text(encoding="utf-8"))
+    return tuple(Operation.model_construct(**row) for row in rows)
 
 
 def talk_operations() -> frozenset[str]:
-    """Those that only say something to the user."""
-    return frozenset(one.name for one in packaged_operations() if one.effect == "talk")
+    """Returns the names of the operations that only say something to the user."""
+    return frozenset(operation.name for operation in packaged_operations() if operation.effect == "talk")
 
 
 class Toolbox:
-    """Finds a tool and checks its arguments; what is wrong is told to the model. Tools come and go while it runs."""
+    """Finds a tool and checks its arguments; the model is told what is wrong with them. Tools come and go at run
+    time."""
 
     def __init__(
         self, operations: Sequence[Operation], make: Callable[[str], Iterable[AnyTool]], later: Collection[str] = ()
     ) -> None:
-        """`make` gives the tools of a group, such as `file_ops`. `later`: operations that can be called, but are told
-        of only from `tell` on."""
-        self._operations = {one.name: one for one in operations if one.name not in later}
-        self._later = {one.name: one for one in operations if one.name in later}
+        """`make` returns the tools of a group, such as `file_ops`. The operations in `later` can be called, but the
+        model is told of them only after `tell`."""
+        self._operations = {operation.name: operation for operation in operations if operation.name not in later}
+        self._later = {operation.name: operation for operation in operations if operation.name in later}
         self._make = make
         self._groups: dict[str, dict[str, AnyTool]] = {}
         self._at_hand: dict[str, AnyTool] = {tool.operation: tool for tool in (Response(), DuckCallTool(), Exit())}
         self._untold = set(self._later)
 
     def group(self, name: str) -> tuple[AnyTool, ...]:
-        """The tools of a group, made now if they were not before."""
+        """Returns the tools of a group, and makes them if they do not exist yet."""
         if name not in self._groups:
             self._groups[name] = {tool.operation: tool for tool in self._make(name)}
         return tuple(self._groups[name].values())
@@ -123,11 +124,12 @@ class Toolbox:
         return self._groups[group].get(operation)
 
     def operations(self) -> tuple[Operation, ...]:
-        """What can be done now."""
+        """Returns the operations that the model is told of now."""
         return tuple(self._operations.values())
 
     def add(self, tool: AnyTool, told: bool = True) -> None:
-        """From now on it can be called; one of the same name is replaced. Not `told` of, it has to be found first."""
+        """Makes the tool callable; it replaces a tool of the same name. If it is not `told`, the model must search for
+        it first."""
         if told:
             self._operations[tool.operation] = tool.describe()
             self._untold.discard(tool.operation)
@@ -137,24 +139,24 @@ class Toolbox:
         self._at_hand[tool.operation] = tool
 
     def tell(self, name: str) -> None:
-        """From now on the model is told of it."""
+        """From now on the model is told of this operation."""
         if operation := self._later.pop(name, None):
             self._operations[name] = operation
             self._untold.discard(name)
 
     def tell_more(self, name: str, more: str) -> None:
-        """The model is told this as a part of an operation's text, in the place of what was told so before."""
-        if one := next((one for one in packaged_operations() if one.name == name), None):
-            self._operations[name] = one.model_copy(update={"more": more})
+        """Replaces the part of an operation's description that is known only at run time."""
+        if operation := next((operation for operation in packaged_operations() if operation.name == name), None):
+            self._operations[name] = operation.model_copy(update={"more": more})
 
     def remove(self, name: str) -> None:
-        """From now on there is no operation of this name."""
+        """Removes the operation of this name."""
         self._operations.pop(name, None)
         self._untold.discard(name)
         self._at_hand.pop(name, None)
 
     def at_hand(self) -> tuple[AnyTool, ...]:
-        """Those that belong to no group."""
+        """Returns the tools that belong to no group."""
         return tuple(self._at_hand.values())
 
     def find(self, operation: str) -> AnyTool:
@@ -163,7 +165,7 @@ class Toolbox:
             return tool
         import difflib
 
-        # Not all of them: the prompt lists them, and a short error reads as the error it is.
+        # The error does not list all operations: the prompt does, and a short error is easier to recognize as one.
         near = ", ".join(difflib.get_close_matches(operation, list(self._operations), n=NEAR, cutoff=0.0))
         raise ToolError(
             f"unknown operation {operation!r}. Valid operations, the nearest first: {near}",
@@ -172,7 +174,7 @@ class Toolbox:
         )
 
     def meant(self, action: Action) -> Action:
-        """The action that this one stands for, with the argument that its tool says it is about."""
+        """Returns the action that this one stands for, with the name of the argument that says what it is about."""
         if tool := self._at_hand.get(action.operation):
             action = tool.meant(action)
         operation = action.operation
@@ -187,9 +189,10 @@ class Toolbox:
         for operation in calls.keys() & self._operations.keys():
             await self.find(operation).get_ready(calls[operation])
 
-    def arguments(self, tool: AnyTool, given: dict[str, Any]) -> Args:
-        """The given arguments, checked. A null for an optional one is the same as leaving it out."""
-        present = {name: value for name, value in given.items() if value is not None}
+    def arguments(self, tool: AnyTool, raw: dict[str, Any]) -> Args:
+        """Checks the arguments and returns them as a model. A null for an optional one is the same as leaving it
+        out."""
+        present = {name: value for name, value in raw.items() if value is not None}
         try:
             return tool.args.model_validate(present)
         except ValidationError as problem:

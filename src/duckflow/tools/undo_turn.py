@@ -1,4 +1,4 @@
-"""Taking back what the latest turn with changes did, and the question that comes before it."""
+"""The tool that undoes the work of the latest turn with changes, and the question that comes before it."""
 
 import re
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ class TakeBackArgs(Args):
 
 
 class TakeTurnBack(Tool[TakeBackArgs]):
-    """Takes back the latest work, or the latest turn, job or step, all of it or some files or folders; without a name
-    the newest changes of these. The user sees before what that changes, and says yes to it in every mode."""
+    """Undoes the latest turn, job or step, all of it or only some files or folders. Without a kind it undoes the newest
+    of these. In every mode the user first sees what would change, and must say yes."""
 
     operation = "undo.turn"
     effect = "plan"
@@ -38,13 +38,15 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         self._ask = ask
 
     async def run(self, args: TakeBackArgs) -> Done:
-        scope = latest(args.of, await self._undo.authors())._replace(paths=tuple(one.rstrip("/") for one in args.paths))
+        scope = latest(args.of, await self._undo.authors())._replace(
+            paths=tuple(path.rstrip("/") for path in args.paths)
+        )
         preview = await self._undo.preview(back=True, scope=scope)
         if not preview.impacts and not preview.conflicts:
             raise ToolError(note(self._state.language, "undo_nothing"), "undo.nothing")
         answer = await self._ask(undo_question(preview, back=True))
         if answer.choice not in ("yes", "all"):
-            # The user has decided, so the call has not failed.
+            # The user has decided, so the call did not fail.
             key = "wished" if answer.choice == "wish" else "refused_why" if answer.text else "refused"
             return Done(note(self._state.language, key, reason=answer.text), say("undo.left"))
         scope = scope._replace(paths=answer.paths or scope.paths)
@@ -57,8 +59,9 @@ class TakeTurnBack(Tool[TakeBackArgs]):
 
 
 def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
-    """The latest turn, job or step; what was done last of all, where there is none of that kind."""
-    jobs, turns = [one for one in authors if one.job], [one for one in authors if not one.job]
+    """Returns the scope of the latest turn, job or step; or of the latest work of any kind, where there is none of that
+    kind."""
+    jobs, turns = [author for author in authors if author.job], [author for author in authors if not author.job]
     match kind:
         case "turn" if turns:
             return turns[0].whole
@@ -71,7 +74,7 @@ def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
 
 
 def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more: Sequence[str] = ()) -> Question:
-    """`more`: what else than a yes or a no may be chosen, `diff` or `files`."""
+    """Makes the question before an undo or redo. `more` names further choices besides yes and no: `diff` or `files`."""
     request = GateRequest(
         action_ids=(),
         operations=("undo" if back else "redo",),
@@ -81,7 +84,7 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
         diff=preview.diff if with_diff else "",
         reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
     )
-    # A mere yes never takes back what may be somebody else's, unless that is all that is asked.
+    # A plain yes never undoes changes that may be somebody else's, unless there is nothing else to undo.
     doubtful = bool(preview.maybe_yours) and not preview.nothing_else
     yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
     keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
@@ -91,22 +94,22 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
 
 
 def about_work(key: str, work: PlannedUndo | UndoResult, **values: str) -> Phrase:
-    """A sentence about a turn by its number, or about a job or step by its name."""
+    """Makes a sentence about a turn by its number, or about a job or step by its name."""
     return say(f"undo.{key}{'_named' if work.name else ''}", turn=work.turn, name=work.name, **values)
 
 
 OTHER_FILE = r"(?<![A-Za-z0-9_./-])[A-Za-z0-9_./-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?![A-Za-z0-9_])"
-"""The name of a file, with its ending."""
+"""The name of a file with its extension."""
 
 
 def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
-    """The files that an answer is for where it names some of those that were asked about, or says that others stay; no
-    file where that leaves all of them, and nothing where it says anything else."""
-    said, named = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
-    said = re.sub(OTHER_FILE, "#", said)
-    if named and fullmatch("scopes.only_named", said, language):
+    """Returns the files that an answer is about, where it names some of the files in question or says that some stay.
+    Returns an empty tuple where that leaves all of them, and None where the answer says anything else."""
+    wording, named = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
+    wording = re.sub(OTHER_FILE, "#", wording)
+    if named and fullmatch("scopes.only_named", wording, language):
         return tuple(named) if len(named) < len(paths) else ()
-    if fullmatch("scopes.spared_named", said, language):
-        left = tuple(path for path in paths if path not in named)
-        return None if not left else left if named else ()
+    if fullmatch("scopes.spared_named", wording, language):
+        remaining = tuple(path for path in paths if path not in named)
+        return None if not remaining else remaining if named else ()
     return None

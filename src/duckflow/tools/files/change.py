@@ -1,4 +1,4 @@
-"""One change of a file: its diff, its preview, and writing it."""
+"""One change of a file: its diff, its preview, and the writing."""
 
 import re
 from collections import Counter
@@ -14,19 +14,20 @@ from duckflow.state.changes import NO_NEWLINE
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.document import Document, TextForm, encode, to_lf
-from duckflow.tools.files.file_tool import SeenFiles, told
+from duckflow.tools.files.file_tool import SeenFiles, explained_errors
 from duckflow.tools.tool import Done
 
 CONTEXT = 3
 EXACTLY_COMPARED = 2000
-"""Longer stretches are compared more roughly: a file of many equal lines would take minutes otherwise."""
+"""Lines from which texts are compared more roughly: a file of many equal lines would take minutes otherwise."""
 COMPARED = 20_000
-"""More changed lines than this are not compared, which would take too long: shown are the old ones, then the new."""
+"""Changed lines from which they are not compared at all, because it would take too long. Then the old lines are shown,
+and after them the new ones."""
 DIFFED = 400
-"""Lines of a diff from which it is told how the file reads now."""
+"""The most lines of a diff from which the result of an edit is quoted."""
 NOW_LINES = 40
 NOW_RUN = 2
-"""What the model wrote itself it knows: of a long run of new lines so many are shown from each end."""
+"""Lines quoted from each end of a long run of new lines: the model knows what it wrote itself."""
 NOW_LENGTH = 200
 HUNK = r"@@ -\S+ \+(\d+)"
 
@@ -39,7 +40,8 @@ class Diff:
 
 
 def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
-    """`before` or `after` is empty for a file that is made or deleted. Whole, or at most `limit` lines."""
+    """Compares two texts. `before` or `after` is empty for a file that is made or deleted. The diff is whole, or has at
+    most `limit` lines."""
     old, new = before.split("\n"), after.split("\n")
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -61,12 +63,13 @@ def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
 
 
 def _common(old: list[str], new: list[str]) -> int:
-    """How many lines are the same from the start."""
+    """Returns how many lines are the same from the start."""
     return next((count for count, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 
 def _marked(lines: list[str]) -> list[str]:
-    """The last piece after a split is empty when the text ends with a newline; otherwise its end is marked."""
+    """Drops the empty last piece of a text that ends with a newline. Where a text does not end with one, its end is
+    marked."""
     return lines[:-1] if not lines[-1] else [*lines[:-1], f"{lines[-1]}\n{NO_NEWLINE}"]
 
 
@@ -105,9 +108,9 @@ def _header(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """`before` is nothing for a new file; `raw` is the new text with the file's own line ends.
+    """A new text for a file. `before` is None for a new file; `raw` is the new text with the file's own line ends.
 
-    `whole`: the model gave all of the text, not only a part."""
+    `whole` means that the model gave all of the text, not only a part."""
 
     path: str
     before: Document | None
@@ -139,7 +142,7 @@ class TextChange:
 
 
 def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
-    """The whole change; it also finds out whether the text can be written at all."""
+    """Previews the whole change; it also finds out whether the text can be written at all."""
     _refuse_blots(change)
     change.data()
     shown_diff = change.diff()
@@ -149,7 +152,7 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 
 def _refuse_blots(change: TextChange) -> None:
-    """A secret that was hidden from the model must not be replaced by what hid it."""
+    """Raises a ToolError if the mark that hid a secret from the model would replace the secret."""
     before = change.before.raw if change.before else ""
     if change.raw.count(BLOT) > before.count(BLOT) and mask(before).hidden:
         name = shown(change.path)
@@ -162,7 +165,7 @@ def _refuse_blots(change: TextChange) -> None:
 
 
 def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
-    """What was shown to the user must still be what would happen."""
+    """Raises a ToolError if the file is no longer as it was when the change was shown to the user."""
     previewed = seen.take_preview(path)
     if previewed is not None and previewed != fingerprint:
         name = shown(path)
@@ -174,13 +177,13 @@ def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
 
 
 def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> Done:
-    """Write it, and say what changed."""
+    """Writes the change, and says what changed."""
     refuse_if_changed(change.path, change.fingerprint, seen)
     name = shown(change.path)
     counted = change.diff(DIFFED)
     if change.before and change.raw == change.before.raw:
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
-    with told(workspace, change.path):
+    with explained_errors(workspace, change.path):
         digest = workspace.write_atomic(change.path, change.data(), change.fingerprint)
     if change.whole:
         seen.wrote(change.path, digest)
@@ -196,24 +199,24 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
 
 
 def _now(change: TextChange, changes: str) -> str:
-    """How the places of an edit read now, with line numbers, so that nobody need read them again; new lines have a
-    `+`. Who wrote the whole text knows it."""
-    lines, told, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
+    """Quotes the changed places as they read now, with line numbers, so that the model need not read them again; new
+    lines have a `+`. Returns nothing where the model wrote the whole text, because it knows it."""
+    lines, quoted, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
     number = 0
     for line in [*changes.split("\n")[2:], "@@"]:
         if line.startswith("+") and number <= len(lines):
             run.append(f"{number}+ {lines[number - 1][:NOW_LENGTH]}")
             number += 1
             continue
-        told += run if len(run) <= 2 * NOW_RUN else [*run[:NOW_RUN], "…", *run[-NOW_RUN:]]
+        quoted += run if len(run) <= 2 * NOW_RUN else [*run[:NOW_RUN], "…", *run[-NOW_RUN:]]
         run = []
         if hunk := re.match(HUNK, line):
-            told += ["…"] if told else []
+            quoted += ["…"] if quoted else []
             number = int(hunk[1])
         elif line.startswith(" "):
-            told.append(f"{number}: {lines[number - 1][:NOW_LENGTH]}")
+            quoted.append(f"{number}: {lines[number - 1][:NOW_LENGTH]}")
             number += 1
-    text = "\n".join([*told[:NOW_LINES], "…"] if len(told) > NOW_LINES else told)
-    if not told or change.whole or secret_name(change.path) or mask(text).hidden:
+    text = "\n".join([*quoted[:NOW_LINES], "…"] if len(quoted) > NOW_LINES else quoted)
+    if not quoted or change.whole or secret_name(change.path) or mask(text).hidden:
         return ""
     return f" Now:\n{text}"

@@ -1,4 +1,4 @@
-"""Text files: their encoding, line ends and lines; and lines of files too large to be read whole."""
+"""Text files: their encoding, line ends and lines; and lines of files that are too large to be read whole."""
 
 import re
 from collections.abc import Iterator
@@ -42,16 +42,16 @@ NAMES = {"cp932": "CP932", "euc_jp": "EUC-JP", "cp1252": "Windows-1252", "utf-16
 
 @dataclass(frozen=True, slots=True)
 class TextForm:
-    """How a text lies on disk."""
+    """The form of a text on disk: its encoding and line ends."""
 
     encoding: str = "utf-8"
     bom: bytes = b""
     newline: str = "\n"
     exact: bool = True
-    """Whether encoding the text again gives the same bytes; if not, the file can be read but not rewritten."""
+    """Encoding the text again gives the same bytes. If not, the file can be read but not rewritten."""
 
     def describe(self) -> str:
-        """What is unusual about it, or nothing."""
+        """Returns what is unusual about the form, or nothing."""
         name = "UTF-8 with BOM" if self.bom and self.encoding == "utf-8" else NAMES.get(self.encoding, "")
         line_ends = {"\r\n": "CRLF", "\r": "CR"}.get(self.newline, "")
         return ", ".join(filter(None, (name, line_ends)))
@@ -59,14 +59,14 @@ class TextForm:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Text with the line ends as they are in the file."""
+    """A text with the line ends as they are in the file."""
 
     text: str
     form: TextForm
 
 
 def decode(data: bytes) -> Decoded | None:
-    """The text of a file, or nothing when it is no text."""
+    """Returns the text of a file, or None when it is no text."""
     if data.startswith(UTF32):
         return None
     for bom, encoding in BOMS:
@@ -82,7 +82,7 @@ def decode(data: bytes) -> Decoded | None:
 
 
 def encode(text: str, form: TextForm) -> bytes:
-    """The bytes of a text in a file's form; the line ends must already be right."""
+    """Returns the bytes of a text in a file's form; the line ends must already be right."""
     try:
         return form.bom + text.encode(form.encoding)
     except UnicodeEncodeError as problem:
@@ -111,7 +111,7 @@ def dominant_newline(text: str) -> str:
 
 
 def to_lf(text: str) -> str:
-    """As the model sees it."""
+    """Converts line ends to `\\n`, as the model sees them."""
     text = text.replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
 
@@ -121,7 +121,8 @@ def with_newline(text: str, newline: str) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, str | None]:
-    """UTF-8 when it is valid, then the Japanese encodings, then Western text; control characters mean no text."""
+    """Takes UTF-8 when it is valid, then the Japanese encodings, then Western text. Control characters mean that it is
+    no text."""
     text = _read(data, "utf-8")
     if text is not None:
         return "utf-8", text
@@ -129,7 +130,7 @@ def _guess(data: bytes) -> tuple[str, str | None]:
         return "", None
     readings = {name: text for name in ("cp932", "euc_jp") if (text := _read(data, name)) is not None}
     if readings:
-        # EUC-JP often reads as CP932 too, but as half-width letters without kana; the reverse hardly occurs.
+        # EUC-JP often reads as CP932 too, but as half-width letters without kana. The reverse hardly occurs.
         return max(readings.items(), key=lambda reading: len(KANA.findall(reading[1])))
     return "cp1252", _read(data, "cp1252")
 
@@ -143,7 +144,7 @@ def _read(data: bytes, encoding: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`raw` has the line ends of the file, `text` only `\\n`."""
+    """A text file. `raw` has the line ends of the file, `text` only `\\n`."""
 
     path: str
     raw: str
@@ -160,7 +161,7 @@ class Document:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines; a newline at the end starts no further one."""
+    """Returns the lines; a newline at the end starts no further line."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -168,7 +169,8 @@ def lines_of(text: str) -> list[str]:
 
 
 def load(workspace: Workspace, path: str, limit: int) -> Document:
-    """`path` in the one spelling of the workspace. A file that is no text is a ToolError that says what it is."""
+    """Reads a text file. `path` is in the spelling that Workspace.relative returns. Raises a ToolError that names the
+    kind of a file that is no text."""
     data = workspace.read_bytes(path, limit)
     decoded = decode(data)
     if decoded is None:
@@ -183,11 +185,11 @@ def load(workspace: Workspace, path: str, limit: int) -> Document:
 
 
 PIECE = 64 * 1024
-"""Longer lines come in pieces of this size, all with the same number."""
+"""Bytes at which a longer line is split; all pieces have the same line number."""
 
 
 def large_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, str]]:
-    """Line numbers and texts from line `first` on; ends where something is no text."""
+    """Yields line numbers and texts from line `first` on; ends where the file is no text."""
     number = 1
     while piece := file.readline(PIECE):
         if b"\0" in piece:
@@ -198,7 +200,7 @@ def large_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, str]]:
 
 
 def line_text(line: bytes) -> str:
-    """Of one line taken out of a file, without its end."""
+    """Decodes one line of a file, without its line end."""
     line = line.rstrip(b"\r\n")
     try:
         return line.decode()

@@ -25,21 +25,21 @@ LENGTH = 200
 TRIED = 3
 LIKELY = 20
 MOST_PLACES = 50
-"""An edit that fits more often is ambiguous, however often it fits."""
+"""Number of matches at which the search stops: by then the edit is ambiguous anyway."""
 
 
 def closest(lines: list[str], wanted: list[str]) -> range | None:
-    """Line indexes around the best match of the longest wanted line; nothing when no line is similar."""
+    """Returns line indexes around the best match of the longest wanted line; None when no line is similar."""
     import difflib
 
-    asked = [line.strip()[:LENGTH] for line in wanted]
-    there = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
-    for line in sorted(filter(None, asked), key=len, reverse=True)[:TRIED]:
+    wanted_lines = [line.strip()[:LENGTH] for line in wanted]
+    present = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
+    for line in sorted(filter(None, wanted_lines), key=len, reverse=True)[:TRIED]:
         letters = Counter(line)
-        # Comparing exactly takes a hundred times longer, so only lines that share the most letters are compared.
-        likely = nlargest(LIKELY, dict.fromkeys(there), key=lambda other: _shared(letters, other))
+        # An exact comparison takes a hundred times longer, so only the lines that share the most letters are compared.
+        likely = nlargest(LIKELY, dict.fromkeys(present), key=lambda other: _shared(letters, other))
         if near := difflib.get_close_matches(line, likely, 1, SIMILAR):
-            first = there.index(near[0]) - asked.index(line)
+            first = present.index(near[0]) - wanted_lines.index(line)
             return range(max(0, first - AROUND), min(len(lines), first + len(wanted) + AROUND))
     return None
 
@@ -51,17 +51,17 @@ def _shared(letters: Counter[str], line: str) -> float:
 QUOTED = 2000
 LINES_NAMED = 10
 TELLING = 12
-"""Characters from which on a text says something by being there."""
+"""Length from which the presence of the new text suggests that the edit was made before."""
 
-# How two lines are compared, from strict to loose.
+# The ways in which two lines are compared, from strict to loose.
 LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: " ".join(line.split()))
 
 
 def replace(before: str, old: str, new: str, all: bool = False, whole_lines: bool = False) -> str:
-    """The text after the edit. ToolError when `old` is missing, ambiguous, or nothing would change.
+    """Returns the text after the edit. Raises a ToolError when `old` is missing, ambiguous, or nothing would change.
 
-    Looked for exactly, then line by line without regard to trailing blanks, to indentation (which is carried over to
-    `new`), and at last to the width of blanks inside. `whole_lines`: `old` starts at the beginning of a line."""
+    It looks for `old` exactly, then line by line, ignoring trailing blanks, then indentation (which is carried over to
+    `new`), and last the width of blanks inside. `whole_lines`: `old` starts at the beginning of a line."""
     newline = dominant_newline(before)
     old, new = with_newline(old, newline), with_newline(new, newline)
     if old == new:
@@ -83,8 +83,8 @@ def _fill(before: str, new: str) -> str:
 
 
 def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
-    """Every place where all are wanted; else also those that overlap, since two ways to read an edit make it ambiguous.
-    So many that nobody reads them are not looked for: a file of one letter has no end of them."""
+    """Returns every place of `old` if all are wanted. Otherwise overlapping places count too, since two ways to read an
+    edit make it ambiguous, and the search ends after MOST_PLACES: a file of one repeated letter has endless ones."""
     places: list[int] = []
     at = text.find(old)
     while at >= 0 and (all or len(places) < MOST_PLACES):
@@ -110,8 +110,8 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
     wanted, fresh = _trimmed(old, new)
     unsure: list[int] = []
     for key in LOOSER if wanted else ():
-        found = _line_places([key(line) for line in lines], [key(line) for line in wanted], all)
-        moved = {at: reindent(wanted, lines[at : at + len(wanted)], fresh) for at in found}
+        places = _line_places([key(line) for line in lines], [key(line) for line in wanted], all)
+        moved = {at: reindent(wanted, lines[at : at + len(wanted)], fresh) for at in places}
         sure = {at: lines_there for at, lines_there in moved.items() if lines_there is not None}
         if len(sure) == 1 or (sure and all):
             after = _put(lines, sure, len(wanted), "\r" if dominant_newline(before) == "\r\n" else "")
@@ -120,12 +120,13 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
             return after
         if sure:
             raise _ambiguous([at + 1 for at in sure])
-        unsure = unsure or found
+        unsure = unsure or places
     raise _not_found(before, lines, wanted, new, unsure)
 
 
 def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Lines without their ends and without the blank lines around `old`; as many go from `new`."""
+    """Returns the lines without line ends and without the blank lines around `old`; the same blank lines are dropped
+    from `new`."""
     wanted, fresh = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
     for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
         while wanted and not wanted[side].strip():
@@ -136,7 +137,7 @@ def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
 
 
 def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
-    """By one search in the text: comparing line by line takes the product of their numbers."""
+    """Searches the joined text once: comparing line by line would take the product of both numbers of lines."""
     text = "".join(f"\n{line}" for line in (*lines, ""))
     places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
     numbers, number, end = list[int](), 0, 0
@@ -155,7 +156,8 @@ def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: s
             end = at + length
             out += [line + line_end for line in new]
             if end == len(lines):
-                # The last line of a file without a newline at its end; deleted, the line before keeps its own.
+                # The last line of a file may have no newline at its end. When it is deleted, the line before keeps its
+                # own.
                 out = [*out[:-1], out[-1].removesuffix(line_end)] if new else [*out, ""]
     return "\n".join(out + lines[end:])
 
@@ -172,22 +174,22 @@ def _ambiguous(numbers: list[int]) -> ToolError:
 
 
 def _not_found(before: str, lines: list[str], wanted: list[str], new: str, unsure: list[int]) -> ToolError:
-    there = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
-    told = ["`old` does not occur in the file, so nothing was changed."]
+    nearby = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
+    parts = ["`old` does not occur in the file, so nothing was changed."]
     if unsure:
-        told = ["`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."]
+        parts = ["`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."]
     if len(new.strip()) >= TELLING and new.strip() in before:
-        told.append("The text of `new` is already there: perhaps the edit was made before.")
+        parts.append("The text of `new` is already there: perhaps the edit was made before.")
     if len(before) <= QUOTED:
-        told.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
-    elif there:
-        nearest = _quoted([lines[at] for at in there])
-        told.append(
-            f"The nearest text, lines {there.start + 1}-{there.stop}, is:\n{nearest}\nCopy `old` exactly from it."
+        parts.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
+    elif nearby:
+        nearest = _quoted([lines[at] for at in nearby])
+        parts.append(
+            f"The nearest text, lines {nearby.start + 1}-{nearby.stop}, is:\n{nearest}\nCopy `old` exactly from it."
         )
     else:
-        told.append("Read the file again before editing.")
-    return ToolError("\n".join(told), "edit.not_found")
+        parts.append("Read the file again before editing.")
+    return ToolError("\n".join(parts), "edit.not_found")
 
 
 def _quoted(lines: list[str]) -> str:
@@ -205,7 +207,8 @@ the new lines
 
 
 def parse_blocks(text: str) -> list[tuple[str, str]]:
-    """The (old, new) pairs, each of whole lines. What stands between the blocks (prose, fences) does not count."""
+    """Returns the (old, new) pairs, each of whole lines. Text between the blocks, such as prose or fences, is
+    ignored."""
     lines = text.replace("\r\n", "\n").split("\n")
     blocks: list[tuple[str, str]] = []
     at = 0
@@ -231,7 +234,8 @@ def _end(lines: list[str], start: int) -> int:
 
 
 def _block(lines: list[str], width: int, number: int) -> tuple[str, str]:
-    """The divider is as long as the marker above it, so that other lines of `=` can be part of the text."""
+    """Splits a block at its divider. The divider is as long as the marker above it, so that other lines of `=` can be
+    part of the text."""
     dividers = [at for at, line in enumerate(lines) if line.strip() == "=" * width]
     if len(dividers) != 1:
         raise _unreadable(f"block {number} needs exactly one line of {'=' * width}, it has {len(dividers)}")
@@ -271,7 +275,7 @@ class EditArgs(Args):
 
 
 class EditFile(FileTool[EditArgs]):
-    """Replaces what is found exactly once; all edits of one call are made, or none."""
+    """Replaces text that occurs exactly once. All edits of one call are made, or none."""
 
     operation = "file_ops.edit_file"
     effect = "write"
@@ -331,19 +335,20 @@ def _pairs(args: EditArgs) -> list[tuple[str, str]]:
     if args.edits and (args.old or args.new):
         raise ToolError("Give either `old` and `new`, or `edits`, not both. Nothing was changed.", "edit.both")
     if isinstance(args.edits, list):
-        return [(one.old, one.new) for one in args.edits]
+        return [(edit.old, edit.new) for edit in args.edits]
     return parse_blocks(args.edits) if args.edits.strip() else [(args.old, args.new)]
 
 
 def _together(problems: dict[int, ToolError], edits: int) -> ToolError:
-    """Everything that is wrong at once: one that fits must not hide behind another that does not."""
+    """Joins the problems of all edits into one error, so that the model learns of all of them at once, and which edits
+    fit."""
     first = next(iter(problems.values()))
     if edits == 1:
         return first
-    told = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
+    parts = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
     if fitting := [str(number) for number in range(1, edits + 1) if number not in problems]:
-        told.append(f"The others ({', '.join(fitting)}) fit. All edits of one call are made together: none was made.")
-    return ToolError("\n".join(told), first.key, **{**first.values, "reason": "\n".join(told)})
+        parts.append(f"The others ({', '.join(fitting)}) fit. All edits of one call are made together: none was made.")
+    return ToolError("\n".join(parts), first.key, **{**first.values, "reason": "\n".join(parts)})
 
 
 def _written(pair: tuple[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""What all file tools share: paths, documents, what the model has seen of them, and what is told when that fails."""
+"""The common part of all file tools: paths, documents, what the model has seen of them, and errors of the file
+system."""
 
 import errno
 from collections.abc import Generator, Mapping
@@ -20,16 +21,16 @@ from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.tool import A, Tool
 
 HOOK_PATH = "file_path"
-"""What hooks call the argument that holds a file's path."""
+"""The name that hooks use for the argument with a file's path."""
 
 
 @dataclass(slots=True)
 class SeenFile:
-    """One file as the model knows it."""
+    """A file as the model knows it."""
 
     digest: str
     total: int = 0
-    """Lines that must have been shown; none when the model wrote the text itself."""
+    """Number of lines that must have been shown; 0 when the model wrote the text itself."""
     lines: set[int] = field(default_factory=set[int])
 
     @property
@@ -38,44 +39,45 @@ class SeenFile:
 
 
 class SeenFiles:
-    """Shared by all file tools. Paths are in the one spelling of the workspace."""
+    """The files that the model has seen, shared by all file tools. Paths are in the spelling that Workspace.relative
+    returns."""
 
     def __init__(self) -> None:
         self._seen: dict[str, SeenFile] = {}
         self._previewed: dict[str, str] = {}
 
     def saw(self, path: str, digest: str, lines: range, total: int) -> None:
-        """Lines (from 1) of a file that has `total`."""
+        """Notes that the model saw these lines (counted from 1) of a file that has `total` lines."""
         known = self._seen.get(path)
         if known is None or known.digest != digest:
             known = self._seen[path] = SeenFile(digest, total)
         known.lines.update(lines)
-        # The model has looked again, so what it was shown before no longer counts.
+        # The model has looked again, so the earlier preview no longer counts.
         self._previewed.pop(path, None)
 
     def of(self, path: str) -> SeenFile | None:
         return self._seen.get(path)
 
     def wrote(self, path: str, digest: str) -> None:
-        """The model made this text itself, so it knows all of it."""
+        """Notes that the model wrote this text itself, so it knows all of it."""
         self._seen[path] = SeenFile(digest)
         self._previewed.pop(path, None)
 
     def edited(self, path: str, before: str, digest: str) -> None:
-        """A part was changed: who knew the whole before knows it now."""
+        """Notes that a part was changed. If the model knew the whole file before, it still does."""
         known = self._seen.pop(path, None)
         if known and known.whole and known.digest == before:
             self.wrote(path, digest)
         self._previewed.pop(path, None)
 
     def forget(self, path: str) -> None:
-        """The file, or the folder with all in it, is gone."""
+        """Forgets a file, or a folder with everything in it, that is gone."""
         for known in self._beneath(path):
             del self._seen[known]
         self._previewed.pop(path, None)
 
     def moved(self, source: str, target: str) -> None:
-        """Under a new name it is still what the model knows."""
+        """Keeps what the model knows of a file under its new name."""
         for known in self._beneath(source):
             self._seen[target + known[len(source) :]] = self._seen.pop(known)
         self._previewed.pop(source, None)
@@ -87,7 +89,7 @@ class SeenFiles:
         self._previewed[path] = fingerprint
 
     def take_preview(self, path: str) -> str | None:
-        """The state the last preview of this path was made from; it counts once."""
+        """Returns the state that the last preview of this path was made from. It can be taken only once."""
         return self._previewed.pop(path, None)
 
 
@@ -110,8 +112,8 @@ REASONS: dict[int, tuple[str, str]] = {
 
 
 @contextmanager
-def told(workspace: Workspace, path: str) -> Generator[None]:
-    """An OSError inside becomes a ToolError about this path."""
+def explained_errors(workspace: Workspace, path: str) -> Generator[None]:
+    """Turns an OSError inside into a ToolError about this path."""
     try:
         yield
     except OSError as problem:
@@ -128,12 +130,12 @@ def _explained(problem: OSError, workspace: Workspace, path: str) -> ToolError:
 
 
 def _suggestion(workspace: Workspace, path: str) -> str:
-    """Files of the same or nearly the same name."""
+    """Suggests files of the same or nearly the same name."""
     import difflib
 
     try:
         entries = islice(workspace.walk(enter=lambda folder: folder.name not in ALWAYS_IGNORED), LOOKED_AT)
-        names = [found.path for found in entries if found.kind == "file"]
+        names = [entry.path for entry in entries if entry.kind == "file"]
     except OSError:
         names = []
     last = path.rstrip("/").rpartition("/")[2].lower()
@@ -153,7 +155,7 @@ class FileTool(Tool[A]):
         self.settings = settings
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        """What is read is named by where it really lies: a link may have a harmless name."""
+        """Names the file that is read by its real place: a link may have a harmless name."""
         deed = super().deed(args, preview)
         if deed.reads:
             with suppress(ToolError):
@@ -161,7 +163,7 @@ class FileTool(Tool[A]):
         return deed
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """Hooks get absolute paths."""
+        """Gives hooks absolute paths."""
         shaped = super().for_hooks(args, folder)
         if isinstance(path := shaped.get(HOOK_PATH), str):
             shaped[HOOK_PATH] = str(folder / path)
@@ -178,19 +180,19 @@ class FileTool(Tool[A]):
         return {**place, **super().result_for_hooks(text, args, folder)}
 
     def real_path(self, path: str, follow: bool = True) -> str:
-        """The one spelling of a path; a ToolError when it cannot be used."""
-        with told(self.workspace, path):
+        """Returns the one spelling of a path that the workspace uses; a ToolError when the path cannot be used."""
+        with explained_errors(self.workspace, path):
             return self.workspace.relative(path, follow)
 
     def kind(self, path: str, follow: bool = True) -> Kind | None:
-        """What is there; nothing when there is nothing."""
-        with told(self.workspace, path):
+        """Returns the kind of what is at a path; None when there is nothing."""
+        with explained_errors(self.workspace, path):
             try:
                 return self.workspace.stat(path, follow).kind
             except FileNotFoundError:
                 return None
 
     def document(self, path: str) -> Document:
-        """The text file at a path."""
-        with told(self.workspace, path):
+        """Returns the text file at a path."""
+        with explained_errors(self.workspace, path):
             return load(self.workspace, self.workspace.relative(path), self.settings.max_file_bytes)

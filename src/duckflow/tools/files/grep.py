@@ -20,7 +20,7 @@ from duckflow.safety.secrets import secret_name
 from duckflow.state.action import GREP
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import load
-from duckflow.tools.files.file_tool import FileTool, told
+from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.files.search import Match, Search, TextMatch, find_matches
 from duckflow.tools.tool import Args, Done
 
@@ -41,7 +41,7 @@ class GrepArgs(Args):
 
 
 class Grep(FileTool[GrepArgs]):
-    """Lines that fit a regular expression; by ripgrep where it is installed, else by Python."""
+    """Finds lines that match a regular expression; with ripgrep where it is installed, else with Python."""
 
     operation = GREP
     effect = "read"
@@ -54,26 +54,26 @@ class Grep(FileTool[GrepArgs]):
 
     async def run(self, args: GrepArgs) -> Done:
         path = self.real_path(args.path)
-        with told(self.workspace, path):
+        with explained_errors(self.workspace, path):
             kind = self.workspace.stat(path).kind
         if not args.pattern:
             raise ToolError("The pattern is empty. Give a regular expression to look for.", "grep.bad_pattern")
-        found = await self._by_ripgrep(args, path) if kind == "folder" else None
-        if found is None:
-            found = await self._by_python(args, path)
+        result = await self._by_ripgrep(args, path) if kind == "folder" else None
+        if result is None:
+            result = await self._by_python(args, path)
         secret: list[str] = []
         if kind == "folder" and not secret_name(path):
-            # Told whether they hold a match or not: by that alone a secret could be guessed piece by piece.
+            # They are listed whether they hold a match or not: otherwise a secret could be guessed piece by piece.
             secret = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
-            found.matches = [match for match in found.matches if not secret_name(match.path)]
+            result.matches = [match for match in result.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
-        phrase = say("file.searched", pattern=pattern, matches=len(found.matches))
-        lines = [*self._by_file(found.matches, args.context), *self._notes(found, pattern, path), *_left_out(secret)]
+        phrase = say("file.searched", pattern=pattern, matches=len(result.matches))
+        lines = [*self._by_file(result.matches, args.context), *self._notes(result, pattern, path), *_left_out(secret)]
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
-        """Nothing when Python has to do it: ripgrep reads only UTF-8, knows fewer kinds of expressions, and
-        nothing of private places."""
+        """Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of expressions, and does
+        not know which places are private."""
         ripgrep = find_program("rg", self.workspace.root)
         if ripgrep is None or not args.pattern.isascii() or self.workspace.private:
             return None
@@ -81,8 +81,8 @@ class Grep(FileTool[GrepArgs]):
         options += ["--ignore-case"] if args.ignore_case else []
         options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
         options += [f"--glob={args.glob}"] if args.glob else []
-        found = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
-        return None if found.exit_code > 1 and not found.matches else found
+        result = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
+        return None if result.exit_code > 1 and not result.matches else result
 
     async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
         request = Search(
@@ -96,23 +96,23 @@ class Grep(FileTool[GrepArgs]):
             private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
-        found = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
-        if found.exit_code:
+        result = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
+        if result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
-        return found
+        return result
 
     async def _collect(self, command: list[str], path: str, request: bytes) -> TextMatch:
-        """Matches of a command that runs in a folder, with paths relative to the work folder."""
+        """Returns the matches of a command that runs in a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
-        with told(self.workspace, path):
-            found = await find_matches(command, self.workspace.root / path, request, limit, seconds)
+        with explained_errors(self.workspace, path):
+            result = await find_matches(command, self.workspace.root / path, request, limit, seconds)
         if path != ".":
-            found.matches = [replace(match, path=f"{path}/{match.path}") for match in found.matches]
-        return found
+            result.matches = [replace(match, path=f"{path}/{match.path}") for match in result.matches]
+        return result
 
     def _by_file(self, matches: list[Match], context: int) -> list[str]:
-        """Each file's name, and below it its matches with the lines around them. The text of a line begins right
-        behind its number and a mark: `:` for a match and `-` for the others."""
+        """Lists each file's name, and below it its matches with the lines around them. The text of a line follows its
+        number and a mark: `:` for a match and `-` for the others."""
         lines: list[str] = []
         for path, group in groupby(matches, lambda match: match.path):
             lines += ["", shown(path)] if lines else [shown(path)]
@@ -133,19 +133,19 @@ class Grep(FileTool[GrepArgs]):
             before = line
 
     def _lines_of(self, path: str) -> Sequence[str]:
-        """None of a file that cannot be read, or not whole."""
+        """Returns the lines of a file; none if it cannot be read, or not whole."""
         try:
             return load(self.workspace, path, self.settings.max_file_bytes).lines
         except (DuckflowError, OSError):
             return ()
 
-    def _notes(self, found: TextMatch, pattern: str, path: str) -> list[str]:
-        if found.timed_out:
+    def _notes(self, result: TextMatch, pattern: str, path: str) -> list[str]:
+        if result.timed_out:
             seconds = self.settings.grep_seconds
             return [f"[stopped after {seconds:g} s, not all was searched; use a simpler pattern or a folder below]"]
-        if found.more:
-            return [f"[stopped after {len(found.matches)} matches; narrow the pattern, path or glob]"]
-        return [] if found.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
+        if result.more:
+            return [f"[stopped after {len(result.matches)} matches; narrow the pattern, path or glob]"]
+        return [] if result.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
 
 
 def _check(request: Search) -> None:

@@ -1,4 +1,4 @@
-"""What lies in a folder."""
+"""Listing a folder, and finding files by name."""
 
 import asyncio
 from itertools import islice
@@ -7,7 +7,7 @@ from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import glob_matcher, ignored_in
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import say
-from duckflow.tools.files.file_tool import FileTool, told
+from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 
@@ -17,7 +17,7 @@ class FindArgs(Args):
 
 
 class FindFiles(FileTool[FindArgs]):
-    """Paths that fit a glob, the newest first; what git ignores is left out."""
+    """Finds paths that match a glob, the newest first, without the files that git ignores."""
 
     operation = "file_ops.find_files"
     effect = "read"
@@ -29,24 +29,26 @@ class FindFiles(FileTool[FindArgs]):
 
     async def run(self, args: FindArgs) -> Done:
         path = self.real_path(args.path)
-        found = await asyncio.to_thread(self._found, path, args.pattern)
+        files = await asyncio.to_thread(self._found, path, args.pattern)
         pattern, limit = shown(args.pattern), self.settings.found_files
-        phrase = say("file.found", pattern=pattern, files=len(found))
-        if not found:
+        phrase = say("file.found", pattern=pattern, files=len(files))
+        if not files:
             return Done(f"No file fits {pattern} in {shown(path)} (what git ignores is not looked at).", phrase)
-        lines = [shown(one.path) for one in found[:limit]]
-        if len(found) > limit:
-            lines.append(f"[the newest {limit} of {len(found)}; narrow the pattern]")
+        lines = [shown(file.path) for file in files[:limit]]
+        if len(files) > limit:
+            lines.append(f"[the newest {limit} of {len(files)}; narrow the pattern]")
         return Done("\n".join(lines), phrase)
 
     def _found(self, path: str, pattern: str) -> list[FolderEntry]:
         fits = glob_matcher(pattern)
         ignored = ignored_in(self.workspace)
         start = 0 if path == "." else len(path) + 1
-        with told(self.workspace, path):
+        with explained_errors(self.workspace, path):
             entries = self.workspace.walk(path, lambda folder: not ignored(folder))
-            files = [one for one in entries if one.kind != "folder" and fits(one.path[start:]) and not ignored(one)]
-        return sorted(files, key=lambda one: (-one.modified, one.path))
+            files = [
+                entry for entry in entries if entry.kind != "folder" and fits(entry.path[start:]) and not ignored(entry)
+            ]
+        return sorted(files, key=lambda entry: (-entry.modified, entry.path))
 
 
 class ListArgs(Args):
@@ -55,7 +57,7 @@ class ListArgs(Args):
 
 
 class ListFiles(FileTool[ListArgs]):
-    """Names, sorted, with sizes; what git ignores is left out."""
+    """Lists names, sorted, with sizes, without the files that git ignores."""
 
     operation = "file_ops.list_files"
     effect = "read"
@@ -70,28 +72,28 @@ class ListFiles(FileTool[ListArgs]):
 
     async def run(self, args: ListArgs) -> Done:
         path = self.real_path(args.path)
-        found = await asyncio.to_thread(self._found, path, max(1, args.depth))
+        entries = await asyncio.to_thread(self._found, path, max(1, args.depth))
         name, limit = shown(path), self.settings.list_entries
-        phrase = say("file.listed", path=name, entries=min(len(found), limit))
-        lines = [_line(one) for one in found[:limit]]
-        if len(found) > limit:
+        phrase = say("file.listed", path=name, entries=min(len(entries), limit))
+        lines = [_line(entry) for entry in entries[:limit]]
+        if len(entries) > limit:
             lines.append(f"[only the first {limit} are shown; list a folder below, or find files by name]")
         return Done("\n".join([f"{name}/", *lines] if lines else [f"{name}/ (empty, or all ignored by git)"]), phrase)
 
     def _found(self, path: str, depth: int) -> list[FolderEntry]:
-        """One more than may be shown, to know that there are more."""
+        """Returns one entry more than may be shown, so that the caller knows whether there are more."""
         ignored = ignored_in(self.workspace)
         above = 0 if path == "." else path.count("/") + 1
 
         def enter(folder: FolderEntry) -> bool:
             return folder.path.count("/") - above + 1 < depth and not ignored(folder)
 
-        with told(self.workspace, path):
-            entries = (one for one in self.workspace.walk(path, enter) if not ignored(one))
+        with explained_errors(self.workspace, path):
+            entries = (entry for entry in self.workspace.walk(path, enter) if not ignored(entry))
             return list(islice(entries, self.settings.list_entries + 1))
 
 
-def _line(one: FolderEntry) -> str:
-    if one.kind == "folder":
-        return shown(one.path) + "/"
-    return f"{shown(one.path)} ({shown_size(one.size) if one.kind == 'file' else one.kind})"
+def _line(entry: FolderEntry) -> str:
+    if entry.kind == "folder":
+        return shown(entry.path) + "/"
+    return f"{shown(entry.path)} ({shown_size(entry.size) if entry.kind == 'file' else entry.kind})"

@@ -4,7 +4,7 @@ from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
-from duckflow.tools.files.file_tool import FileTool, told
+from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 
@@ -13,7 +13,7 @@ class FolderArgs(Args):
 
 
 class MakeFolder(FileTool[FolderArgs]):
-    """Makes a folder and those above it; one that exists is fine."""
+    """Makes a folder and the folders above it; one that exists is fine."""
 
     operation = "file_ops.make_folder"
     effect = "write"
@@ -33,12 +33,12 @@ class MakeFolder(FileTool[FolderArgs]):
         name = shown(path)
         if self._exists(path):
             return Done(f"The folder {name} exists already.", say("file.folder_exists", path=name))
-        with told(self.workspace, path):
+        with explained_errors(self.workspace, path):
             self.workspace.make_folder(path)
         return Done(f"Made the folder {name}.", say("file.folder_made", path=name), changed=(path,))
 
     def _exists(self, path: str) -> bool:
-        """A file of that name is an error: there can be no folder."""
+        """Says whether the folder exists. A file of that name is an error: there can be no folder."""
         kind = self.kind(path)
         if kind not in (None, "folder"):
             name = shown(path)

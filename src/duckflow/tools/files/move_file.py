@@ -1,4 +1,4 @@
-"""Moving and renaming."""
+"""Moving and renaming files and folders."""
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
@@ -7,11 +7,12 @@ from duckflow.safety.secret_index import secrets_beneath
 from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
-from duckflow.tools.files.file_tool import FileTool, told
+from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 NAMED = 10
-"""Secret files in a moved folder that a preview names: under another name they may be secret no longer."""
+"""Secret files in a moved folder that a preview names: under another name they may no longer be recognized as
+secret."""
 
 
 class MoveArgs(Args):
@@ -20,7 +21,7 @@ class MoveArgs(Args):
 
 
 class MoveFile(FileTool[MoveArgs]):
-    """Moves a file or folder, never over another. A folder as target means: into it."""
+    """Moves a file or folder, never over another one. If the target is a folder, it is moved into it."""
 
     operation = "file_ops.move_file"
     effect = "write"
@@ -45,14 +46,14 @@ class MoveFile(FileTool[MoveArgs]):
     async def run(self, args: MoveArgs) -> Done:
         source, target = self._ends(args)
         refuse_if_changed(source.path, self._fingerprint(source), self.seen)
-        with told(self.workspace, target):
+        with explained_errors(self.workspace, target):
             self.workspace.move(source.path, target)
         self.seen.moved(source.path, target)
         old, new = shown(source.path), shown(target)
         return Done(f"Moved {old} to {new}.", say("file.moved", source=old, target=new), changed=(source.path, target))
 
     def _ends(self, args: MoveArgs) -> tuple[FolderEntry, str]:
-        with told(self.workspace, args.source):
+        with explained_errors(self.workspace, args.source):
             source = self.workspace.stat(args.source, follow=False)
         target = self.real_path(args.target, follow=False)
         if self.kind(target) == "folder":

@@ -1,4 +1,4 @@
-"""Reading a text file, whole or some lines of it."""
+"""Reading a text file, the whole or some lines of it."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.state.phrase import say
 from duckflow.tools.files.document import Document, large_lines
-from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, told
+from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 
@@ -17,11 +17,11 @@ class ReadArgs(Args):
     path: str
     start_line: int = 1
     end_line: int = 0
-    """0: to the end."""
+    """The last line to read; 0 means to the end."""
 
 
 class ReadFile(FileTool[ReadArgs]):
-    """Shows a file's text and remembers that the model has seen it."""
+    """Shows a file's text, and remembers that the model has seen it."""
 
     operation = "file_ops.read_file"
     effect = "read"
@@ -35,7 +35,7 @@ class ReadFile(FileTool[ReadArgs]):
 
     async def run(self, args: ReadArgs) -> Done:
         path = self.real_path(args.path)
-        with told(self.workspace, path):
+        with explained_errors(self.workspace, path):
             size = self.workspace.stat(path).size
         if size > self.settings.max_file_bytes:
             return await asyncio.to_thread(self._excerpt, path, args)
@@ -43,39 +43,39 @@ class ReadFile(FileTool[ReadArgs]):
         name = shown(document.path)
         lines = document.lines
         wanted = _wanted(args, len(lines), name)
-        given, text, complete = self._cut(lines, wanted)
+        shown_lines, text, complete = self._cut(lines, wanted)
         outline = ""
-        if given.stop < wanted.stop and (args.start_line, args.end_line) == (1, 0):
+        if shown_lines.stop < wanted.stop and (args.start_line, args.end_line) == (1, 0):
             outline = await asyncio.to_thread(_outline, document, self.settings.outline_characters)
         if outline:
-            given, text, complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
-        known = range(given.start + 1, given.stop + 1) if complete else range(0)
+            shown_lines, text, complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
+        known = range(shown_lines.start + 1, shown_lines.stop + 1) if complete else range(0)
         self.seen.saw(document.path, document.digest, known, len(lines))
-        phrase = say("file.read", path=name, lines=len(given))
+        phrase = say("file.read", path=name, lines=len(shown_lines))
         if not lines:
             return Done(f"{name} (empty file)", phrase)
-        rest = _outlined(outline, given) if outline else _rest(given, wanted, len(lines))
-        return Done(f"{_header(document, given, len(lines))}\n{text}{rest}", phrase)
+        note = _outlined(outline, shown_lines) if outline else _rest(shown_lines, wanted, len(lines))
+        return Done(f"{_header(document, shown_lines, len(lines))}\n{text}{note}", phrase)
 
     def _excerpt(self, path: str, args: ReadArgs) -> Done:
-        """Lines of a file too large to be read whole; it does not count as seen."""
+        """Reads lines of a file that is too large to be read whole; it does not count as seen."""
         start = max(1, args.start_line)
         wanted = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
-        with told(self.workspace, path), self.workspace.open(path) as file:
+        with explained_errors(self.workspace, path), self.workspace.open(path) as file:
             size = shown_size(os.fstat(file.fileno()).st_size)
             pieces = list(islice(large_lines(file, start), max(1, min(wanted, self.settings.read_lines))))
-        given, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
+        shown_lines, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
         name = shown(path)
-        if not given:
+        if not shown_lines:
             told_model = f"{name} ({size}) has no text at line {start}. Search it for the part you need."
             raise ToolError(told_model, "file.binary", path=name, size=size)
-        last = pieces[given.stop - 1][0]
+        last = pieces[shown_lines.stop - 1][0]
         header = f"{name} (lines {start}-{last} of a file of {size}; go on with start_line={last + 1})"
-        return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(given)))
+        return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(shown_lines)))
 
     def _cut(self, lines: list[str], wanted: range) -> tuple[range, str, bool]:
-        """As many of the wanted lines as may be shown at once, and whether they are complete: of a giant line only
-        the beginning is shown."""
+        """Returns as many of the wanted lines as may be shown at once, and says whether they are complete: only the
+        beginning of a giant line is shown."""
         room = self.settings.read_bytes
         out: list[str] = []
         for number in wanted[: self.settings.read_lines]:
@@ -92,7 +92,7 @@ class ReadFile(FileTool[ReadArgs]):
 
 
 def _wanted(args: ReadArgs, total: int, name: str) -> range:
-    """Indexes of the lines asked for."""
+    """Returns the indexes of the lines asked for."""
     start = max(1, args.start_line)
     end = min(args.end_line, total) if args.end_line > 0 else total
     if start > max(total, 1) or (args.end_line > 0 and args.end_line < start):
@@ -105,13 +105,14 @@ def _wanted(args: ReadArgs, total: int, name: str) -> range:
     return range(start - 1, end)
 
 
-def _header(document: Document, given: range, total: int) -> str:
+def _header(document: Document, part: range, total: int) -> str:
     form = document.form.describe()
-    return f"{shown(document.path)} (lines {given.start + 1}-{given.stop} of {total}{', ' + form if form else ''})"
+    return f"{shown(document.path)} (lines {part.start + 1}-{part.stop} of {total}{', ' + form if form else ''})"
 
 
 def _outline(document: Document, room: int) -> str:
-    """What a long source file defines; nothing where its language is not known, or the extra is not installed."""
+    """Returns the outline of a long source file; nothing where its language is not known, or the extra is not
+    installed."""
     from duckflow.code.outline import file_outline
     from duckflow.code.syntax import LARGEST, available, symbols_in
 
@@ -121,14 +122,14 @@ def _outline(document: Document, room: int) -> str:
     return file_outline(symbols_in(text, document.path), document.lines, room)
 
 
-def _outlined(outline: str, given: range) -> str:
+def _outlined(outline: str, part: range) -> str:
     return (
-        f"\n[cut here after line {given.stop}: the file is too long to be shown whole. Read the lines you need with "
+        f"\n[cut here after line {part.stop}: the file is too long to be shown whole. Read the lines you need with "
         f"start_line and end_line. It defines, with first and last lines:]\n{outline}"
     )
 
 
-def _rest(given: range, wanted: range, total: int) -> str:
-    if given.stop >= wanted.stop:
+def _rest(part: range, wanted: range, total: int) -> str:
+    if part.stop >= wanted.stop:
         return ""
-    return f"\n[cut here: lines {given.stop + 1}-{total} are not shown; go on with start_line={given.stop + 1}]"
+    return f"\n[cut here: lines {part.stop + 1}-{total} are not shown; go on with start_line={part.stop + 1}]"

@@ -3,12 +3,12 @@
 from math import gcd
 
 
-def reindent(old: list[str], found: list[str], new: list[str]) -> list[str] | None:
-    """`old` fits `found` but for indentation: the `new` lines with the file's indentation.
+def reindent(old: list[str], current: list[str], new: list[str]) -> list[str] | None:
+    """Returns the `new` lines with the file's indentation, where `old` matches `found` except for indentation.
 
-    Either every line is off by the same leading blanks, or the units differ (tabs for spaces) level by level.
-    Anything else is a guess, and gives nothing."""
-    pairs = [(leading(a), leading(b)) for a, b in zip(old, found, strict=True) if a.strip()]
+    Either all lines differ by the same leading blanks, or the units differ (tabs for spaces) level by level. Anything
+    else would be a guess, and returns None."""
+    pairs = [(leading(a), leading(b)) for a, b in zip(old, current, strict=True) if a.strip()]
     if not pairs:
         return None
     for change in (_more(pairs, new), _less(pairs, new), _other_unit(pairs, new)):
@@ -22,7 +22,7 @@ def leading(line: str) -> str:
 
 
 def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The file is indented further, by the same blanks on every line."""
+    """Handles a file that is indented further, by the same blanks on every line."""
     mine, theirs = pairs[0]
     extra = theirs[: len(theirs) - len(mine)] if theirs.endswith(mine) else None
     if extra is None or any(theirs != extra + mine for mine, theirs in pairs):
@@ -31,7 +31,7 @@ def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
 
 
 def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The file is indented less, by the same blanks on every line."""
+    """Handles a file that is indented less, by the same blanks on every line."""
     mine, theirs = pairs[0]
     extra = mine[: len(mine) - len(theirs)] if mine.endswith(theirs) else None
     if not extra or any(mine != extra + theirs for mine, theirs in pairs):
@@ -42,7 +42,7 @@ def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
 
 
 def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """The same levels in another unit, all shifted by the same number of levels."""
+    """Handles the same levels in another unit, all shifted by the same number of levels."""
     my_unit = _unit([mine for mine, _ in pairs] + [leading(line) for line in new if line.strip()])
     their_unit = _unit([theirs for _, theirs in pairs])
     if not my_unit or not their_unit:
@@ -58,7 +58,8 @@ def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | Non
 
 
 def _unit(indents: list[str]) -> str:
-    """One level: a tab, or the number of spaces all have in common; nothing when they are mixed."""
+    """Returns one level of indentation: a tab, or the number of spaces that all have in common; nothing when they are
+    mixed."""
     used = set("".join(indents))
     if used == {"\t"}:
         return "\t"

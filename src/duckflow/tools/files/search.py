@@ -1,4 +1,4 @@
-"""Searching texts: line by line, in bounded time."""
+"""Searching texts line by line, in bounded time."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ class Match:
 
 @dataclass(slots=True)
 class TextMatch:
-    """What a search brought, and how it ended."""
+    """The result of a search, and how it ended."""
 
     matches: list[Match] = field(default_factory=list[Match])
     more: bool = False
@@ -40,32 +40,32 @@ class TextMatch:
 
 
 async def find_matches(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
-    """Runs a search that prints `path NUL line : text`, takes at most `limit` matches, and ends it."""
-    found, enough, begun = TextMatch(), asyncio.Event(), bytearray()
+    """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches, then ends the search."""
+    result, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
 
     def take(piece: bytes) -> None:
-        begun.extend(piece)
-        while len(found.matches) <= limit and (line := OUTPUT_LINE.match(begun)):
+        buffer.extend(piece)
+        while len(result.matches) <= limit and (line := OUTPUT_LINE.match(buffer)):
             path, (number, _, text) = line[1].decode("utf-8", "surrogateescape"), line[2].partition(b":")
             if number.isdigit():
-                found.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
-            del begun[: line.end()]
-        found.more = len(found.matches) > limit
-        if found.more or len(begun) > LONGEST:
+                result.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
+            del buffer[: line.end()]
+        result.more = len(result.matches) > limit
+        if result.more or len(buffer) > LONGEST:
             enough.set()
 
     try:
         launch = Launch(command, folder, os.environ)
-        found.exit_code = await run(launch, take, ignore, request, seconds, enough)
+        result.exit_code = await run(launch, take, ignore, request, seconds, enough)
     except TimeoutError:
-        found.timed_out = True
-    del found.matches[limit:]
-    return found
+        result.timed_out = True
+    del result.matches[limit:]
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to look for, and where. `path` in the one spelling of the workspace."""
+    """A search: what to look for, and where. `path` is in the spelling that Workspace.relative returns."""
 
     folder: str
     path: str
@@ -84,19 +84,19 @@ class Search:
 
 
 def search(request: Search, out: BinaryIO) -> None:
-    """Prints `path NUL line : text` for every line that fits."""
+    """Prints `path NUL line : text` for every line that matches."""
     workspace = Workspace(Path(request.folder), private=tuple(map(Path, request.private)))
     regex = request.regex()
     for path in _files(workspace, request):
         for number, line in _lines(workspace, path, request.file_bytes):
-            if found := regex.search(line):
-                text = _around(line, found.start(), request.line_length)
+            if match := regex.search(line):
+                text = _around(line, match.start(), request.line_length)
                 out.write(f"{path}\0{number}:{text}\n".encode("utf-8", "surrogateescape"))
         out.flush()
 
 
 def _lines(workspace: Workspace, path: str, limit: int) -> Iterator[tuple[int, str]]:
-    """Of a file that is no text, or gone meanwhile, none."""
+    """Yields the lines of a file with their numbers; none of a file that is no text, or is gone meanwhile."""
     try:
         if workspace.stat(f"./{path}").size > limit:
             with workspace.open(f"./{path}") as file:
@@ -118,13 +118,13 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
     def enter(folder: FolderEntry) -> bool:
         return not ignored(folder)
 
-    for found in workspace.walk(request.path, enter):
-        if found.kind == "file" and not ignored(found) and (fits is None or fits(found.path[start:])):
-            yield found.path
+    for entry in workspace.walk(request.path, enter):
+        if entry.kind == "file" and not ignored(entry) and (fits is None or fits(entry.path[start:])):
+            yield entry.path
 
 
 def _around(line: str, at: int, length: int) -> str:
-    """A long line is cut so that the match is in what is left."""
+    """Cuts a long line so that the match stays in it."""
     if len(line) <= length:
         return line
     start = max(0, min(at - length // 3, len(line) - length))
@@ -132,8 +132,8 @@ def _around(line: str, at: int, length: int) -> str:
 
 
 def main() -> None:
-    given: dict[str, Any] = json.load(sys.stdin)
-    search(Search(**given), sys.stdout.buffer)
+    request: dict[str, Any] = json.load(sys.stdin)
+    search(Search(**request), sys.stdout.buffer)
 
 
 if __name__ == "__main__":

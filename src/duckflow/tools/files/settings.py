@@ -9,21 +9,21 @@ MB = 1024 * KB
 
 
 class FileSettings(Section):
-    """How much a tool reads and shows at once."""
+    """Limits on how much a file tool reads and shows at once."""
 
     read_bytes: int = Field(default=256 * KB, ge=1)
     read_lines: int = Field(default=2000, ge=1)
     outlined_lines: int = Field(default=200, ge=0)
-    """Of a source file that is too long to be shown whole: so many lines follow its outline."""
+    """Lines that are shown, with an outline, of a source file that is too long to be shown whole."""
     outline_characters: int = Field(default=12_000, ge=1)
     max_file_bytes: int = Field(default=16 * MB, ge=1)
-    """Larger files are never read whole into memory: they are refused."""
+    """Bytes above which a file is never read whole into memory, but refused."""
     list_entries: int = Field(default=400, ge=1)
     found_files: int = Field(default=200, ge=1)
     grep_matches: int = Field(default=200, ge=1)
     grep_line: int = Field(default=300, ge=1)
     grep_seconds: float = Field(default=20.0, gt=0)
     deleted_lines: int = Field(default=60, ge=0)
-    """So much is shown of a file that would be deleted."""
+    """Lines that a preview shows of a file to be deleted."""
     quoted_text: int = Field(default=4000, ge=0)
-    """Characters of a file's current text that may stand in an error for the model."""
+    """Characters of a file's current text that may be quoted in an error for the model."""

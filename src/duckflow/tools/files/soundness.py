@@ -1,4 +1,4 @@
-"""A first look at a text that is about to be written: does it parse, is it all there? Nothing is run."""
+"""A first check of a text that is about to be written: does it parse, is it all there? Nothing is run."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ SIZE_LIMIT = 200_000
 
 
 def fault_in(path: str, text: str, before: str = "") -> str:
-    """What is plainly wrong with the text, in one line for the model; nothing when nothing is."""
+    """Returns what is plainly wrong with the text, in one line for the model, or nothing."""
     if len(text) > SIZE_LIMIT:
         return ""
     match path.lower().rpartition(".")[2]:
@@ -32,10 +32,10 @@ def _python_fault(text: str, before: str) -> str:
     known = _parsed(before)
     if isinstance(known, str):
         return ""
-    given, now = _definitions(known), _definitions(tree)
-    if missing := [name for name in given if name not in now and not name.startswith("_")]:
+    before_definitions, new_definitions = _definitions(known), _definitions(tree)
+    if missing := [name for name in before_definitions if name not in new_definitions and not name.startswith("_")]:
         return f"{', '.join(missing)} was in the file and is missing now"
-    if empty := [name for name, node in now.items() if name in given and _is_empty(node)]:
+    if empty := [name for name, node in new_definitions.items() if name in before_definitions and _is_empty(node)]:
         return f"{', '.join(empty)} still does nothing"
     return ""
 
@@ -53,25 +53,29 @@ def _parsed(text: str) -> ast.Module | str:
 
 
 def _definitions(tree: ast.Module) -> dict[str, ast.AST]:
-    """Functions, classes and their methods, by name."""
-    found: dict[str, ast.AST] = {}
+    """Returns functions, classes and their methods by name, and assigned names."""
+    definitions: dict[str, ast.AST] = {}
     for node in tree.body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                found[node.name] = node
+                definitions[node.name] = node
             case ast.ClassDef():
-                found[node.name] = node
-                methods = (one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
-                found |= {f"{node.name}.{method.name}": method for method in methods}
+                definitions[node.name] = node
+                methods = (
+                    statement
+                    for statement in node.body
+                    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+                )
+                definitions |= {f"{node.name}.{method.name}": method for method in methods}
             case ast.Assign():
-                found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+                definitions |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
             case _:
                 pass
-    return found
+    return definitions
 
 
 def _is_empty(node: ast.AST) -> bool:
-    """A function of nothing but `pass`, `...`, a docstring, or `raise NotImplementedError`."""
+    """Says whether it is a function of nothing but `pass`, `...`, a docstring, or `raise NotImplementedError`."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     return all(_says_nothing(statement) for statement in node.body)

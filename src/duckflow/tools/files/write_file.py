@@ -1,4 +1,4 @@
-"""Writing a whole file. One that exists must have been read, so that nothing unseen is lost."""
+"""Writing a whole file. An existing file must have been read before, so that nothing unseen is lost."""
 
 import re
 from types import MappingProxyType
@@ -18,8 +18,8 @@ MARKDOWN = (".md", ".markdown", ".mdx")
 
 
 def without_fence(content: str, path: str) -> str:
-    """The text inside, when the whole content is one fence. A Markdown file may consist of a fence: there only one
-    that is itself called markdown is taken off."""
+    """Returns the text inside, when the whole content is one fence. A Markdown file may really consist of one fence, so
+    there only a fence that is marked as markdown is removed."""
     lines = content.strip().split("\n")
     first = FENCE.match(lines[0])
     if not first or len(lines) < 2 or not _closes_last(lines, first[1]):
@@ -30,7 +30,7 @@ def without_fence(content: str, path: str) -> str:
 
 
 def _closes_last(lines: list[str], opening: str) -> bool:
-    """Whether the first fence ends with the last line, fences inside it included."""
+    """Says whether the first fence ends with the last line, counting fences inside it."""
     depth = 0
     for number, line in enumerate(lines):
         fence = FENCE.match(line.rstrip("\r"))
@@ -48,7 +48,7 @@ class WriteArgs(Args):
 
 
 class WriteFile(FileTool[WriteArgs]):
-    """Makes a file, or puts a new text in place of one that was read."""
+    """Makes a file, or replaces the text of one that was read."""
 
     operation = "file_ops.write_file"
     effect = "write"
@@ -69,7 +69,7 @@ class WriteFile(FileTool[WriteArgs]):
         return write_change(self._change(args), self.workspace, self.seen)
 
     def standing(self, args: dict[str, Any]) -> str:
-        """Whoever is shown it may replace it."""
+        """Returns the current text, and notes that the model has seen it, so that it may replace it."""
         try:
             path = self.real_path(str(args.get("path", "")))
             document = self.document(path) if self.kind(path) == "file" else None
@@ -90,7 +90,7 @@ class WriteFile(FileTool[WriteArgs]):
         return TextChange(path, document, _in_form_of(document, content), whole=True)
 
     def _may_quote(self, document: Document) -> bool:
-        """Short, and no secret: those are read only through the Gate."""
+        """Says whether the text is short and holds no secret: secrets are read only through the Gate."""
         secret = secret_name(document.path) or mask(document.text).hidden > 0
         return len(document.text) <= self.settings.quoted_text and not secret
 
@@ -106,7 +106,8 @@ class WriteFile(FileTool[WriteArgs]):
             raise self._refusal(document, f"You have read only a part of {name}.", "file.read_first")
 
     def _refusal(self, document: Document, why: str, key: str) -> ToolError:
-        """With the current text when it is short: then the model has seen it and may try again at once."""
+        """Makes the error. It quotes the current text when that is short: then the model has seen it and may try again
+        at once."""
         name, text = shown(document.path), document.text
         if not self._may_quote(document):
             way_out = "Read it first, or edit only a part of it."
@@ -118,7 +119,7 @@ class WriteFile(FileTool[WriteArgs]):
 
 
 def _in_form_of(document: Document, content: str) -> str:
-    """With the line ends, and with or without a newline at the end, as the file has it."""
+    """Returns the content with the file's line ends, and with or without a newline at the end, as the file has it."""
     text = with_newline(content.removeprefix("\ufeff"), document.form.newline)
     newline = document.form.newline
     if not document.raw or not text:

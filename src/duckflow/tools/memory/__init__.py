@@ -1,1 +1,1 @@
-"""Tools that remember."""
+"""Tools that find earlier messages and keep lessons."""
