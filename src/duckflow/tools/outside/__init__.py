@@ -1,1 +1,1 @@
-"""Tools of others: servers of the Model Context Protocol."""
+"""Tools of others, offered by servers of the Model Context Protocol."""

@@ -1,4 +1,5 @@
-"""A session with one server: the handshake, what it offers, and calls. Both eras of the protocol."""
+"""A session with one server, in both versions of the protocol: the handshake, the lists of what it offers, and
+calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -26,12 +27,13 @@ LISTS = ("tools", "prompts", "resources")
 PROGRESS = "notifications/progress"
 
 Elicit = Callable[[Table], Awaitable[Table]]
-"""Puts a server's question to the user; the answer as the protocol has it."""
+"""Asks the user a server's question, and returns the answer in the form of the protocol."""
 Show = Callable[[str], None]
 
 
 class Client:
-    """Made by `over_stdio` or `over_http`, then `connect`. An RpcError tells what the server refuses."""
+    """A client of one server. `over_stdio` or `over_http` comes first, then `connect`. An RpcError says what the server
+    refuses."""
 
     def __init__(
         self, folder: Path, elicit: Elicit, changed: Callable[[str], None], ended: Callable[[str], None]
@@ -49,7 +51,7 @@ class Client:
         """The server's capabilities."""
         self.version = ""
         self.about: Table = {}
-        """Its name and version."""
+        """The server's name and version."""
 
     async def over_stdio(self, launch: Launch) -> None:
         self._transport = transport = StdioTransport(self._peer.take_line, self._gone)
@@ -59,7 +61,7 @@ class Client:
         self._transport = HttpTransport(url, headers, self._peer.take, self._peer.fail, self._gone)
 
     async def connect(self) -> None:
-        """First as most servers speak; one that refuses it is asked in the newer way."""
+        """Connects with a handshake, as most servers expect. A server that refuses it is asked in the newer way."""
         try:
             await self._initialize()
         except RpcError as refusal:
@@ -71,10 +73,10 @@ class Client:
                 raise refusal from None
 
     async def list(self, kind: str) -> list[Table]:
-        """All `tools`, `prompts` or `resources`; nothing where it has none of them."""
+        """Returns all `tools`, `prompts` or `resources`; nothing where the server has none of them."""
         if kind not in self.offers:
             return []
-        found: list[Table] = []
+        entries: list[Table] = []
         cursor: Any = None
         for _ in range(PAGES):
             try:
@@ -83,23 +85,24 @@ class Client:
                 if problem.code == METHOD_NOT_FOUND:
                     break
                 raise
-            found += tables(page.get(kind))
+            entries += tables(page.get(kind))
             cursor = page.get("nextCursor")
             if not cursor:
                 break
-        return found
+        return entries
 
     async def request(self, method: str, params: Table, show: Show | None = None) -> Table:
-        """The result; what the server still wants to know is asked and sent after."""
+        """Returns the result. If the server needs more input, the user is asked and the request is sent again with
+        it."""
         extra: Table = {}
         for _ in range(ROUNDS):
             number = self._peer.next_number()
             meta = self._meta | ({"progressToken": number} if show else {})
-            given = {**params, **extra, **({"_meta": meta} if meta else {})}
+            full_params = {**params, **extra, **({"_meta": meta} if meta else {})}
             if show:
                 self._shown[number] = show
             try:
-                result: Any = await self._peer.request(method, given, number)
+                result: Any = await self._peer.request(method, full_params, number)
             finally:
                 self._shown.pop(number, None)
             table = as_table(result)
@@ -129,7 +132,7 @@ class Client:
             self._transport.listen()
 
     async def _discover(self) -> None:
-        """The newer way: there is no session, and every request says what a handshake would have said."""
+        """Connects in the newer way: there is no session, and every request says what a handshake would have said."""
         self._meta = {
             f"{META}protocolVersion": STATELESS,
             f"{META}clientInfo": _who(),
@@ -148,8 +151,8 @@ class Client:
             self._listening = asyncio.create_task(self._listen(changing))
 
     async def _listen(self, kinds: Collection[str]) -> None:
-        """In the newer way what a server says by itself is the answer to one request that lasts. One that breaks off is
-        made again; what changed in between is not told any more, so the lists are read anew."""
+        """Waits for changes in the newer way: one request stays open, and the server's notifications are its answer. If
+        it breaks off, it is made again; changes in between were missed, so the lists are read anew."""
         wanted = {f"{kind}ListChanged": True for kind in kinds}
         wait = FIRST_WAIT
         while True:
@@ -192,8 +195,8 @@ class Client:
 
     async def _given_input(self, wanted: Table) -> Table:
         answers: Table = {}
-        for key, one in as_table(wanted.get("inputRequests")).items():
-            request = as_table(one)
+        for key, raw_request in as_table(wanted.get("inputRequests")).items():
+            request = as_table(raw_request)
             answers[key] = await self._answer(str(request.get("method", "")), as_table(request.get("params")))
         if not answers:
             await asyncio.sleep(STATE_SECONDS)

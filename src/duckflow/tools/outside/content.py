@@ -1,5 +1,5 @@
-"""What a server sends as the model gets it: texts in one piece, pictures to be seen; the rest of what is long, and all
-data, on disk."""
+"""The answers of servers in the form that the model gets: texts in one piece, and pictures. The rest of long texts, and
+all other data, is kept on disk."""
 
 import base64
 import binascii
@@ -25,24 +25,24 @@ TakePicture = Callable[[bytes, str], Picture]
 
 
 class KeptOutputs:
-    """Files for what does not fit into a prompt, in a folder of Duckflow's own; old ones are cleared away."""
+    """Files for outputs that do not fit into a prompt, in a folder of Duckflow's own. Old files are deleted."""
 
     def __init__(self, folder: Path, most: int, take: TakePicture | None = None) -> None:
-        """`take`: keeps a picture with the conversation, where there is one."""
+        """`take` keeps a picture with the conversation, where there is one."""
         self._folder = folder
         self._most = most
         self.take = take
         self.linked: dict[str, str] = {}
-        """The resources that results of tools link to: which server has an address."""
+        """The resources that results of tools link to, with the server that has each address."""
         self._cleared = False
 
     def cut(self, text: str, name: str) -> str:
-        """The head of what is too long, with the name by which the rest can be read."""
+        """Returns the beginning of a text that is too long, with the name by which the rest can be read."""
         if len(text) <= self._most:
             return text
-        kept = self.keep(text.encode("utf-8", "replace"), name, ".txt")
-        told = f"[cut: {len(text)} characters in all. Read on with mcp.read, source={kept.name}, start={self._most}]"
-        return f"{text[: self._most]}\n{told}"
+        path = self.keep(text.encode("utf-8", "replace"), name, ".txt")
+        note = f"[cut: {len(text)} characters in all. Read on with mcp.read, source={path.name}, start={self._most}]"
+        return f"{text[: self._most]}\n{note}"
 
     def keep(self, data: bytes, name: str, ending: str) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,7 +53,7 @@ class KeptOutputs:
         return path
 
     def read(self, name: str, start: int) -> str:
-        """From this character on; FileNotFoundError for what is not ours."""
+        """Returns the text from this character on. Raises FileNotFoundError for a file that is not in the folder."""
         path = self._folder / name
         if path.parent != self._folder or not path.is_file():
             raise FileNotFoundError(name)
@@ -73,75 +73,75 @@ class KeptOutputs:
 
 
 class Content(NamedTuple):
-    """What was sent: in words, and to be seen."""
+    """The content of an answer: a text and pictures."""
 
     text: str
     pictures: tuple[Picture, ...] = ()
 
 
-def join(contents: Sequence[Content], name: str, kept: KeptOutputs) -> Content:
-    """In one piece, cut where it is long."""
-    text = "\n".join(one.text for one in contents if one.text) or "(no output)"
-    return Content(kept.cut(text, name), tuple(picture for one in contents for picture in one.pictures))
+def join(contents: Sequence[Content], name: str, outputs: KeptOutputs) -> Content:
+    """Joins contents into one, and cuts the text where it is too long."""
+    text = "\n".join(content.text for content in contents if content.text) or "(no output)"
+    return Content(outputs.cut(text, name), tuple(picture for content in contents for picture in content.pictures))
 
 
-def read_result(result: Table, name: str, kept: KeptOutputs) -> Content:
-    """The result of a call. What is structured is told as JSON, unless the text says the same."""
-    parts = [read_block(one, name, kept) for one in tables(result.get("content"))]
+def read_result(result: Table, name: str, outputs: KeptOutputs) -> Content:
+    """Reads the result of a call. Structured content is added as JSON, unless the text says the same."""
+    parts = [read_block(block, name, outputs) for block in tables(result.get("content"))]
     structured: Any = result.get("structuredContent")
-    if structured is not None and not _says("\n".join(one.text for one in parts), structured):
+    if structured is not None and not _says("\n".join(block.text for block in parts), structured):
         parts.append(Content(json.dumps(structured, ensure_ascii=False)))
-    return join(parts, name, kept)
+    return join(parts, name, outputs)
 
 
-def read_block(block: Table, name: str, kept: KeptOutputs) -> Content:
-    """One block of a result or of a prompt."""
+def read_block(block: Table, name: str, outputs: KeptOutputs) -> Content:
+    """Reads one block of a result or of a prompt."""
     match block.get("type"):
         case "text":
             return Content(str(block.get("text", "")))
         case "image" | "audio" as kind:
-            return _kept_data(kind, block, name, kept)
+            return _kept_data(kind, block, name, outputs)
         case "resource_link":
-            told = " ".join(str(block.get(key, "")) for key in ("title", "description") if block.get(key))
-            return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {told}".strip())
+            about = " ".join(str(block.get(key, "")) for key in ("title", "description") if block.get(key))
+            return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {about}".strip())
         case "resource":
-            return read_resource(as_table(block.get("resource")), name, kept)
+            return read_resource(as_table(block.get("resource")), name, outputs)
         case other:
             return Content(f"[{other}]")
 
 
-def read_resource(resource: Table, name: str, kept: KeptOutputs) -> Content:
-    """What a resource holds."""
+def read_resource(resource: Table, name: str, outputs: KeptOutputs) -> Content:
+    """Reads the content of a resource."""
     head = f"[resource {resource.get('uri', '')}]"
     if "blob" in resource:
-        data = _kept_data("data", {**resource, "data": resource["blob"]}, name, kept)
+        data = _kept_data("data", {**resource, "data": resource["blob"]}, name, outputs)
         return data._replace(text=f"{head} {data.text}")
     return Content(f"{head}\n{resource.get('text', '')}")
 
 
-def _kept_data(kind: str, block: Table, name: str, kept: KeptOutputs) -> Content:
+def _kept_data(kind: str, block: Table, name: str, outputs: KeptOutputs) -> Content:
     type_ = str(block.get("mimeType", "application/octet-stream"))
     try:
         data = base64.b64decode(str(block.get("data", "")), validate=False)
     except (binascii.Error, ValueError):
         return Content(f"[{kind} {type_}: it could not be read]")
-    path = kept.keep(data, name, mimetypes.guess_extension(type_.partition(";")[0]) or ".bin")
-    told = f"[{kind} {type_}, {shown_size(len(data))}, kept as {path}]"
-    if kept.take is None or read_header(data) is None:
-        return Content(told)
+    path = outputs.keep(data, name, mimetypes.guess_extension(type_.partition(";")[0]) or ".bin")
+    note = f"[{kind} {type_}, {shown_size(len(data))}, kept as {path}]"
+    if outputs.take is None or read_header(data) is None:
+        return Content(note)
     try:
-        return Content(told, (kept.take(data, path.name),))
+        return Content(note, (outputs.take(data, path.name),))
     except ToolError as problem:
-        return Content(f"{told} {problem.for_model}")
+        return Content(f"{note} {problem.for_model}")
 
 
 def _says(text: str, structured: Any) -> bool:
-    """Whether every value of it stands in the text already."""
+    """Says whether every value of the structured content stands in the text already."""
     match structured:
         case dict():
-            return bool(text) and all(_says(text, one) for one in cast("Table", structured).values())
+            return bool(text) and all(_says(text, value) for value in cast("Table", structured).values())
         case list():
-            return bool(text) and all(_says(text, one) for one in cast("list[Any]", structured))
+            return bool(text) and all(_says(text, value) for value in cast("list[Any]", structured))
         case str():
             return structured in text or json.dumps(structured)[1:-1] in text
         case _:

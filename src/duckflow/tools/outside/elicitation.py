@@ -1,4 +1,4 @@
-"""What a server wants to know is asked in the conversation, one thing at a time."""
+"""Questions of a server, asked in the conversation one field at a time."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from duckflow.state.question import NOBODY, Choice, Question
 
 Table = dict[str, Any]
 MOST_FIELDS = 40
-"""A form with more fields is nothing that somebody wants to fill in one question after the other."""
+"""The most fields of a form that somebody would fill in one question after the other."""
 MOST_CHOICES = 20
 MOST_LINES, LONGEST_WORDS = 30, 4000
 LONGEST_LABEL = 200
@@ -31,7 +31,7 @@ FORMATS = {
 
 
 class UnfitValue(ValueError):
-    """What was typed is not what the server asks for."""
+    """The text that was typed is not what the server asks for."""
 
     def __init__(self, why: Phrase) -> None:
         super().__init__(why.key)
@@ -39,12 +39,13 @@ class UnfitValue(ValueError):
 
 
 async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params: Table) -> Table:
-    """The answer as the protocol has it: what was filled in, that the user declined, or that nothing was asked."""
+    """Asks the user, and returns the answer in the form of the protocol: the values, that the user declined, or that
+    the form was not asked."""
     message = str(params.get("message", ""))
     schema = as_table(params.get("requestedSchema"))
     fields = _fields(schema)
     if params.get("mode") == "url" or len(fields) > MOST_FIELDS:
-        # Nobody declines in the user's name: the server hears that the form was put away.
+        # Duckflow never declines in the user's name: the server is told that the form was cancelled.
         notice(say("mcp.form_not_asked", server=shown(server), fields=len(fields)))
         return CANCELLED
     if not fields:
@@ -86,7 +87,7 @@ async def _confirmed(ask: Ask, server: str, message: str) -> Table:
 
 
 def _fields(schema: Table) -> dict[str, Table]:
-    return {name: as_table(one) for name, one in as_table(schema.get("properties")).items() if as_table(one)}
+    return {name: as_table(field) for name, field in as_table(schema.get("properties")).items() if as_table(field)}
 
 
 def _question(
@@ -97,8 +98,8 @@ def _question(
     details = (*warnings, _own(message), *((_own(about),) if about != name else ()))
     default = field.get("default")
     offered = tuple(_choices(field))
-    told = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
-    standing = () if default is None else (Choice(key="default", label=told),)
+    default_label = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
+    standing = () if default is None else (Choice(key="default", label=default_label),)
     typed = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
     choices = (*(offered or (typed,)), *standing, *skip, NO)
     kind = "choice" if offered else "text"
@@ -110,17 +111,17 @@ def _choices(field: Table) -> Iterator[Choice]:
         yield Choice(key="true", label=say("mcp.true"))
         yield Choice(key="false", label=say("mcp.false"))
     titled = tables(field.get("oneOf"))
-    values: list[Any] = list(field.get("enum") or ()) or [one.get("const") for one in titled]
-    names: list[Any] = list(field.get("enumNames") or ()) or [one.get("title") for one in titled]
+    values: list[Any] = list(field.get("enum") or ()) or [option.get("const") for option in titled]
+    names: list[Any] = list(field.get("enumNames") or ()) or [option.get("title") for option in titled]
     if len(values) > MOST_CHOICES:
-        # It is typed, and compared.
+        # With so many choices the user types the value, and it is compared with them.
         return
     for value, name in zip_longest(values, names[: len(values)]):
         yield Choice(key=str(value), label=quote(shown(str(name or value))[:LONGEST_LABEL]))
 
 
 def _value(field: Table, text: str) -> Any:
-    """What was typed, as the field wants it; UnfitValue where its limits do not allow it."""
+    """Returns the typed text as the type that the field wants. Raises UnfitValue where the field does not allow it."""
     match field.get("type"):
         case "boolean":
             return text == "true"
@@ -160,7 +161,7 @@ def _within(size: float, field: Table, least: str, most: str) -> None:
 
 
 def _own(text: str) -> Phrase:
-    """The server's own words, in no language of ours. Every line is marked as its words, so that none can look like a
-    question of ours."""
+    """Quotes the server's own words, in whatever language. Every line is marked, so that none can look like a question
+    of Duckflow."""
     lines = text[:LONGEST_WORDS].splitlines()[:MOST_LINES] or [""]
     return quote("\n".join(f"{MARK}{shown_line(line)}" for line in lines))

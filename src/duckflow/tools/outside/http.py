@@ -1,4 +1,5 @@
-"""A server at an address: streamable HTTP. Every message is a POST; answers come as JSON or as a stream of events."""
+"""A server at an address, over streamable HTTP. Every message is a POST; answers come as JSON or as a stream of
+events."""
 
 import asyncio
 import contextlib
@@ -28,23 +29,23 @@ SHOWN_BODY = 300
 REDIRECTED, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 300, 401, 403, 404
 NO_POST = (400, 404, 405, 415)
 LOGIN_NEEDED = -32098
-"""An error code of ours: the server wants to know who we are."""
+"""An error code of Duckflow's own: the server wants a login."""
 SCOPE = re.compile(r'scope="([^"]*)"')
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Headers = Callable[[bool], Awaitable[Mapping[str, str]]]
-"""What is sent with every request; `True`: what was sent before was refused."""
+"""Returns the headers for every request. `True` means that the earlier ones were refused."""
 
 
 class EventStream:
-    """The events of one response; what is needed to go on with it after it broke."""
+    """The events of one response, with what is needed to go on after it broke off."""
 
     def __init__(self) -> None:
         self.last = ""
         self.retry = RETRY_SECONDS
 
     async def read(self, response: httpx.Response) -> AsyncIterator[Any]:
-        """The messages in it."""
+        """Yields the messages in it."""
         lines: list[str] = []
         size = 0
         async for line in _lines(response):
@@ -71,7 +72,8 @@ class EventStream:
 
 
 class HttpTransport:
-    """`take` gets every message, `fail` what could not be carried, `ended` the reason when the session is over."""
+    """Sends and receives messages. `take` gets every message, `fail` the requests that could not be sent, `ended` the
+    reason when the session is over."""
 
     def __init__(
         self,
@@ -91,23 +93,23 @@ class HttpTransport:
         self._tasks: set[asyncio.Task[None]] = set()
         self._telling: set[asyncio.Task[None]] = set()
         self.version = ""
-        """The protocol's, once it is agreed upon."""
+        """The version of the protocol, once it is agreed upon."""
         self.stateless = False
-        """The protocol of 2026: each request says what it is in its headers, and there is no session."""
+        """The protocol of 2026: each request describes itself in its headers, and there is no session."""
 
     def send(self, message: Message) -> None:
-        """Carry it in the background: an answer may take long, and other messages must not wait for it."""
+        """Sends a message in the background: an answer may take long, and other messages must not wait for it."""
         carrying = self._start(self._carry(message))
         if "method" not in message or "id" not in message:
             self._telling.add(carrying)
             carrying.add_done_callback(self._telling.discard)
 
     async def delivered(self) -> None:
-        """Wait until every message without an answer has arrived, so that the next request does not overtake it."""
+        """Waits until every message without an answer has arrived, so that the next request does not overtake it."""
         await asyncio.gather(*self._telling)
 
     def listen(self) -> None:
-        """Hear what the server says by itself, where it offers that."""
+        """Listens to messages that the server sends on its own, where it offers that."""
         if not self.stateless:
             self._start(self._listen())
 
@@ -138,7 +140,7 @@ class HttpTransport:
                 log.info("the server did not take what it was told: %s", refusal)
 
     async def _post(self, message: Message) -> None:
-        """Until everything that answers the message has come. A login that has run out is renewed once."""
+        """Sends a message, and returns when all answers to it have come. A login that has expired is renewed once."""
         headers = await self._all_headers(message)
         try:
             challenge = await self._sent(message, headers)
@@ -154,7 +156,7 @@ class HttpTransport:
             raise RpcError(GONE, _in_words(problem)) from None
 
     async def _sent(self, message: Message, headers: Mapping[str, str]) -> str | None:
-        """Nothing when it was let in, else what the server says about logins."""
+        """Returns None when the server accepted the request, else what it says about logins."""
         async with self._client.stream("POST", self._url, json=message, headers=headers) as response:
             challenge = response.headers.get("www-authenticate", "")
             if response.status_code == UNAUTHORIZED or (response.status_code == FORBIDDEN and wanted_scope(challenge)):
@@ -173,7 +175,7 @@ class HttpTransport:
         return None
 
     async def _refuse(self, response: httpx.Response) -> None:
-        """An error for what is no success; one in the body is taken as it is."""
+        """Raises an error for an answer that is no success. An error in the body is used as it is."""
         status = response.status_code
         if status < REDIRECTED:
             return
@@ -183,13 +185,13 @@ class HttpTransport:
         body = await _limited(response)
         if status in NO_POST and not self.version and await self._is_older():
             raise RpcError(INTERNAL, OLDER)
-        if given := as_table(as_table(read_json(body)).get("error")):
-            code = given.get("code")
-            raise RpcError(code if isinstance(code, int) else INTERNAL, str(given.get("message")), given.get("data"))
+        if error := as_table(as_table(read_json(body)).get("error")):
+            code = error.get("code")
+            raise RpcError(code if isinstance(code, int) else INTERNAL, str(error.get("message")), error.get("data"))
         raise RpcError(INTERNAL, f"HTTP {status} {' '.join(body.decode('utf-8', 'replace').split())[:SHOWN_BODY]}")
 
     async def _is_older(self) -> bool:
-        """Whether it streams the address to post to, as servers did before 2025."""
+        """Says whether the server streams the address to post to, as servers did before 2025."""
         headers = {"accept": "text/event-stream", **await self._headers(False)}
         with contextlib.suppress(httpx.HTTPError, TimeoutError):
             async with (
@@ -201,7 +203,7 @@ class HttpTransport:
         return False
 
     async def _read_stream(self, response: httpx.Response, message: Message) -> None:
-        """A stream may break off before the answer has come: then it is gone on with where it stopped."""
+        """Reads a stream. It may break off before the answer has come; then it is continued where it stopped."""
         stream, wanted = EventStream(), message.get("id")
         try:
             if await self._heard(stream, response, wanted):
@@ -221,10 +223,10 @@ class HttpTransport:
         raise RpcError(GONE, "the server's answer broke off")
 
     async def _heard(self, stream: EventStream, response: httpx.Response, wanted: Any) -> bool:
-        """Whether the answer to `wanted` was among the messages."""
-        async for one in stream.read(response):
-            self._take_all(one)
-            answers = as_table(one)
+        """Says whether the answer to `wanted` was among the messages."""
+        async for message in stream.read(response):
+            self._take_all(message)
+            answers = as_table(message)
             if wanted is not None and answers.get("id") == wanted and "method" not in answers:
                 return True
         return False
@@ -254,19 +256,20 @@ class HttpTransport:
                 headers["mcp-name"] = named
         return headers
 
-    def _take_all(self, given: Any) -> None:
-        for one in cast("list[Any]", given) if isinstance(given, list) else [given]:
-            self._take(one)
+    def _take_all(self, messages: Any) -> None:
+        for message in cast("list[Any]", messages) if isinstance(messages, list) else [messages]:
+            self._take(message)
 
 
 def wanted_scope(challenge: str) -> str:
-    """The rights that are missing, where a login has too few of them."""
-    found = SCOPE.search(challenge)
-    return found[1] if found and "insufficient_scope" in challenge else ""
+    """Returns the rights that are missing, where a login has too few of them."""
+    match = SCOPE.search(challenge)
+    return match[1] if match and "insufficient_scope" in challenge else ""
 
 
 async def _lines(response: httpx.Response) -> AsyncIterator[str]:
-    """As the standard for such streams ends them. One that grows too long is refused before it is whole."""
+    """Yields lines, split as the standard for event streams says. A line that grows too long is refused before it is
+    complete."""
     line, ended = bytearray(), b""
     async for piece in response.aiter_bytes():
         for part in piece.splitlines(keepends=True):

@@ -1,4 +1,4 @@
-"""A login by OAuth, done by the protocol's own SDK (the extra `mcp`): it finds the way, we open it and wait."""
+"""A login by OAuth. The protocol's own SDK (the extra `mcp`) finds the login page; Duckflow opens it and waits."""
 
 import asyncio
 import contextlib
@@ -26,18 +26,18 @@ EARLY_SECONDS = 60.0
 
 
 def login_name(url: str) -> str:
-    """What a login is called in the keyring."""
+    """Returns the name of a login in the keyring."""
     return f"mcp {url}"
 
 
 class Logins:
-    """The logins of the user. Where no keyring keeps them, they lie in files that only the user can read."""
+    """The user's logins. Where there is no keyring, they are in files that only the user can read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def token_for(self, url: str, refused: bool) -> str:
-        """The token for an address; nothing where nobody has logged in, or the login has run out for good."""
+        """Returns the token for an address; nothing where nobody has logged in, or the login has expired for good."""
         login = await asyncio.to_thread(self._read, url)
         if not login:
             return ""
@@ -48,7 +48,7 @@ class Logins:
         return str(login.get("access_token", ""))
 
     def keep(self, url: str, login: Table) -> Path | None:
-        """The file that keeps the login, or None where the keyring does."""
+        """Keeps a login. Returns the file that holds it, or None where the keyring does."""
         path, text = self._path(url), json.dumps(login)
         if write_keyring(login_name(url), text):
             path.unlink(missing_ok=True)
@@ -69,14 +69,16 @@ class Logins:
 
 
 def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Table:
-    """What has to be known to use and to renew tokens."""
+    """Returns everything that is needed to use and to renew tokens."""
     seconds = tokens.get("expires_in")
     ends = {"expires_at": time.time() + seconds} if isinstance(seconds, int | float) else {}
-    kept = {key: client[key] for key in ("client_id", "client_secret", "token_endpoint_auth_method") if client.get(key)}
+    client_fields = {
+        key: client[key] for key in ("client_id", "client_secret", "token_endpoint_auth_method") if client.get(key)
+    }
     return {
         "access_token": tokens.get("access_token", ""),
         "refresh_token": tokens.get("refresh_token", ""),
-        "client": kept,
+        "client": client_fields,
         "endpoint": endpoint,
         "resource": resource,
         **ends,
@@ -84,7 +86,7 @@ def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Tabl
 
 
 async def _renewed(login: Table) -> Table:
-    """By the refresh token; nothing where that is not to be had."""
+    """Renews a login by its refresh token; returns nothing where that is not possible."""
     client, endpoint = as_table(login.get("client")), str(login.get("endpoint", ""))
     if not login.get("refresh_token") or not endpoint:
         return {}
@@ -110,7 +112,7 @@ PATH = "/callback"
 
 
 class Returned(NamedTuple):
-    """What the address says to which the browser is sent at the end."""
+    """The parameters of the address to which the browser is sent at the end."""
 
     code: str
     state: str | None
@@ -118,7 +120,7 @@ class Returned(NamedTuple):
 
 
 class Landing:
-    """A page on this machine where the browser ends; the address may be pasted as well."""
+    """A page on this machine where the browser ends. The user may also paste its address."""
 
     def __init__(self, said: str) -> None:
         self._said = said
@@ -131,15 +133,15 @@ class Landing:
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     def take(self, address: str) -> bool:
-        """Whether this was the address that is waited for."""
+        """Takes an address, and says whether it was the awaited one."""
         parts = urlsplit(address.strip())
-        given = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        if parts.path != PATH or self._returned.done() or not given.keys() & {"code", "error"}:
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if parts.path != PATH or self._returned.done() or not query.keys() & {"code", "error"}:
             return False
-        if "code" in given:
-            self._returned.set_result(Returned(given["code"], given.get("state"), given.get("iss")))
+        if "code" in query:
+            self._returned.set_result(Returned(query["code"], query.get("state"), query.get("iss")))
         else:
-            reason = given.get("error_description") or given["error"]
+            reason = query.get("error_description") or query["error"]
             self._returned.set_exception(UsageError("mcp.login_failed", name=parts.netloc, reason=reason))
         return True
 
@@ -164,7 +166,8 @@ class Landing:
 
 
 class LoginWish(NamedTuple):
-    """The address of the server, what it says about logins, and as whom we are known there, if we are."""
+    """A wish to log in: the server's address, what it says about logins, and the client's id and secret there, if
+    any."""
 
     url: str
     challenge: str = ""
@@ -173,12 +176,12 @@ class LoginWish(NamedTuple):
 
     @property
     def document(self) -> str | None:
-        """An address that says who we are is no name that was agreed upon."""
+        """Returns the client id if it is the address of a document about Duckflow, rather than an agreed name."""
         return self.client_id if self.client_id.startswith("https://") else None
 
 
 async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awaitable[None]]) -> dict[str, Any]:
-    """What is kept of the login. `show` is given the address to open. UsageError without the SDK."""
+    """Logs in, and returns the data to keep. `show` gets the address to open. Raises UsageError without the SDK."""
     url = wanted.url
     try:
         auth: Any = await asyncio.to_thread(importlib.import_module, "mcp.client.auth")
@@ -196,11 +199,12 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
     )
 
     async def wait() -> Any:
-        found = await landing.returned()
-        return auth.AuthorizationCodeResult(code=found.code, state=found.state, iss=found.issuer)
+        returned = await landing.returned()
+        return auth.AuthorizationCodeResult(code=returned.code, state=returned.state, iss=returned.issuer)
 
     async def challenge(response: Any) -> None:
-        # Whatever this request may do without a login: the user wants one, for what another request was refused.
+        # This request may be allowed without a login. But another request was refused, so the user wants to log in: it
+        # is treated as refused too.
         if str(response.request.url) == url and "authorization" not in response.request.headers:
             response.status_code, response.headers["www-authenticate"] = 401, wanted.challenge
 
@@ -228,7 +232,7 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
 
 
 class _Memory:
-    """Where the SDK keeps what it finds out; we keep it in the keyring afterwards."""
+    """The place where the SDK keeps what it finds out; Duckflow puts it into the keyring afterwards."""
 
     def __init__(self) -> None:
         self.tokens: Any = None

@@ -1,4 +1,5 @@
-"""A tool of a server as one of our own: the same Gate, the same record. What it claims of itself lowers no risk."""
+"""A tool of a server as one of Duckflow's own, with the same Gate and journal. Its claims about itself lower no
+risk."""
 
 import asyncio
 import hashlib
@@ -30,12 +31,13 @@ HASHED = 7
 LONGEST_TEXT = 1000
 LONGEST_SAID = 10_000
 MOST_LINKS = 10
-"""Of one result. The choice among them tells the server something, and nobody is asked about it."""
+"""The most resources of one result that may be read. A server learns from the choice among them, and the user is not
+asked."""
 SHOWN = 80
 
 
 class OutsideArgs(Args):
-    """Whatever the server's own schema asks for."""
+    """Arguments of any shape: the server's own schema describes them."""
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
@@ -45,50 +47,51 @@ class OutsideArgs(Args):
 
 
 def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """`mcp__server__tool` for each; where that is too long, or stands for two, with a mark of its own."""
-    plain = {one: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in one) for one in tools}
+    """Returns the name `mcp__server__tool` for each tool. A name that is too long, or stands for two tools, gets a
+    mark."""
+    plain = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
     taken = list(plain.values())
     return {
-        one: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _marked(name, one)
-        for one, name in plain.items()
+        tool: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _marked(name, tool)
+        for tool, name in plain.items()
     }
 
 
-def _marked(name: str, one: tuple[str, str]) -> str:
-    mark = hashlib.sha256("\0".join(one).encode("utf-8", "replace")).hexdigest()[: HASHED - 1]
+def _marked(name: str, tool: tuple[str, str]) -> str:
+    mark = hashlib.sha256("\0".join(tool).encode("utf-8", "replace")).hexdigest()[: HASHED - 1]
     return f"{name[: LONGEST_NAME - HASHED]}_{mark}"
 
 
 class OutsideTool(Tool[OutsideArgs]):
-    """One tool of one server. `allowed`: the user's settings let it be called without a question."""
+    """One tool of one server. `allowed` means that the user's settings let it be called without a question."""
 
     args = OutsideArgs
     led = True
     outside = True
 
     def __init__(
-        self, operation: str, server: OutsideServer, given: Mapping[str, Any], kept: KeptOutputs, allowed: bool
+        self, operation: str, server: OutsideServer, description: Mapping[str, Any], outputs: KeptOutputs, allowed: bool
     ) -> None:
         self.operation = operation
         self.server = server
         self.allowed = allowed
-        self.name = text_of(given, "name")
-        self._hints = as_table(given.get("annotations"))
+        self.name = text_of(description, "name")
+        self._hints = as_table(description.get("annotations"))
         self.effect = "read" if self._hints.get("readOnlyHint") is True else "run"
-        about = " ".join(text_of(given, "description", "title").split())[:LONGEST_TEXT] or self.name
+        about = " ".join(text_of(description, "description", "title").split())[:LONGEST_TEXT] or self.name
         self.about = about
         self.told = {DEFAULT_LANGUAGE: about}
-        self._schema = plain_schema(given.get("inputSchema"))
+        self._schema = plain_schema(description.get("inputSchema"))
         texts = [name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"]
         self.subject = tuple(name for name in texts if name in self._schema["required"]) or tuple(texts)
-        self.said = _said(given)
-        self._kept = kept
+        self.said = _said(description)
+        self._kept = outputs
 
     def parameters(self) -> Table:
         return self._schema
 
     def preview(self, args: OutsideArgs) -> Preview:
-        """The whole call, word for word. What is missing is told before anybody is asked."""
+        """Shows the whole call, word for word. Missing arguments are reported before the user is asked."""
         if missing := [name for name in self._schema["required"] if name not in args.given]:
             known = ", ".join(self._schema["properties"])
             raise ToolError(
@@ -100,7 +103,8 @@ class OutsideTool(Tool[OutsideArgs]):
         return Preview(diff="\n".join(shown_line(line) for line in lines))
 
     def deed(self, args: OutsideArgs, preview: Preview) -> Deed:
-        """Its program runs outside of the sandbox: it may do anything, whatever the server says of it."""
+        """Returns a deed that may do anything, whatever the server says of it: its program runs outside of the
+        sandbox."""
         reasons = [say("risk.outside_tool", server=self.server.name)]
         if self._hints.get("destructiveHint") is True:
             reasons.append(say("risk.outside_destroys"))
@@ -130,40 +134,44 @@ class OutsideTool(Tool[OutsideArgs]):
             raise ToolError(f"{self.operation}: {problem}") from None
         text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
         blocks = tables(result.get("content"))
-        if links := [uri for one in blocks if one.get("type") == "resource_link" and (uri := text_of(one, "uri"))]:
+        if links := [
+            uri for block in blocks if block.get("type") == "resource_link" and (uri := text_of(block, "uri"))
+        ]:
             self._kept.linked.update(dict.fromkeys(links[:MOST_LINKS], self.server.name))
             which = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
             text += f"\n[mcp.read gives {which} linked to, asked for once: its address is the source]"
         return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
 
     def _refused(self, problem: RpcError) -> ToolError:
-        told = f"{self.operation}: {problem}"
+        for_model = f"{self.operation}: {problem}"
         if problem.code != LOGIN_NEEDED:
-            return ToolError(told)
+            return ToolError(for_model)
         scope = wanted_scope(str(problem.data or ""))
-        return ToolError(told, "mcp.scope_needed" if scope else "mcp.login_needed", name=self.server.name, scope=scope)
+        return ToolError(
+            for_model, "mcp.scope_needed" if scope else "mcp.login_needed", name=self.server.name, scope=scope
+        )
 
     def _shown(self, text: str) -> Phrase:
         brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
         return say("mcp.called", server=self.server.name, tool=self.name, text=brief)
 
 
-def _said(given: Mapping[str, Any]) -> str:
-    """Everything that a tool says of itself; what is too long to be kept by its digest."""
+def _said(description: Mapping[str, Any]) -> str:
+    """Returns everything that a tool says about itself. A part that is too long is cut, and its digest is added."""
     lines: list[str] = []
-    for key in sorted(given):
-        text = json.dumps(given[key], ensure_ascii=False, sort_keys=True, indent=1)
+    for key in sorted(description):
+        text = json.dumps(description[key], ensure_ascii=False, sort_keys=True, indent=1)
         if len(text) > LONGEST_SAID:
             text = f"{text[:LONGEST_SAID]}… {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
         lines.append(f"{key}: {text}")
     return "\n".join(lines)
 
 
-def _told(given: Table) -> list[str]:
-    """The arguments for a person's eyes: texts as they are, everything else as JSON."""
+def _told(arguments: Table) -> list[str]:
+    """Shows the arguments to a person: texts as they are, everything else as JSON."""
     lines: list[str] = []
-    for name, value in given.items():
+    for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        first, *rest = text.split("\n")
-        lines += [f"  {name}: {first}", *(f"    {line}" for line in rest)]
+        first, *further = text.split("\n")
+        lines += [f"  {name}: {first}", *(f"    {line}" for line in further)]
     return lines

@@ -1,4 +1,5 @@
-"""`.mcp.json`: the servers that a work folder brings, as other agents write them down. They run once it is trusted."""
+"""`.mcp.json`: the servers that a work folder brings, in the format of other agents. They run once the folder is
+trusted."""
 
 import json
 from collections.abc import Mapping
@@ -23,38 +24,39 @@ KNOWN = ("command", "args", "env", "cwd", "url", "headers")
 
 
 def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
-    """ValueError, with the reason, when the file makes no sense."""
+    """Reads the servers of a folder. Raises ValueError, with the reason, when the file makes no sense."""
     try:
         text = _read(folder)
     except OSError:
         return {}
-    given = parse_json(text)
-    found: dict[str, ServerSettings] = {}
-    for name, entry in as_table(as_table(given).get("mcpServers")).items():
-        kept = {key: value for key, value in as_table(entry).items() if key in KNOWN}
+    content = parse_json(text)
+    servers: dict[str, ServerSettings] = {}
+    for name, entry in as_table(as_table(content).get("mcpServers")).items():
+        fields = {key: value for key, value in as_table(entry).items() if key in KNOWN}
         try:
-            found[name] = ServerSettings.model_validate(kept)
+            servers[name] = ServerSettings.model_validate(fields)
         except ValidationError as problem:
             raise ValueError(f"{name}: {problem.errors()[0]['msg']}") from None
-    return {name: one for name, one in found.items() if one.command or one.url}
+    return {name: server for name, server in servers.items() if server.command or server.url}
 
 
 def brought_server(name: str, entry: ServerSettings) -> BroughtProgram:
-    """For the agreement about it: everything that its entry says, word for word."""
-    told: dict[str, Any] = entry.model_dump(include=set(KNOWN), exclude_defaults=True)
-    lines = [f"{key}: {json.dumps(told[key], ensure_ascii=False)}" for key in KNOWN if key in told]
+    """Describes a server for the user's agreement: everything that its entry says, word for word."""
+    fields: dict[str, Any] = entry.model_dump(include=set(KNOWN), exclude_defaults=True)
+    lines = [f"{key}: {json.dumps(fields[key], ensure_ascii=False)}" for key in KNOWN if key in fields]
     return BroughtProgram(f"server {name}", " · ".join(lines))
 
 
 def variables_of(entry: ServerSettings) -> list[str]:
-    """The user's variables that an entry asks for."""
-    return list(dict.fromkeys(found[1] for text in entry.texts for found in VARIABLE.finditer(text)))
+    """Returns the names of the user's variables that an entry asks for."""
+    return list(dict.fromkeys(match[1] for text in entry.texts for match in VARIABLE.finditer(text)))
 
 
-def variables_for(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """What a folder's servers may be given when they ask for it by name: no key of a model provider, under any name."""
-    keys = {given[name] for name in PROVIDER_KEYS if given.get(name)}
-    allowed = {name: value for name, value in given.items() if name not in PROVIDER_KEYS and value not in keys}
+def variables_for(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that a folder's servers may get when they ask for them by name: no key of a model provider,
+    under any name."""
+    keys = {environ[name] for name in PROVIDER_KEYS if environ.get(name)}
+    allowed = {name: value for name, value in environ.items() if name not in PROVIDER_KEYS and value not in keys}
     return allowed | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 

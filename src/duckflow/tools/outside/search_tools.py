@@ -1,5 +1,5 @@
-"""For servers with many tools: the model searches for them and calls them by name. And what was kept, or is
-linked to, can be read."""
+"""Tools for servers that have many tools: the model searches for them and calls them by name. Outputs that were kept,
+and linked resources, can be read."""
 
 import asyncio
 import json
@@ -44,17 +44,19 @@ class FindTools(Tool[FindToolsArgs]):
 
     async def run(self, args: FindToolsArgs) -> Done:
         tools = self._tools()
-        found = ranked(args.words, tools)[:FOUND]
+        matches = ranked(args.words, tools)[:FOUND]
         lines = [
-            f"{one.operation}: {one.about}\n  args: {json.dumps(one.parameters(), ensure_ascii=False)}" for one in found
+            f"{tool.operation}: {tool.about}\n  args: {json.dumps(tool.parameters(), ensure_ascii=False)}"
+            for tool in matches
         ]
-        if not found:
-            lines = ["Nothing fits. The tools there are:", ", ".join(one.operation for one in tools[:LISTED])]
-        return Done("\n".join(lines), say("mcp.found", count=len(found), words=args.words))
+        if not matches:
+            lines = ["Nothing fits. The tools there are:", ", ".join(tool.operation for tool in tools[:LISTED])]
+        return Done("\n".join(lines), say("mcp.found", count=len(matches), words=args.words))
 
 
 def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:
-    """Those that have a word in common, the one with the most first; a rare word says more than one that all have."""
+    """Returns the tools that have a word in common with the query, the best match first. A rare word counts more than
+    one that many tools have."""
     wanted = set(WORD.findall(words.lower()))
     texts = [(tool, f"{tool.server.name} {tool.name}".lower(), tool.about.lower()) for tool in tools]
     having = {word: sum(word in name or word in about for _, name, about in texts) for word in wanted if len(word) > 1}
@@ -63,7 +65,7 @@ def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:
         (sum(weight[word] * (NAME_WEIGHT * (word in name) + (word in about)) for word in weight), tool)
         for tool, name, about in texts
     ]
-    return [tool for score, tool in sorted(scores, key=lambda one: -one[0]) if score > 0]
+    return [tool for score, tool in sorted(scores, key=lambda entry: -entry[0]) if score > 0]
 
 
 class CallArgs(Args):
@@ -72,7 +74,7 @@ class CallArgs(Args):
 
 
 class CallTool(Tool[CallArgs]):
-    """Stands for a call of the tool it names: Gate, record and Pacemaker see that one."""
+    """Stands for a call of the tool it names: the Gate, the journal and the Pacemaker see that tool."""
 
     operation = "mcp.call"
     effect = "run"
@@ -85,13 +87,13 @@ class CallTool(Tool[CallArgs]):
 
     def meant(self, action: Action) -> Action:
         wanted = action.args.get("tool")
-        given: Any = action.args.get("args") or {}
-        if isinstance(given, str):
-            # Some models write what is nested as a text.
-            given = read_json(given)
-        if not isinstance(given, dict) or not any(one.operation == wanted for one in self._tools()):
+        arguments: Any = action.args.get("args") or {}
+        if isinstance(arguments, str):
+            # Some models write nested arguments as a text.
+            arguments = read_json(arguments)
+        if not isinstance(arguments, dict) or not any(tool.operation == wanted for tool in self._tools()):
             return action
-        return action.model_copy(update={"operation": wanted, "args": given})
+        return action.model_copy(update={"operation": wanted, "args": arguments})
 
     async def run(self, args: CallArgs) -> Done:
         raise ToolError(
@@ -99,7 +101,7 @@ class CallTool(Tool[CallArgs]):
         )
 
     def reads_only(self, args: CallArgs) -> bool:
-        """Whatever is not a tool's name does nothing."""
+        """Returns True: a call that names no known tool does nothing."""
         return True
 
 
@@ -109,29 +111,29 @@ class ReadKeptArgs(Args):
 
 
 class ReadKept(Tool[ReadKeptArgs]):
-    """Reads on in a result that was too long, or a resource that a server's own result links to. Which one is asked for
-    tells the server something, so each is asked for once a result. Any other address is only read where the user
-    mentions it."""
+    """Reads on in a result that was too long, or reads a resource that a server's own result links to. The server
+    learns from the choice, so each link can be fetched only once per result. Any other address is only read where the
+    user mentions it."""
 
     operation = "mcp.read"
     effect = "read"
     subject = ("source",)
     args = ReadKeptArgs
 
-    def __init__(self, kept: KeptOutputs, resource: Callable[[str], Awaitable[Content | None]]) -> None:
+    def __init__(self, outputs: KeptOutputs, resource: Callable[[str], Awaitable[Content | None]]) -> None:
         """`resource` reads `server:uri`."""
-        self._kept = kept
+        self._kept = outputs
         self._resource = resource
         self._asked: dict[str, tuple[str, asyncio.Future[Content | None]]] = {}
 
     async def run(self, args: ReadKeptArgs) -> Done:
         if server := self._kept.linked.pop(args.source, ""):
-            asked = asyncio.ensure_future(self._resource(f"{server}:{args.source}"))
-            self._asked[args.source] = server, asked
+            content = asyncio.ensure_future(self._resource(f"{server}:{args.source}"))
+            self._asked[args.source] = server, content
         if args.source in self._asked:
-            server, asked = self._asked[args.source]
+            server, content = self._asked[args.source]
             try:
-                text, pictures = await asyncio.shield(asked) or Content("(no output)")
+                text, pictures = await asyncio.shield(content) or Content("(no output)")
             except (RpcError, TimeoutError) as problem:
                 raise ToolError(f"{args.source}: {problem or 'no answer in time'}", "tool.failed") from None
             return Done(text, say("mcp.read_linked", source=args.source, server=server), pictures=pictures)

@@ -1,4 +1,4 @@
-"""One server while Duckflow runs: started in the background, watched, started again when it ends."""
+"""One server while Duckflow runs: it is started in the background, watched, and started again when it ends."""
 
 import asyncio
 import contextlib
@@ -28,30 +28,32 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 STEADY_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
 ENDING_SECONDS = 1.0
-"""A server that is told to end has so long to do it by itself."""
+"""Seconds that a server has to end by itself after it is told to."""
 CALM_SECONDS = 0.5
-"""A list that changes is read again at most this often."""
+"""Seconds to wait before a list that changed is read again."""
 
 Tokens = Callable[[str, bool], Awaitable[str]]
-"""The token for an address, out of the keyring; `True`: the one from before was refused. Nothing: there is none."""
+"""Returns the token for an address from the keyring, or nothing. `True` means that the earlier token was refused."""
 
 
 class BroughtServer(NamedTuple):
-    """How a server that the work folder brought is started."""
+    """The means to start a server that the work folder brought."""
 
     launch: Callable[[Sequence[str], Mapping[str, str], str], Awaitable[Launch]]
-    """Makes a launch of words, variables and a folder. OSError when it cannot run as the user agreed."""
+    """Makes a launch from a command line, variables and a folder. Raises OSError when it cannot run as the user
+    agreed."""
     variables: Mapping[str, str]
-    """The user's variables that it may ask for."""
+    """The user's variables that the server may ask for."""
 
 
 async def no_token(url: str, refused: bool) -> str:
-    """For those who never log in."""
+    """Returns no token, for callers that never log in."""
     return ""
 
 
 class OutsideServer:
-    """It runs in a task of its own, so that no other server feels its end. `brought`: the work folder brought it."""
+    """A server. It runs in a task of its own, so that its end does not affect other servers. `brought` is set if the
+    work folder brought it."""
 
     def __init__(
         self,
@@ -70,9 +72,9 @@ class OutsideServer:
         self.why = ""
         self.lists: dict[str, list[Table]] = {kind: [] for kind in KINDS}
         self.tried = asyncio.Event()
-        """Whether it has answered, or failed, for the first time."""
+        """Set when the server has answered, or failed, for the first time."""
         self.seconds = 0.0
-        """How long its last start took."""
+        """Seconds that its last start took."""
         self.about = ""
         self._folder = folder
         self._ask = elicit(name)
@@ -83,7 +85,7 @@ class OutsideServer:
         self._up = asyncio.Event()
         self._wants_login = False
         self._unset: list[str] = []
-        """Variables of the user's that its entry wants and that have no value."""
+        """The user's variables that its entry wants and that have no value."""
         self._changed: set[str] = set()
         self._reading: asyncio.Task[None] | None = None
         self._living: asyncio.Task[None] | None = None
@@ -100,7 +102,8 @@ class OutsideServer:
         self.start()
 
     async def call(self, method: str, params: Table, show: Show | None = None) -> Table:
-        """RpcError when it is not there, or says no. One that is being started is waited for a moment."""
+        """Calls the server. Raises RpcError when it is not running, or refuses. A server that is just starting is
+        waited for a moment."""
         if self.state in ("starting", "waiting"):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._up.wait(), PATIENCE_SECONDS)
@@ -111,7 +114,7 @@ class OutsideServer:
 
     @contextlib.contextmanager
     def timed(self, timeout: PausableTimeout) -> Generator[None]:
-        """Inside, the time-out stands still while the user is asked what this server wants to know."""
+        """While the context is open, the time limit stands still when the user is asked a question of this server."""
         self._timeouts.add(timeout)
         try:
             yield
@@ -126,8 +129,8 @@ class OutsideServer:
         self.state = "off"
 
     async def _live(self, wait_seconds: float) -> None:
-        """Until it is closed, or has failed too often."""
-        failures, told = 0, False
+        """Runs the server until it is closed, or has failed too often."""
+        failures, noticed = 0, False
         await asyncio.sleep(wait_seconds)
         while True:
             self.state, began = "starting", time.monotonic()
@@ -145,14 +148,14 @@ class OutsideServer:
                 self.state = "failed"
                 self._notice(say("mcp.failed", name=self.name, reason=self.why))
                 return
-            if not told:
+            if not noticed:
                 self._notice(say("mcp.ended", name=self.name, reason=self.why))
-                told = True
+                noticed = True
             self.state = "waiting"
             await asyncio.sleep(min(FIRST_WAIT * 2**failures, LONGEST_WAIT))
 
     async def _once(self) -> None:
-        """From its start to its end."""
+        """Runs the server once, from its start to its end."""
         self._over.clear()
         self._wants_login = False
         client = Client(self._folder, self._elicit, self._note_change, self._end)
@@ -179,12 +182,12 @@ class OutsideServer:
         finally:
             self._client = None
             self._up.clear()
-            # Shielded: nothing may be left of it, even when all of this is being cancelled.
+            # The shield makes sure that nothing is left of the server, even when this task is being cancelled.
             await asyncio.shield(client.aclose())
 
     async def _open(self, client: Client) -> None:
         settings, variables = self.settings, self._variables
-        # A variable that is kept from the server stands for nothing, and the user was told so.
+        # A variable that is withheld from the server counts as empty, and the user was told so.
         self._unset = unset_in(settings.texts, os.environ)
         if self._unset:
             names = ", ".join(f"${{{name}}}" for name in self._unset)

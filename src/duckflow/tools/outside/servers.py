@@ -1,4 +1,4 @@
-"""All servers of a conversation, and their tools in its toolbox. What they offer changes between turns only."""
+"""All servers of a conversation, and their tools in its toolbox. The offered tools change only between turns."""
 
 import asyncio
 import fnmatch
@@ -26,7 +26,7 @@ APART_SECONDS = 0.05
 
 
 class OutsideContext(NamedTuple):
-    """What the servers of a conversation need of it."""
+    """The parts of a conversation that its servers need."""
 
     folder: Path
     outputs: Path
@@ -39,7 +39,7 @@ class OutsideContext(NamedTuple):
 
 
 class OutsideServers:
-    """Nothing runs before `start`; `offer` puts what there is into the toolbox."""
+    """The servers of a conversation. None runs before `start`; `offer` puts their tools into the toolbox."""
 
     def __init__(self, settings: McpSettings, around: OutsideContext) -> None:
         self.settings = settings
@@ -49,31 +49,31 @@ class OutsideServers:
         self._tools: list[OutsideTool] = []
         self._offered: dict[str, str] = {}
         self.searched = False
-        """Whether the tools are searched for, since there are too many to tell of."""
+        """The model searches for the tools, because there are too many to describe."""
 
     def start(
         self, entries: Mapping[str, ServerSettings], brought: Mapping[str, BroughtServer] = MappingProxyType({})
     ) -> None:
-        """In the background. A name that is taken stays with whom it belongs to: the user's own come first. `brought`
-        holds those of the work folder."""
+        """Starts servers in the background. If a name is taken, the earlier server keeps it: the user's own come first.
+        `brought` holds the servers of the work folder."""
         fresh = {name: settings for name, settings in entries.items() if name not in self.servers}
         around = self._around
         for number, (name, settings) in enumerate(fresh.items()):
             theirs = brought.get(name)
             server = OutsideServer(name, settings, around.folder, self._elicit, around.notice, around.tokens, theirs)
             self.servers[name] = server
-            # One after the other: to start many at once would be felt at the keys.
+            # They start one after the other: starting many at once would slow down typing.
             server.start(number * APART_SECONDS)
 
     async def restart_brought(self) -> None:
-        """Those of the work folder, when what they may do there has changed."""
+        """Restarts the servers of the work folder, when what they may do there has changed."""
         await asyncio.gather(*(server.restart() for server in self.servers.values() if server.brought))
 
     async def first_answers(self) -> None:
-        """Until every server has answered for the first time, or failed; but not for ever."""
+        """Waits until every server has answered for the first time, or failed, or `wait_seconds` have passed."""
         waiting = [server.tried.wait() for server in self.servers.values() if server.state == "starting"]
         if waiting:
-            tasks = [asyncio.ensure_future(one) for one in waiting]
+            tasks = [asyncio.ensure_future(wait) for wait in waiting]
             _, late = await asyncio.wait(tasks, timeout=self.settings.wait_seconds)
             for task in late:
                 task.cancel()
@@ -83,8 +83,8 @@ class OutsideServers:
         return [server.name for server in self.servers.values() if server.state == "starting"]
 
     def offer(self, toolbox: Toolbox, window: int) -> None:
-        """Make the toolbox say what the servers offer now. Only between turns: the tools stand in the cached part of
-        every request."""
+        """Makes the toolbox offer what the servers offer now. It is called only between turns, because the tools are in
+        the cached part of every request."""
         self._tools = self._all_tools()
         texts = {tool.operation: _text(tool) for tool in self._tools}
         self.searched = sum(map(self._around.tokens_in, texts.values())) > self.settings.prompt_share * window
@@ -101,33 +101,37 @@ class OutsideServers:
         self._offered = {name: f"{text} {told}" for name, (_, text, told) in wanted.items()}
 
     async def read_resource(self, mention: str) -> Content | None:
-        """What `server:uri` holds; nothing where no server of this name is known."""
+        """Returns the content of `server:uri`; None where no server of this name is known."""
         name, colon, uri = mention.partition(":")
         server = self.servers.get(name)
         if server is None or not colon or not uri:
             return None
         async with asyncio.timeout(server.settings.call_seconds):
             result = await server.call("resources/read", {"uri": uri})
-        return join([read_resource(one, name, self._kept) for one in tables(result.get("contents"))], name, self._kept)
+        return join(
+            [read_resource(resource, name, self._kept) for resource in tables(result.get("contents"))], name, self._kept
+        )
 
     async def prompt_text(self, server: OutsideServer, name: str, arguments: Mapping[str, str]) -> str:
-        """What a prompt of a server says, ready to be sent as a message."""
+        """Returns the text of a server's prompt, ready to be sent as a message."""
         async with asyncio.timeout(server.settings.call_seconds):
             result = await server.call("prompts/get", {"name": name, "arguments": dict(arguments)})
         contents = [message.get("content") for message in tables(result.get("messages"))]
-        blocks = [block for one in contents for block in tables(one if isinstance(one, list) else [one])]
+        blocks = [
+            block for content in contents for block in tables(content if isinstance(content, list) else [content])
+        ]
         parts = [read_block(block, server.name, self._kept).text for block in blocks]
         if not any(parts):
             raise RpcError(-32000, "the prompt is empty")
         return "\n\n".join(filter(None, parts))
 
     def resources(self) -> list[str]:
-        """`server:uri` for everything that can be mentioned."""
+        """Returns `server:uri` for every resource that can be mentioned."""
         return [
             f"{server.name}:{uri}"
             for server in self.servers.values()
-            for one in server.lists["resources"]
-            if (uri := text_of(one, "uri"))
+            for resource in server.lists["resources"]
+            if (uri := text_of(resource, "uri"))
         ]
 
     async def aclose(self) -> None:
@@ -137,7 +141,7 @@ class OutsideServers:
         return lambda params: elicit(self._around.ask, self._around.notice, name, params)
 
     def _all_tools(self) -> list[OutsideTool]:
-        """Those of servers that are down for a moment too: they come back."""
+        """Returns the tools of all servers, also of those that are down for a moment, because they come back."""
         listed = [
             (server, tool, text_of(tool, "name"))
             for server in self.servers.values()
@@ -145,13 +149,13 @@ class OutsideServers:
             for tool in server.lists["tools"]
             if text_of(tool, "name")
         ]
-        kept = [one for one in listed if not self._named(one[0].name, one[2], self.settings.deny)]
-        names = operation_names({(server.name, name): None for server, _, name in kept})
+        permitted = [entry for entry in listed if not self._named(entry[0].name, entry[2], self.settings.deny)]
+        names = operation_names({(server.name, name): None for server, _, name in permitted})
         return [
             OutsideTool(
                 names[server.name, name], server, tool, self._kept, self._named(server.name, name, self.settings.allow)
             )
-            for server, tool, name in kept
+            for server, tool, name in permitted
         ]
 
     def _own_tools(self) -> Sequence[AnyTool]:

@@ -1,4 +1,4 @@
-"""Which servers of the Model Context Protocol there are, and what their tools may do."""
+"""Settings of the servers of the Model Context Protocol, and of what their tools may do."""
 
 from pydantic import Field
 
@@ -11,43 +11,45 @@ class ServerSettings(Section):
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
-    """It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these; `${NAME}` stands for a variable of yours, which must be
-    set, `${NAME:-text}` for the text where it is not."""
+    """Its variables. It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these. `${NAME}` stands for a variable of
+    yours, which must be set; `${NAME:-text}` stands for the text where it is not set."""
     cwd: str = ""
-    """Where it is started: your home; `.` is the work folder."""
+    """The folder it is started in: your home if empty; `.` is the work folder."""
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     client_id: str = ""
-    """For logins: as whom Duckflow is known there, or the address of a document about it. Not said: it registers."""
+    """Duckflow's client id at logins, or the address of a document about it. If empty, Duckflow registers itself."""
     client_secret: str = ""
     callback_port: int = Field(default=0, ge=0, le=65535)
-    """Where the browser ends, if only one port is allowed; 0: any that is free."""
+    """The port where the browser ends, if only one is allowed; 0 means any free port."""
     enabled: bool = True
     start_seconds: float = Field(default=30.0, gt=0)
     call_seconds: float = Field(default=300.0, gt=0)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Everything in which `${NAME}` may stand."""
+        """Returns every text in which `${NAME}` may stand."""
         return (self.command, *self.args, *self.env.values(), self.cwd, self.url, *self.headers.values())
 
 
 def describe_entry(entry: ServerSettings) -> str:
-    """What is started, or where it is; no variables and no headers, which may hold secrets."""
+    """Returns the command line or the address, without variables and headers, which may hold secrets."""
     return entry.url.partition("?")[0] or " ".join((entry.command, *entry.args))
 
 
 class McpSettings(Section):
-    """Names of tools are `server/tool`; `*` stands for anything."""
+    """Settings of all servers. Names of tools are `server/tool`; `*` stands for anything."""
 
     servers: dict[str, ServerSettings] = Field(default_factory=dict)
     allow: tuple[str, ...] = ()
     """Tools that may be called without a question."""
     deny: tuple[str, ...] = ()
-    """Tools the model is not told of."""
+    """Tools that the model is not told of."""
     wait_seconds: float = Field(default=5.0, ge=0)
-    """How long a message waits for servers that are still starting; what comes later is there with the next one."""
+    """Seconds that a message waits for servers that are still starting. Servers that come later are there with the next
+    message."""
     prompt_share: float = Field(default=0.05, ge=0, le=1)
-    """The part of the model's window that descriptions of tools may take; beyond it they are searched for."""
+    """The share of the model's window that descriptions of tools may take; if they take more, the model searches for
+    them."""
     output_characters: int = Field(default=20_000, ge=500)
-    """How much of a result the model is given at once; the rest is kept."""
+    """Characters of a result that the model gets at once; the rest is kept."""

@@ -1,4 +1,4 @@
-"""A server that is a program of this machine: a message is a line on its streams."""
+"""A server that is a program on this machine: each message is a line on its streams."""
 
 import asyncio
 import contextlib
@@ -13,30 +13,31 @@ INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 LONGEST_LINE = 16 * 1024 * 1024
 BREATH_SECONDS = 0.005
-"""After so much at once others get their turn, and a server that floods us waits."""
+"""Seconds of pause after a large read, so that others get their turn and a server that floods us must wait."""
 LOG_TAIL = 2000
 PATIENCE_SECONDS = 3.0
 
 
 def filled_in(text: str, variables: Mapping[str, str]) -> str:
-    """`${NAME}` and `${NAME:-otherwise}` stand for variables of the user's."""
-    return VARIABLE.sub(lambda found: variables.get(found[1]) or found[2] or "", text)
+    """Replaces `${NAME}` and `${NAME:-otherwise}` by the user's variables."""
+    return VARIABLE.sub(lambda match: variables.get(match[1]) or match[2] or "", text)
 
 
 def unset_in(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
-    """The variables that these texts want, that have no value, and that nothing stands in for."""
-    wanted = (found for text in texts for found in VARIABLE.finditer(text))
-    return list(dict.fromkeys(found[1] for found in wanted if not variables.get(found[1]) and found[2] is None))
+    """Returns the variables that these texts want and that have neither a value nor a default."""
+    wanted = (match for text in texts for match in VARIABLE.finditer(text))
+    return list(dict.fromkeys(match[1] for match in wanted if not variables.get(match[1]) and match[2] is None))
 
 
-def child_environment(given: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """What every program needs, and what the server's entry names; nothing else of ours."""
-    kept = {name: given[name] for name in INHERITED if name in given}
-    return kept | {name: filled_in(value, given) for name, value in named.items()}
+def child_environment(environ: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that every program needs, and those that the server's entry names; no others of the
+    user's."""
+    inherited = {name: environ[name] for name in INHERITED if name in environ}
+    return inherited | {name: filled_in(value, environ) for name, value in named.items()}
 
 
 class StdioTransport:
-    """Started by `start`. `take` gets every line, `ended` the reason when it is over."""
+    """A server's process. `take` gets every line, `ended` the reason when it is over."""
 
     def __init__(self, take: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
         self._take = take
@@ -59,12 +60,12 @@ class StdioTransport:
         stdin = self._process.stdin if self._process else None
         if stdin and not stdin.is_closing():
             stdin.write(line_of(message))
-        # Writing shows that the server has closed its end.
+        # Only writing shows that the server has closed its end.
         if stdin is None or stdin.is_closing():
             raise RpcError(GONE, "the server does not listen any more")
 
     async def aclose(self) -> None:
-        """Ask it to end, then make it; whatever it started ends with it."""
+        """Asks the server to end, then ends it, together with everything it started."""
         process = self._process
         if process is None or self._launch is None:
             return
@@ -83,18 +84,18 @@ class StdioTransport:
         await asyncio.gather(*self._reading, return_exceptions=True)
 
     async def _read(self) -> None:
-        """Line by line; what is longer than any honest message ends the server."""
+        """Reads line by line. A line that is longer than any real message ends the server."""
         assert self._process and self._process.stdout
-        kept = bytearray()
+        buffer = bytearray()
         why = ""
         while not why and (data := await self._process.stdout.read(AT_ONCE)):
-            kept += data
-            *lines, rest = kept.split(b"\n") if b"\n" in data else [kept]
-            kept = bytearray(rest)
+            buffer += data
+            *lines, unfinished = buffer.split(b"\n") if b"\n" in data else [buffer]
+            buffer = bytearray(unfinished)
             for line in lines:
                 self._take(bytes(line))
                 await asyncio.sleep(0)
-            why = "it sent a line without end" if len(kept) > LONGEST_LINE else ""
+            why = "it sent a line without end" if len(buffer) > LONGEST_LINE else ""
             if len(data) == AT_ONCE:
                 await asyncio.sleep(BREATH_SECONDS)
         with contextlib.suppress(TimeoutError):
@@ -108,7 +109,7 @@ class StdioTransport:
             await asyncio.sleep(BREATH_SECONDS)
 
     def _cause(self) -> str:
-        """How it ended, and the last line it wrote about that."""
+        """Returns how it ended, and the last line it wrote to its log."""
         code = self._process.returncode if self._process else None
         lines = [line.strip() for line in self._log.splitlines() if line.strip()]
         return " · ".join([f"exit code {code}", *lines[-1:]])

@@ -1,1 +1,1 @@
-"""Pages from the web as text, and searching it."""
+"""Tools that fetch pages from the web as text, and search the web."""

@@ -1,4 +1,5 @@
-"""Where a web address leads: its parts, and the address on the network, looked up once, checked and then kept to."""
+"""Web addresses: their parts, and the IP address behind a name. It is looked up once, checked, and then used for the
+connection."""
 
 import asyncio
 import contextlib
@@ -16,38 +17,39 @@ if TYPE_CHECKING:
     import ssl
 
 INNER_NAMES = (".local", ".localhost", ".internal", ".intranet", ".lan", ".home", ".corp", ".arpa")
-"""Ends of names that are not on the public internet."""
+"""Endings of names that are not on the public internet."""
 LONGEST = 4000
 URL_SIGNS = "%/:?#[]@!$&'()*+,;=~-._"
 
 Ipv4, Ipv6 = ipaddress.IPv4Network, ipaddress.IPv6Network
-# Said one by one: what Python calls global differs from version to version, and some of it is not.
+# The networks are listed one by one, because Python's `is_global` differs between versions and is partly wrong.
 NOT_PUBLIC_4 = tuple(
-    Ipv4(one)
-    for one in (
+    Ipv4(network)
+    for network in (
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16",
         "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15",
         "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     )
 )  # fmt: skip
 PUBLIC_6 = Ipv6("2000::/3")
-"""Outside of it lie loopback, link-local, private, mapped and translated (64:ff9b::/96) addresses, and multicast."""
+"""The public IPv6 addresses. Loopback, link-local, private, mapped and translated (64:ff9b::/96) addresses, and
+multicast are outside of it."""
 NOT_PUBLIC_6 = tuple(map(Ipv6, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
-"""Inside of it those that carry an IPv4 address (Teredo, 6to4), and those for examples."""
+"""Networks within PUBLIC_6 that are not public: some carry an IPv4 address (Teredo, 6to4), some are for examples."""
 
 
 class WebAddress(NamedTuple):
-    """An address that may be asked for, in the form in which it is sent."""
+    """An address that may be fetched, in the form in which it is sent."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """With the query."""
+    """The path with the query."""
 
     @property
     def site(self) -> str:
-        """The host; with its port where that is not the usual one."""
+        """Returns the host, with its port where that is not the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -56,14 +58,15 @@ class WebAddress(NamedTuple):
         return f"{self.scheme}://{self.site}{self.path}"
 
     def same_site(self, other: "WebAddress") -> bool:
-        """Whether a yes to one is a yes to the other: the same host, with or without `www`; never back to http."""
+        """Says whether the user's yes to one address covers the other: the same host, with or without `www`, and never
+        from https back to http."""
         names = (self.host.removeprefix("www."), other.host.removeprefix("www."))
         ports = self.port == other.port or (self.port, other.port) == (80, 443)
         return names[0] == names[1] and ports and (other.scheme == "https" or self.scheme == "http")
 
 
 def read_address(url: str) -> WebAddress:
-    """The parts of what the model or a redirect gave; what could be read in two ways is refused."""
+    """Reads an address that the model or a redirect gave. An address that could be read in two ways is refused."""
     url = url.strip()
     if len(url) > LONGEST or any(sign.isspace() or not sign.isprintable() or sign == "\\" for sign in url):
         raise _bad(url, "it is too long, or has spaces, backslashes or control characters in it")
@@ -86,65 +89,67 @@ def _bad(url: str, why: str) -> ToolError:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to the internet at large, and neither to this machine nor to its network."""
+    """Says whether an address belongs to the internet at large, and neither to this machine nor to its network."""
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if isinstance(found, ipaddress.IPv4Address):
-        return not any(found in one for one in NOT_PUBLIC_4)
-    return found.scope_id is None and found in PUBLIC_6 and not any(found in one for one in NOT_PUBLIC_6)
+    if isinstance(ip, ipaddress.IPv4Address):
+        return not any(ip in network for network in NOT_PUBLIC_4)
+    return ip.scope_id is None and ip in PUBLIC_6 and not any(ip in network for network in NOT_PUBLIC_6)
 
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """In a thread that nobody waits for: a name server that does not answer must not hold up the end."""
+    """Looks a name up in a thread that nobody waits for: a name server that does not answer must not delay the end."""
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[Sequence[str]] = loop.create_future()
+    result: asyncio.Future[Sequence[str]] = loop.create_future()
 
     def tell(addresses: Sequence[str]) -> None:
-        if not found.done():
-            found.set_result(addresses)
+        if not result.done():
+            result.set_result(addresses)
 
     def seek() -> None:
         addresses: list[str] = []
         with contextlib.suppress(OSError, UnicodeError):
-            addresses = [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+            addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(tell, addresses)
 
     threading.Thread(target=seek, daemon=True).start()
-    return await found
+    return await result
 
 
 class Network(NamedTuple):
-    """How names are looked up and connections made."""
+    """The way in which names are looked up and connections are made."""
 
     resolve: Resolve = look_up
     dial: Callable[[str, int], tuple[str, int]] = lambda address, port: (address, port)
-    """Where a connection to a checked address really goes."""
+    """Returns where a connection to a checked address really goes."""
     trust: "ssl.SSLContext | None" = None
-    """Whose certificates count; not said: those of the usual authorities."""
+    """The certificates that are trusted. None means those of the usual authorities."""
     by_name: bool = False
-    """A proxy is given names and looks them up itself."""
+    """A proxy gets the names and looks them up itself."""
 
 
 async def pinned(address: WebAddress, network: Network) -> tuple[str, int] | None:
-    """The one place to connect to; nothing where a proxy is given the name. A name that leads anywhere private is
-    refused, whatever else it leads to."""
-    found = list(dict.fromkeys(await network.resolve(address.host, address.port)))
+    """Returns the one address to connect to; None where a proxy gets the name. A name that leads to any private address
+    is refused, even if it also leads to public ones."""
+    addresses = list(dict.fromkeys(await network.resolve(address.host, address.port)))
     proxied = network.by_name and proxy_for(urlsplit(address.url)) is not None
-    if not found and proxied and "." in address.host and not address.host.endswith(INNER_NAMES):
+    if not addresses and proxied and "." in address.host and not address.host.endswith(INNER_NAMES):
         return None
-    if not found:
-        told = f"{address.host} was not found. Check the name; there may be no network, or only a proxy knows names."
-        raise ToolError(told, "web.not_found", host=address.host)
-    if strange := next((one for one in found if not is_public(one)), None):
-        told = (
+    if not addresses:
+        for_model = (
+            f"{address.host} was not found. Check the name; there may be no network, or only a proxy knows names."
+        )
+        raise ToolError(for_model, "web.not_found", host=address.host)
+    if strange := next((ip for ip in addresses if not is_public(ip)), None):
+        for_model = (
             f"{address.host} leads to {strange}, which is not on the public internet: not fetched. "
             "Do not try to get around it; the user can open it themselves."
         )
-        raise ToolError(told, "web.private", host=address.host, address=strange)
-    return None if proxied else network.dial(found[0], address.port)
+        raise ToolError(for_model, "web.private", host=address.host, address=strange)
+    return None if proxied else network.dial(addresses[0], address.port)

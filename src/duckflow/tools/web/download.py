@@ -1,4 +1,4 @@
-"""Downloading a page: within a size and a time, from the address that was checked, and nowhere else."""
+"""Downloading a page within limits of size and time, only from the address that was checked."""
 
 import asyncio
 import json
@@ -26,27 +26,27 @@ HEADERS = {
 
 
 class Downloaded(NamedTuple):
-    """What came, and from where in the end."""
+    """A downloaded page, and the address it came from in the end."""
 
     address: WebAddress
     kind: str
-    """Such as `text/html`; nothing where the server does not say."""
+    """The media type, such as `text/html`; nothing where the server does not say."""
     charset: str
     body: bytes
 
 
 async def download(url: WebAddress, settings: WebSettings, network: Network) -> Downloaded:
-    """One page of text, or a ToolError that says why not."""
+    """Returns one page of text, or raises a ToolError that says why not."""
     try:
         async with asyncio.timeout(settings.seconds):
             return await _follow(url, settings.max_bytes, network)
     except TimeoutError:
-        told = f"{url.host} took longer than {settings.seconds:g} s: nothing was fetched."
-        raise ToolError(told, "web.too_slow", host=url.host, seconds=settings.seconds) from None
+        for_model = f"{url.host} took longer than {settings.seconds:g} s: nothing was fetched."
+        raise ToolError(for_model, "web.too_slow", host=url.host, seconds=settings.seconds) from None
     except HttpError as problem:
         why = (str(problem) or type(problem).__name__)[:200]
-        told = f"{url.host} could not be fetched: {why}"
-        raise ToolError(told, "web.failed", host=url.host, reason=why) from None
+        for_model = f"{url.host} could not be fetched: {why}"
+        raise ToolError(for_model, "web.failed", host=url.host, reason=why) from None
 
 
 async def _follow(url: WebAddress, most: int, network: Network) -> Downloaded:
@@ -57,8 +57,8 @@ async def _follow(url: WebAddress, most: int, network: Network) -> Downloaded:
                 at = _redirected(at, location)
                 continue
             if not answer.is_success:
-                told = f"{at.url} answered with HTTP {answer.status}."
-                raise ToolError(told, "web.status", host=at.host, status=answer.status)
+                for_model = f"{at.url} answered with HTTP {answer.status}."
+                raise ToolError(for_model, "web.status", host=at.host, status=answer.status)
             kind, charset = _text_kind(at, answer.headers.get("content-type", ""))
             return Downloaded(at, kind, charset, await read_body(answer, most))
     raise ToolError(f"{url.url} leads from one address to the next without an end.", "web.redirects", host=url.host)
@@ -72,9 +72,9 @@ async def asked(
     body: Any = None,
     own: bool = False,
 ) -> AsyncGenerator[HttpAnswer]:
-    """The answer to a request. It goes to the number that was checked, through the proxy of the environment too: nobody
-    looks the name up a second time. The request and the certificate are the name's. `own`: the user's own server,
-    which may be anywhere."""
+    """Sends a request and yields the answer. The connection goes to the IP address that was checked, also through the
+    proxy of the environment, so nobody looks the name up a second time. The request and the certificate use the name.
+    `own` means the user's own server, which may be anywhere."""
     at = None if own else await pinned(address, network)
     origin, content = f"{address.scheme}://{address.site}", b"" if body is None else json.dumps(body).encode()
     async with HttpClient(origin, HEADERS, CONNECT_SECONDS, not own, at, network.trust) as client:
@@ -89,23 +89,23 @@ def _redirected(at: WebAddress, location: str) -> WebAddress:
     to = read_address(urljoin(at.url, location).partition("#")[0])
     if at.same_site(to):
         return to
-    told = (
+    for_model = (
         f"{at.url} leads to another place: {to.url} was not fetched. If it is what you want, fetch it by that address."
     )
-    raise ToolError(told, "web.elsewhere", host=at.host, other=to.site)
+    raise ToolError(for_model, "web.elsewhere", host=at.host, other=to.site)
 
 
-def _text_kind(at: WebAddress, given: str) -> tuple[str, str]:
-    kind = given.partition(";")[0].strip().lower()
+def _text_kind(at: WebAddress, content_type: str) -> tuple[str, str]:
+    kind = content_type.partition(";")[0].strip().lower()
     if kind and not TEXT.fullmatch(kind) and kind not in ("application/xhtml+xml", PDF):
-        told = f"{at.url} is {kind}, not text: not fetched."
-        raise ToolError(told, "web.not_text", host=at.host, kind=kind)
-    charset = CHARSET.search(given)
+        for_model = f"{at.url} is {kind}, not text: not fetched."
+        raise ToolError(for_model, "web.not_text", host=at.host, kind=kind)
+    charset = CHARSET.search(content_type)
     return kind, charset[1] if charset else ""
 
 
 async def read_body(answer: HttpAnswer, most: int) -> bytes:
-    """Never more than so many bytes of it."""
+    """Reads the body, and raises a ToolError if it is longer than `most` bytes."""
     body = bytearray()
     packed = "content-encoding" in answer.headers
     if not packed and int(answer.headers.get("content-length", "0") or 0) > most:

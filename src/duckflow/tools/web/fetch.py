@@ -24,7 +24,7 @@ class FetchArgs(Args):
 
 
 class FetchPage(WebTool[FetchArgs]):
-    """Brings a page as Markdown, piece by piece where it is long; what was fetched is kept for the next piece."""
+    """Fetches a page as Markdown, in pieces where it is long. A fetched page is kept for the next piece."""
 
     operation = FETCH
     known_as = "WebFetch"
@@ -38,7 +38,7 @@ class FetchPage(WebTool[FetchArgs]):
         return read_address(args.url)
 
     def deed(self, args: FetchArgs, preview: Preview) -> Deed:
-        """The next piece of what was fetched already goes nowhere."""
+        """Returns a read for the next piece of a page that is kept: it needs no network."""
         return Deed("read") if self._is_kept(args) else super().deed(args, preview)
 
     def doing(self, args: FetchArgs) -> Phrase:
@@ -52,8 +52,8 @@ class FetchPage(WebTool[FetchArgs]):
                 self._kept.popitem(last=False)
         head, pages = self._kept[address.url]
         if args.page > len(pages):
-            told = f"{address.url} has {len(pages)} pages; there is no page {args.page}."
-            raise ToolError(told, "web.no_such_page", pages=len(pages), page=args.page)
+            for_model = f"{address.url} has {len(pages)} pages; there is no page {args.page}."
+            raise ToolError(for_model, "web.no_such_page", pages=len(pages), page=args.page)
         text = pages[args.page - 1]
         more = (
             f"\n[page {args.page} of {len(pages)}; go on with page={args.page + 1}]" if args.page < len(pages) else ""
@@ -63,28 +63,29 @@ class FetchPage(WebTool[FetchArgs]):
         return Done(f"{head}\n{MATERIAL}\n\n{text}{more}", shown)
 
     def _is_kept(self, args: FetchArgs) -> bool:
-        """The first page is always fetched anew: it may have changed."""
+        """Says whether the wanted piece is kept. The first piece is always fetched anew, because the page may have
+        changed."""
         return args.page > 1 and self.address(args).url in self._kept
 
     async def _fetch(self, address: WebAddress) -> tuple[str, list[str]]:
         from duckflow.tools.web.download import PDF, download
 
-        found = await download(address, self._settings, self._network)
-        if found.kind == PDF:
+        page = await download(address, self._settings, self._network)
+        if page.kind == PDF:
             from duckflow.tools.web.pdf import read_pdf
 
-            title, _, text = (await read_pdf(found.body, self._settings.seconds)).partition("\n")
-            return self._told(found.address, title, text)
-        html = found.kind in HTML or (not found.kind and found.body[:512].lstrip()[:1] == b"<")
-        text = read_text(found.body, found.charset, html)
+            title, _, text = (await read_pdf(page.body, self._settings.seconds)).partition("\n")
+            return self._told(page.address, title, text)
+        html = page.kind in HTML or (not page.kind and page.body[:512].lstrip()[:1] == b"<")
+        text = read_text(page.body, page.charset, html)
         if text is None:
-            raise ToolError(f"{address.url} is no text: not shown.", "web.not_text", host=address.host, kind=found.kind)
+            raise ToolError(f"{address.url} is no text: not shown.", "web.not_text", host=address.host, kind=page.kind)
         title = ""
         if html:
             from duckflow.tools.web.markdown import to_markdown
 
-            title, text = await asyncio.to_thread(to_markdown, text, found.address.url)
-        return self._told(found.address, title, text)
+            title, text = await asyncio.to_thread(to_markdown, text, page.address.url)
+        return self._told(page.address, title, text)
 
     def _told(self, address: WebAddress, title: str, text: str) -> tuple[str, list[str]]:
         text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")

@@ -1,4 +1,4 @@
-"""A page as a small tree, read with the standard library's parser: bounded, however the page is made."""
+"""A page as a small tree, read with the standard library's parser, within limits however the page is made."""
 
 import re
 import time
@@ -10,7 +10,8 @@ VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "l
 UNSEEN = r"script|style|template|noscript|svg|iframe|object|textarea|math-annotation"
 UNSEEN_BEGINS = re.compile(rf"<(?:(!--)|({UNSEEN})\b)", re.IGNORECASE)
 INLINE_DATA = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
-# What ends by itself where one of its kind begins, and what it cannot reach out of.
+# Tags that end by themselves where another one begins: the open tags that end, and the tags that stop the search for
+# them.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -29,7 +30,7 @@ BLOCKS = frozenset(
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TEXTS = frozenset(("p", "ul", "ol", "dl", "pre", "table", "blockquote", "hr", *HEADINGS))
 ENDED_BY_TEXT = {"p", *HEADINGS}
-"""Where one of those begins, these are over, whether anybody says so or not."""
+"""Where one of TEXTS begins, these tags end, even without a closing tag."""
 DEEPEST = 80
 MOST_ELEMENTS = 100_000
 PIECE, LONGEST_TAG = 16_384, 65_536
@@ -38,41 +39,41 @@ SECONDS = 10.0
 
 @dataclass(slots=True)
 class Element:
-    """A tag with what stands in it."""
+    """A tag with its content."""
 
     tag: str
     attrs: dict[str, str] = field(default_factory=dict[str, str])
     children: "list[Element | str]" = field(default_factory=list["Element | str"])
 
     def elements(self) -> "Iterator[Element]":
-        return (one for one in self.children if isinstance(one, Element))
+        return (child for child in self.children if isinstance(child, Element))
 
     def all(self, *tags: str) -> "Iterator[Element]":
-        """Those of these tags in it, in the order of the page."""
+        """Yields the elements with one of these tags anywhere inside, in the order of the page."""
         waiting = list(self.elements())[::-1]
         while waiting:
-            one = waiting.pop()
-            if one.tag in tags:
-                yield one
-            waiting += list(one.elements())[::-1]
+            element = waiting.pop()
+            if element.tag in tags:
+                yield element
+            waiting += list(element.elements())[::-1]
 
     def own(self, tags: Collection[str], through: Collection[str]) -> "Iterator[Element]":
-        """Those of these tags that stand right in it, or in parts of it of the other tags."""
-        for one in self.elements():
-            if one.tag in tags:
-                yield one
-            elif one.tag in through:
-                yield from one.own(tags, through)
+        """Yields the elements with one of `tags` directly inside, or inside parts with one of the tags in `through`."""
+        for element in self.elements():
+            if element.tag in tags:
+                yield element
+            elif element.tag in through:
+                yield from element.own(tags, through)
 
     def text(self) -> str:
         pieces: list[str] = []
         waiting: list[Element | str] = [self]
         while waiting:
-            one = waiting.pop()
-            if isinstance(one, str):
-                pieces.append(one)
+            node = waiting.pop()
+            if isinstance(node, str):
+                pieces.append(node)
             else:
-                waiting += one.children[::-1]
+                waiting += node.children[::-1]
         return "".join(pieces)
 
 
@@ -98,7 +99,7 @@ class _Builder(HTMLParser):
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
-        # A stroke at the end means something in svg only; in a page `<div/>` is open.
+        # A slash at the end means something only in svg; in a page `<div/>` stays open.
 
     def handle_endtag(self, tag: str) -> None:
         for place in range(len(self._open) - 1, 0, -1):
@@ -112,19 +113,19 @@ class _Builder(HTMLParser):
         self._open[-1].children.append(data)
 
     def _close(self, tags: set[str], walls: set[str]) -> None:
-        """The outermost open one of these tags, unless a wall stands before it."""
-        found = 0
+        """Closes the outermost open element with one of these tags, unless a wall is in between."""
+        outermost = 0
         for place in range(len(self._open) - 1, 0, -1):
             if self._open[place].tag in walls:
                 break
             if self._open[place].tag in tags:
-                found = place
-        if found:
-            del self._open[found:]
+                outermost = place
+        if outermost:
+            del self._open[outermost:]
 
 
 def read_tree(html: str) -> Element:
-    """What a browser would show of it. A page that is made to take for ever is left off where that begins."""
+    """Returns what a browser would show of the page. A page that would take forever is cut off there."""
     builder, until = _Builder(), time.monotonic() + SECONDS
     html = INLINE_DATA.sub("data:", "".join(_seen(html)))
     for start in range(0, len(html), PIECE):
@@ -136,7 +137,8 @@ def read_tree(html: str) -> Element:
 
 
 def _seen(html: str) -> Iterator[str]:
-    """Without comments, scripts and the like: each is looked for once, from where it begins."""
+    """Yields the page without comments, scripts and the like. Each is looked for only once, so that the time is
+    bounded."""
     at = 0
     while begin := UNSEEN_BEGINS.search(html, at):
         yield html[at : begin.start()]

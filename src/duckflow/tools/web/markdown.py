@@ -1,4 +1,5 @@
-"""A page as Markdown: headings, lists, tables, code, links; without what belongs to the site and not to the page."""
+"""A page as Markdown: headings, lists, tables, code and links, without the parts that belong to the site, not the
+page."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ SITE_PARTS = frozenset(("header", "footer"))
 NOT_READ = re.compile(
     r"(?:^|[\s_-])(?:linenos?|gutter|line-?numbers?|blob-num|headerlink|visually-hidden|sr-only)(?:$|[\s_-])"
 )
-"""Classes of line numbers beside code, of marks beside headings, and of what only a screen reader says."""
+"""Classes of line numbers beside code, of marks beside headings, and of texts for screen readers only."""
 LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s*|sourceCode\s+)([A-Za-z][\w+#]*)"
 )
@@ -26,7 +27,7 @@ LAID_OUT = frozenset(("pre", "ul", "ol", "table", "h1", "h2", "h3", "h4", "block
 TABLE_PARTS = ("thead", "tbody", "tfoot", "form")
 WIDE = r"\u3000-\u30ff\u3400-\u9fff\uff00-\uffef"
 BROKEN_LINE = re.compile(rf"(?<=[{WIDE}])[ \t]*\n\s*(?=[{WIDE}])")
-"""A line end between Japanese signs is no space."""
+"""A line end between Japanese characters, which is no space."""
 SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
 IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
@@ -40,20 +41,25 @@ class PageText(NamedTuple):
 
 
 def to_markdown(html: str, url: str) -> PageText:
-    """The main part of a page; addresses are made whole."""
+    """Returns the main part of a page as Markdown, with absolute addresses."""
     tree = read_tree(html)
-    title = next((_flat(one.text()) for one in tree.all("title")), "")
-    base = next((one.attrs["href"] for one in tree.all("base") if one.attrs.get("href")), "")
+    title = next((_flat(element.text()) for element in tree.all("title")), "")
+    base = next((element.attrs["href"] for element in tree.all("base") if element.attrs.get("href")), "")
     main = _main_part(tree)
     text = "\n\n".join(_Writer(urljoin(url, base), main.tag in ("html", "body")).blocks(main.children))
     return PageText(title, re.sub(r"\n{3,}", "\n\n", text).strip())
 
 
 def _main_part(tree: Element) -> Element:
-    """What says of itself that it is the page; a whole page where nothing does, or where that is hardly anything."""
+    """Returns the part that is marked as the main one. Returns the whole page where no part is marked, or the marked
+    part is only a small share of it."""
     body = next(tree.all("body"), tree)
     whole = len(_flat(body.text()))
-    marked = [one for one in body.all("main", "div", "section") if one.tag == "main" or one.attrs.get("role") == "main"]
+    marked = [
+        element
+        for element in body.all("main", "div", "section")
+        if element.tag == "main" or element.attrs.get("role") == "main"
+    ]
     articles = list(body.all("article"))
     for part in (*marked, *(articles if len(articles) == 1 else ())):
         if len(_flat(part.text())) >= MAIN_SHARE * whole:
@@ -72,7 +78,7 @@ class _Writer:
         self._base = base
         self._whole_page = whole_page
         self._classes = classes
-        """Of what stands around: some say there in what language code is."""
+        """Classes of the elements around: some pages name the language of code there."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
         made: list[str] = []
@@ -95,15 +101,15 @@ class _Writer:
         return made
 
     def line(self, children: "Iterable[Element | str]") -> str:
-        """Text that runs on, with its marks."""
+        """Returns running text with its marks, such as bold."""
         text = SPACES.sub(" ", BROKEN_LINE.sub("", "".join(map(self._inline, children))))
-        return "\n".join(one.strip() for one in text.split(BREAK)).strip()
+        return "\n".join(line.strip() for line in text.split(BREAK)).strip()
 
-    def _is_noise(self, one: Element) -> bool:
-        attrs = one.attrs
+    def _is_noise(self, element: Element) -> bool:
+        attrs = element.attrs
         return (
-            one.tag in LEFT_OUT
-            or (one.tag in SITE_PARTS and self._whole_page and not next(one.all("h1"), None))
+            element.tag in LEFT_OUT
+            or (element.tag in SITE_PARTS and self._whole_page and not next(element.all("h1"), None))
             or attrs.get("role", "") in SITE_ROLES
             or "hidden" in attrs
             or attrs.get("aria-hidden") == "true"
@@ -111,79 +117,79 @@ class _Writer:
             or NOT_READ.search(attrs.get("class", "")) is not None
         )
 
-    def _is_block(self, one: Element) -> bool:
-        """A link or a mark around whole blocks is a block too."""
-        return one.tag in BLOCKS or (
-            one.tag not in CODE and next(one.all("p", "div", "ul", "pre", "h2", "h3"), None) is not None
+    def _is_block(self, element: Element) -> bool:
+        """Says whether an element is a block. A link or a mark around whole blocks is a block too."""
+        return element.tag in BLOCKS or (
+            element.tag not in CODE and next(element.all("p", "div", "ul", "pre", "h2", "h3"), None) is not None
         )
 
-    def _block(self, one: Element) -> Iterator[str]:
-        match one.tag:
+    def _block(self, element: Element) -> Iterator[str]:
+        match element.tag:
             case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
-                if text := self.line(one.children).replace("\n", " "):
-                    yield f"{'#' * int(one.tag[1])} {text}"
+                if text := self.line(element.children).replace("\n", " "):
+                    yield f"{'#' * int(element.tag[1])} {text}"
             case "pre":
-                yield _fenced(one, self._classes)
+                yield _fenced(element, self._classes)
             case "ul" | "ol" | "menu":
-                yield self._list(one)
+                yield self._list(element)
             case "dl":
-                yield "\n".join(self._terms(one))
+                yield "\n".join(self._terms(element))
             case "table":
-                yield from self._table(one)
+                yield from self._table(element)
             case "blockquote":
-                quoted = "\n\n".join(self.blocks(one.children))
+                quoted = "\n\n".join(self.blocks(element.children))
                 yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n")) if quoted else ""
             case "hr":
                 yield "---"
             case "summary":
-                text = self.line(one.children)
+                text = self.line(element.children)
                 yield f"**{text}**" if text else ""
             case "article" | "main":
-                # A header in here is the article's own.
-                yield from _Writer(self._base, whole_page=False).blocks(one.children)
-            case "div" if LANGUAGE.search(one.attrs.get("class", "")):
-                yield from _Writer(self._base, self._whole_page, one.attrs["class"]).blocks(one.children)
+                # A header inside an article belongs to the article.
+                yield from _Writer(self._base, whole_page=False).blocks(element.children)
+            case "div" if LANGUAGE.search(element.attrs.get("class", "")):
+                yield from _Writer(self._base, self._whole_page, element.attrs["class"]).blocks(element.children)
             case _:
-                yield from self.blocks(one.children)
+                yield from self.blocks(element.children)
 
-    def _list(self, one: Element) -> str:
-        start = one.attrs.get("start", "1")
+    def _list(self, element: Element) -> str:
+        start = element.attrs.get("start", "1")
         number = int(start) if start.isdecimal() and len(start) < 9 else 1
         items: list[str] = []
-        for item in one.elements():
+        for item in element.elements():
             if self._is_noise(item):
                 continue
             parts = self.blocks(item.children if item.tag == "li" else [item])
             if not parts:
                 continue
-            sign = f"{number}. " if one.tag == "ol" else "- "
+            sign = f"{number}. " if element.tag == "ol" else "- "
             number += 1
             items.append(_item(sign, parts[0], parts[1:]))
         return "\n".join(items)
 
-    def _terms(self, one: Element) -> Iterator[str]:
-        """Terms and what is said of them; they may stand in groups."""
+    def _terms(self, element: Element) -> Iterator[str]:
+        """Yields terms with their descriptions; both may be in groups."""
         terms: list[str] = []
-        for item in one.own(("dt", "dd"), ("div",)):
+        for item in element.own(("dt", "dd"), ("div",)):
             if item.tag == "dt":
                 terms.append(self.line(item.children) or " ".join(self.blocks(item.children)))
                 continue
             head = ", ".join(f"**{term.rstrip(':：')}**" for term in terms if term)
-            said = self.blocks(item.children) or [""]
-            first = f"{head}: {said[0]}" if head and not _is_list(said[0]) else head or said[0]
-            yield _item("- ", first, said if first == head else said[1:])
+            description = self.blocks(item.children) or [""]
+            first = f"{head}: {description[0]}" if head and not _is_list(description[0]) else head or description[0]
+            yield _item("- ", first, description if first == head else description[1:])
             terms = []
         if terms:
             yield "\n".join(f"- **{term}**" for term in terms)
 
-    def _table(self, one: Element) -> Iterator[str]:
-        """A grid; a table that only puts things in their places is read cell by cell."""
-        found = [list(row.elements()) for row in one.own(("tr",), TABLE_PARTS) if not self._is_noise(row)]
-        rows = [[cell for cell in row if cell.tag in ("td", "th") and not self._is_noise(cell)] for row in found]
+    def _table(self, table: Element) -> Iterator[str]:
+        """Yields a table as a grid. A table that is only used for layout is read cell by cell."""
+        children = [list(row.elements()) for row in table.own(("tr",), TABLE_PARTS) if not self._is_noise(row)]
+        rows = [[cell for cell in row if cell.tag in ("td", "th") and not self._is_noise(cell)] for row in children]
         rows = [row for row in rows if row]
         widest = max(map(len, rows), default=0)
         laid_out = widest < 2 or any(next(cell.all(*LAID_OUT), None) for row in rows for cell in row)
-        for caption in one.own(("caption",), ()):
+        for caption in table.own(("caption",), ()):
             yield self.line(caption.children)
         if laid_out:
             for cell in (cell for row in rows for cell in row):
@@ -204,24 +210,24 @@ class _Writer:
             span = cell.attrs.get("colspan", "1")
             yield from [""] * (min(int(span), 20) - 1 if span.isdecimal() and len(span) < 4 else 0)
 
-    def _inline(self, one: "Element | str") -> str:
-        if isinstance(one, str):
-            return one.replace(BREAK, "")
-        tag = one.tag
-        if tag == "input" and one.attrs.get("type") == "checkbox":
-            return "[x] " if "checked" in one.attrs else "[ ] "
-        if self._is_noise(one):
+    def _inline(self, node: "Element | str") -> str:
+        if isinstance(node, str):
+            return node.replace(BREAK, "")
+        tag = node.tag
+        if tag == "input" and node.attrs.get("type") == "checkbox":
+            return "[x] " if "checked" in node.attrs else "[ ] "
+        if self._is_noise(node):
             return ""
         if tag == "br":
             return BREAK
         if tag == "img":
-            alt = _flat(one.attrs.get("alt", ""))
-            return f"![{alt}]({self._whole(one.attrs.get('src', ''))})" if alt else ""
+            alt = _flat(node.attrs.get("alt", ""))
+            return f"![{alt}]({self._whole(node.attrs.get('src', ''))})" if alt else ""
         if tag in CODE:
-            return _code(one.text())
-        inside = "".join(map(self._inline, one.children))
+            return _code(node.text())
+        inside = "".join(map(self._inline, node.children))
         if tag == "a":
-            return self._link(inside, one.attrs.get("href", ""))
+            return self._link(inside, node.attrs.get("href", ""))
         if mark := MARKS.get(tag):
             return _marked(inside, mark)
         return {"sup": f"^{inside}" if inside.strip() else "", "rt": f"({inside})", "q": f'"{inside}"'}.get(tag, inside)
@@ -245,7 +251,7 @@ class _Writer:
 
 
 def _item(sign: str, first: str, rest: Iterable[str]) -> str:
-    """What belongs to an item stands below it; lists follow closely."""
+    """Writes a list item. Its further parts stand below it, indented; lists follow without an empty line."""
     text = first + "".join(("\n" if _is_list(part) else "\n\n") + part for part in rest)
     return sign + re.sub(r"\n(?=[^\n])", "\n" + " " * len(sign), text)
 
@@ -255,7 +261,7 @@ def _is_list(text: str) -> bool:
 
 
 def _marked(inside: str, mark: str) -> str:
-    """The mark close to the words: spaces stay outside, and a line break ends nothing."""
+    """Puts the mark close to the words: spaces stay outside, and text with a line break is not marked."""
     text = inside.strip()
     if not text or BREAK in text or text.startswith(mark):
         return inside
@@ -272,12 +278,12 @@ def _code(text: str) -> str:
     return f"{fence}{room}{text}{room}{fence}"
 
 
-def _fenced(one: Element, around: str) -> str:
-    """The code as it stands, between fences it does not hold itself."""
-    text = "".join(_code_text(one.children)).strip("\n").replace("\xa0", " ")
-    classes = " ".join(part.attrs.get("class", "") for part in (one, *one.all("code"))) + f" {around}"
-    found = LANGUAGE.search(classes)
-    language = found[1].lower() if found and found[1].lower() not in NOT_LANGUAGES else ""
+def _fenced(element: Element, around: str) -> str:
+    """Returns the code as it stands, in a fence that is longer than any fence inside the code."""
+    text = "".join(_code_text(element.children)).strip("\n").replace("\xa0", " ")
+    classes = " ".join(part.attrs.get("class", "") for part in (element, *element.all("code"))) + f" {around}"
+    match = LANGUAGE.search(classes)
+    language = match[1].lower() if match and match[1].lower() not in NOT_LANGUAGES else ""
     fence = "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
     return f"{fence}{language}\n{text}\n{fence}" if text.strip() else ""
 

@@ -1,4 +1,4 @@
-"""The text of a PDF. Another process reads it, which is ended when it takes too long or too much memory.
+"""The text of a PDF. Another process reads it, and is ended when it takes too much time or memory.
 
 Started as `python -m duckflow.tools.web.pdf`, it reads the file from stdin and prints the title in a line, then the
 text of each page."""
@@ -14,15 +14,15 @@ from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, collect
 
 MOST_BYTES = 4_000_000
-"""Of text: a thousand pages and more."""
+"""Longest text of a PDF, in bytes: a thousand pages and more."""
 MEMORY = 2 * 1024**3
 
 
 async def read_pdf(data: bytes, seconds: float) -> str:
-    """Its title in the first line, then its text."""
+    """Returns its title in the first line, then its text."""
     if find_spec("pypdf") is None:
         raise ToolError("It is a PDF, and nothing here can read one: pypdf is not installed.", "web.no_pdf")
-    # -P keeps a pypdf.py in the work folder from being run in its place.
+    # -P keeps Python from running a pypdf.py of the work folder instead.
     launch = Launch((sys.executable, "-P", "-m", "duckflow.tools.web.pdf"), Path("/"), os.environ)
     try:
         printed = await collect(launch, data, seconds, MOST_BYTES)
@@ -46,7 +46,7 @@ def main() -> None:
 
     import pypdf
 
-    # macOS knows no such limit, and a stricter one of the user's own stays.
+    # macOS does not have this limit, and a stricter one that the user has set stays.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     reader = pypdf.PdfReader(io.BytesIO(sys.stdin.buffer.read()))

@@ -1,4 +1,4 @@
-"""Searching the web, where somebody is set up to be asked."""
+"""Searching the web, where a search engine is set up."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ class SearchArgs(Args):
 
 
 class SearchWeb(WebTool[SearchArgs]):
-    """Asks a search engine and lists what it found."""
+    """Asks a search engine and lists its results."""
 
     operation = SEARCH
     subject = ("query",)
@@ -59,15 +59,15 @@ class SearchWeb(WebTool[SearchArgs]):
         try:
             async with asyncio.timeout(self._settings.seconds):
                 answer = await self._ask(args)
-                found = _results(parse_json(answer))[: self._settings.results]
+                results = _results(parse_json(answer))[: self._settings.results]
         except (HttpError, TimeoutError, ValueError) as problem:
             why = str(problem)[:200] or type(problem).__name__
-            told = f"The search could not be made: {why}"
-            raise ToolError(told, "web.failed", host=self.address(args).site, reason=why) from None
-        lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(found, 1)]
-        shown = say("web.searched", count=len(found), query=args.query)
-        told = "\n".join(lines) or "(nothing was found)"
-        return Done(f"{len(found)} results for {args.query!r}. {MATERIAL}\n\n{told}", shown)
+            for_model = f"The search could not be made: {why}"
+            raise ToolError(for_model, "web.failed", host=self.address(args).site, reason=why) from None
+        lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(results, 1)]
+        shown = say("web.searched", count=len(results), query=args.query)
+        for_model = "\n".join(lines) or "(nothing was found)"
+        return Done(f"{len(results)} results for {args.query!r}. {MATERIAL}\n\n{for_model}", shown)
 
     async def _ask(self, args: SearchArgs) -> bytes:
         from duckflow.tools.web.download import asked, read_body
@@ -81,8 +81,8 @@ class SearchWeb(WebTool[SearchArgs]):
             body = {"query": args.query, "max_results": self._settings.results}
         async with asked(address, self._network, headers, body, own=engine.kind == "searxng") as answer:
             if not answer.is_success:
-                told = f"{address.host} answered with HTTP {answer.status}. Is its key right, and not used up?"
-                raise ToolError(told, "web.status", host=address.host, status=answer.status)
+                for_model = f"{address.host} answered with HTTP {answer.status}. Is its key right, and not used up?"
+                raise ToolError(for_model, "web.status", host=address.host, status=answer.status)
             return await read_body(answer, self._settings.max_bytes)
 
     def _set_up(self) -> SearchEngine:
@@ -92,7 +92,7 @@ class SearchWeb(WebTool[SearchArgs]):
 
 
 def _results(answer: Any) -> list[tuple[str, str, str]]:
-    """Title, address and text of each; the three engines differ only in where they stand."""
+    """Returns title, address and text of each result. The three engines only name these fields differently."""
     table = as_table(answer)
     rows = tables(table.get("results") or as_table(table.get("web")).get("results"))
     return [
