@@ -63,13 +63,13 @@ WISHES = [
 
 
 @pytest.mark.parametrize("text", YES)
-def test_yes(text: str) -> None:
+def test_a_plain_yes_is_a_yes(text: str) -> None:
     answer = read_answer(text)
     assert answer is not None and answer.choice == "yes"
 
 
 @pytest.mark.parametrize("text", NO)
-def test_no(text: str) -> None:
+def test_a_plain_no_is_a_no(text: str) -> None:
     answer = read_answer(text)
     assert answer is not None and (answer.choice, answer.text) == ("no", "")
 
@@ -95,18 +95,18 @@ def test_anything_else_is_unclear(text: str) -> None:
 
 
 @pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase["text"])
-def test_people_say_it_in_many_ways(phrase: dict[str, str]) -> None:
+def test_people_say_yes_and_no_in_many_ways(phrase: dict[str, str]) -> None:
     found = yes_or_no(phrase["text"]) or "other"
     assert found == phrase["kind"] or (found, phrase["text"]) == ("other", "ちょっと待って、考える")
 
 
 @given(some.sampled_from(AGREES), some.sampled_from(["", " ", ", ", "、", ". ", "。"]), some.sampled_from(WISHES))
-def test_a_yes_with_a_wish_or_a_condition_is_none(yes: str, gap: str, wish: str) -> None:
+def test_a_yes_with_a_wish_or_a_condition_is_no_yes(yes: str, gap: str, wish: str) -> None:
     assert yes_or_no(f"{yes}{gap or ' '}{wish}") != "yes" and yes_or_no(f"{wish}{gap or ' '}{yes}") != "yes"
 
 
 @given(some.text(max_size=60))
-def test_no_number_of_strange_signs_is_a_yes(text: str) -> None:
+def test_a_text_with_unknown_words_is_never_a_yes(text: str) -> None:
     assert read_answer(f"{text}\u2603 not this") is None or read_answer(f"{text}\u2603 not this") != "yes"
 
 
@@ -167,7 +167,7 @@ def test_an_answer_made_to_be_slow_is_read_at_once(begin: str, piece: str) -> No
     ("language", "about", "names"),
     [("en", "the tests", ("test",)), ("en", "test and testing", ("test", "and", "test")), ("ja", "テスト", ("test",))],
 )
-def test_what_a_scope_names_is_found_and_found_at_once(language: str, about: str, names: tuple[str, ...]) -> None:
+def test_the_names_in_a_scope_are_found(language: str, about: str, names: tuple[str, ...]) -> None:
     assert named_in(about, language) == names
 
 
@@ -181,14 +181,14 @@ def test_what_a_scope_names_is_found_and_found_at_once(language: str, about: str
         ("whatever", False),
     ],
 )
-def test_a_question_without_its_sign_is_one(said: str, asks: bool) -> None:
+def test_a_question_without_a_question_mark_is_recognized(said: str, asks: bool) -> None:
     assert read_whole(said).asks is asks
 
 
 @pytest.mark.parametrize("named", ["eslint", "every pytest run", "the prettier runs", "mypy and ruff"])
 @pytest.mark.parametrize("stretch", ["today", "this session", "this week"])
 def test_a_name_before_a_stretch_of_time_is_never_dropped(named: str, stretch: str) -> None:
-    """Without the name the yes would go for whatever was asked about."""
+    """Without the name the yes would hold for everything that was asked about."""
     read = read_whole(f"yes, and for {named} {stretch}")
     assert read.verdict != "yes" or not read.scope or read.about
 

@@ -14,7 +14,7 @@ PHRASES = [
 
 
 @pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase["text"])
-def test_a_question_is_known_without_its_mark(phrase: dict[str, str]) -> None:
+def test_a_question_is_recognized_without_its_mark(phrase: dict[str, str]) -> None:
     assert ends_asking(phrase["text"]) is phrase["asks"]
 
 
@@ -29,5 +29,5 @@ def test_a_question_is_known_without_its_mark(phrase: dict[str, str]) -> None:
         ("", False),
     ],
 )
-def test_what_stands_behind_a_question_may_belong_to_it(text: str, asked: bool) -> None:
+def test_text_behind_a_question_may_belong_to_it(text: str, asked: bool) -> None:
     assert ends_asking(text) is asked

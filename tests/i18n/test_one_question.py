@@ -48,14 +48,14 @@ def test_everything_else_stays_as_it_is(said: str) -> None:
     assert one_question(said) == said
 
 
-def test_the_question_itself() -> None:
+def test_the_last_question_is_found() -> None:
     assert last_question("Fine. Version 2.0 is out.\nGood. Which folder?") == "Which folder?"
     assert last_question("了解です。どこですか？") == "どこですか？"
     assert last_question("Some:\n1. Which port? (8080)") == "Which port? (8080)"
 
 
 @given(some.text(alphabet='ab か ?？.。す\n`"1-)「」', max_size=60))
-def test_what_streams_in_is_in_the_end_what_is_said(said: str) -> None:
+def test_a_streamed_text_ends_as_the_whole_text_would(said: str) -> None:
     stream = QuestionStream()
     shown = "".join(map(stream.feed, said)) + stream.end()
     assert one_question(said) == one_question(one_question(said))
@@ -66,7 +66,7 @@ def test_what_streams_in_is_in_the_end_what_is_said(said: str) -> None:
     "text",
     ["a? " * 7000, "a? " * 7000 + "b.", "?(" * 10_000, "?" * 20_000 + "x", "- a?\n" * 4000, "Eh? " + "ab " * 7000],
 )
-def test_a_long_text_is_read_in_time_in_proportion_also_in_small_pieces(text: str) -> None:
+def test_the_time_for_a_long_text_grows_in_proportion_even_in_small_pieces(text: str) -> None:
     begin = time.process_time()
     one_question(text)
     ends_asking(text)
@@ -77,7 +77,7 @@ def test_a_long_text_is_read_in_time_in_proportion_also_in_small_pieces(text: st
     assert time.process_time() - begin < 5
 
 
-def test_what_is_too_long_for_a_question_is_passed_on() -> None:
+def test_text_too_long_for_a_question_is_passed_on() -> None:
     stream, text = QuestionStream(), "Really? " + "and so on " * 3000
     passed = "".join(stream.feed(text[start : start + 40]) for start in range(0, len(text), 40))
     assert text.startswith(passed) and len(passed) > len(text) - 5000

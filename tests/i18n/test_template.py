@@ -5,7 +5,7 @@ from duckflow.i18n.template import PLACEHOLDER, fill, load
 TEMPLATE = "Head\nGoal: {goal}\nBoth: {a}, {b}\nRules:\n{rules}\nEnd"
 
 
-def test_filled() -> None:
+def test_values_are_put_in() -> None:
     text = fill(TEMPLATE, {"goal": "g", "a": "1", "b": "", "rules": "r1\nr2"})
     assert text == "Head\nGoal: g\nBoth: 1, \nRules:\nr1\nr2\nEnd"
 

@@ -47,7 +47,7 @@ def test_words_about_a_running_job(text: str, wish: str | None) -> None:
 @pytest.mark.parametrize(
     "text", ["resume", "continue", "ok, go on", "let it run on", "再開", "続けて", "じゃあ続きをお願いします"]
 )
-def test_going_on_is_meant_for_a_job_only_when_one_has_stopped(text: str) -> None:
+def test_words_for_going_on_mean_a_job_only_when_one_has_stopped(text: str) -> None:
     assert wish_in(text, state("interrupted")) == wish_in(text, state("paused")) == "resume"
     assert wish_in(text, state("completed")) is None
     assert wish_in(text, AgentState()) is None

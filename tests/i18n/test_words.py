@@ -73,14 +73,14 @@ def test_braces_from_outside_are_plain_text() -> None:
     assert Words("en")("tool.failed", reason="{x} {0} {") == "Not done: {x} {0} {"
 
 
-def test_one_of_something_is_not_called_many() -> None:
+def test_a_single_thing_is_not_called_many() -> None:
     words = Words("en")
     assert words("file.read", path="a.py", lines=1) == "Read a.py (1 line)"
     assert words("file.read", path="a.py", lines=21) == "Read a.py (21 lines)"
     assert words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2").startswith("1 call · 1 tokens")
 
 
-def test_one_of_something_is_not_told_as_several() -> None:
+def test_counted_nouns_have_a_singular() -> None:
     counted = (
         r"\{(?!limit)\w+\} (?:more )?(?:steps|tasks|files|turns|messages|jobs|lines|times|questions|results|plans)\b"
     )

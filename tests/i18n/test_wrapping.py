@@ -25,7 +25,7 @@ def wrapped(text: str, columns: int) -> list[str]:
         ("e\u0301e\u0301e\u0301", 2, ["e\u0301e\u0301", "e\u0301"]),
     ],
 )
-def test_at_spaces_and_between_japanese_characters(text: str, columns: int, lines: list[str]) -> None:
+def test_lines_end_at_spaces_and_between_japanese_characters(text: str, columns: int, lines: list[str]) -> None:
     assert wrapped(text, columns) == lines
 
 

@@ -1,1 +1,1 @@
-"""Every text that people and models read, a folder a language."""
+"""The texts that people and models read, in a folder for each language."""

@@ -1,7 +1,7 @@
 """Reads an answer as a whole: a verdict, and what comes with it. Every other reader of answers uses this one.
 
-How far a yes goes and how the work is to run are taken out of the sentence (`patterns/scopes.txt`); the rest is read
-word by word (`patterns/answers.txt`). Unclear is never a yes, and never a no."""
+How far a yes goes and how the work is to run are taken out of the sentence (`patterns/scopes.txt`). Everything else is
+read word by word (`patterns/answers.txt`). An unclear answer is never taken for a yes or a no."""
 
 import re
 import unicodedata
@@ -18,78 +18,77 @@ Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
 PLACES = ("foreground", "background")
 PARTS = (*PLACES, "session", "always", "aside", "once")
-"""What is taken out of a sentence, in this order."""
+"""The parts that are taken out of a sentence, in this order."""
 PERMANENT = "always"
-"""A rule that stays is never given by one key."""
+"""The choice of a permanent rule. It is never made by a single key."""
 LONGEST = 300
-"""Characters: a longer text is a message, and nothing is read into it."""
+"""The most characters of an answer: a longer text is a message, and nothing is read into it."""
 BEGINNING = 60
 SHORT = 6
-"""Characters: a yes in so few needs no search for more."""
+"""The most characters of a yes that is too short to say anything else."""
 TELLING = 3
-"""Words: so many say more than a sigh of consent."""
+"""The least number of words that say more than a sigh of consent."""
 TELLS_GOAL = 12
-"""Characters: a shorter message ("go on then") says nothing of a goal."""
+"""The least characters of a message that may name a goal: a shorter one ("go on then") does not."""
 ASKED_SHORTLY = r"\W*\w+(?: \w+)?\s*[?？]"
 PUNCTUATION = " 。、.,!！"
 DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
 SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
-"""A gap in a text whose words do not stand apart, or before a sign."""
+"""A space between words of a language that needs none, or before a punctuation mark."""
 CLAUSE_END = r"[,.;:!、。]"
 LAST_CLAUSE = r"^|[,.;:!]\s|[、。]"
 SAYS_LITTLE = {"yes", "agree", "praise", "glue"}
 AGREED = " 👍 "
-"""Stands in the sentence for words that said yes and how far at the same time."""
+"""A sign that stands in the sentence for words that said yes and how far at the same time."""
 
 
 class WholeAnswer(NamedTuple):
-    """What an answer means."""
+    """The meaning of an answer."""
 
     verdict: Verdict = "other"
     reason: str = ""
-    """Of a no: what is wanted, or why."""
+    """The reason of a no: what is wanted instead, or why."""
     scope: Scope = ""
-    """How far a yes goes."""
+    """The reach of a yes."""
     about: str = ""
-    """What the scope is for, in the words that were said; nothing where it is what was asked about."""
+    """The thing that the scope is for, in the words that were said; nothing where it is what was asked about."""
     for_good: bool = False
-    """The word was said that a rule which stays takes."""
+    """The word was said that a permanent rule requires."""
     condition: bool = False
     """Something else is wanted first: nothing may be done yet."""
     background: bool = False
     bounded: bool = False
-    """It says yes to what it names, and says nothing of the rest that was asked about."""
+    """The yes is for what it names, and says nothing of the other things that were asked about."""
     asks: bool = False
-    """It asks something back."""
+    """The answer asks something back."""
     waits: bool = False
     """Nothing is decided yet."""
     wish: bool = False
-    """It agrees, but says more than that or sets a condition."""
+    """The answer agrees, but says more than that or sets a condition."""
     reaches: bool = False
-    """It may say how far a yes goes, in words that are not surely known."""
+    """The answer may say how far a yes goes, in words that are not surely known."""
     against: bool = False
-    """Something in it may speak against what was asked."""
+    """Something in the answer may speak against what was asked."""
     rest: str = ""
-    """Beside a yes: what else it says, as far as that is not understood. The scope and the place of the yes are in
-    `agreed`."""
+    """The part beside a yes that is not understood. The scope and the place of the yes are in `agreed`."""
     agreed: "WholeAnswer | None" = None
-    """The yes in it, without the rest."""
+    """The yes in the answer, without the rest."""
 
     @property
     def may_be_yes(self) -> bool:
-        """Whether it is a yes, or at least nothing in it speaks against that."""
+        """Says whether it is a yes, or at least nothing in it speaks against that."""
         doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
         return self.plain_yes or not doubts
 
     @property
     def plain_yes(self) -> bool:
-        """Whether it is a yes to all that was asked."""
+        """Says whether it is a yes to all that was asked."""
         return self.verdict == "yes" and not self.bounded
 
 
 class Parts(NamedTuple):
-    """A sentence without what was taken out of it, and what that was."""
+    """A sentence without the parts that were taken out of it, and what those parts mean."""
 
     rest: str
     scope: Scope = ""
@@ -103,14 +102,14 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
-    plain = _heart(plain, language) if len(plain) <= LONGEST else plain
+    plain = _main_part(plain, language) if len(plain) <= LONGEST else plain
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     waits = search("scopes.wait", plain, language) is not None
     against = search("scopes.against", plain, language) is not None
-    named = _choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
-    if named == "session" or named == "always":
-        return WholeAnswer("yes", scope=named, for_good=named == PERMANENT)
+    choice = _choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
+    if choice == "session" or choice == "always":
+        return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
     parts = _taken_apart(plain, language)
     if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
         return WholeAnswer(asks=True, waits=waits, against=against)
@@ -126,7 +125,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         reason = plain
     if word == "no" or reason:
         last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
-        # What a condition begins belongs to the condition: no word of it refuses.
+        # Where a text begins with a condition, its words belong to the condition: none of them refuses.
         bound = begins("scopes.condition", plain, language)
         doubtful = bound or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
         return WholeAnswer("other" if doubtful else "no", "" if doubtful else reason, waits=waits, against=True)
@@ -154,9 +153,9 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
-    """A yes with more beside it. Clauses that agree, praise, remark something or say how far the yes goes are
-    understood; where nothing else is left, it is a yes. A clause that refuses leaves it as it was read."""
-    agreed, says_yes, rest = WholeAnswer("yes"), False, list[str]()
+    """Reads a yes with more beside it. Clauses that agree, praise, remark something or say how far the yes goes are
+    understood; where nothing else is left, it is a yes. Where a clause refuses, the first reading stays."""
+    agreed, says_yes, unclear = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         kinds = set(kinds_in(clause, language))
         if "refuse" in kinds and not kinds & {"", "yes"}:
@@ -164,20 +163,20 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
         parts = _taken_apart(clause, language)
         scoped = scope_words(clause, language)
         took = parts.scope or parts.background or parts.rest != clause
-        left = set(kinds_in(parts.rest, language)) if took else {""}
+        remaining_kinds = set(kinds_in(parts.rest, language)) if took else {""}
         if kinds <= SAYS_LITTLE:
             says_yes |= bool(kinds & {"yes", "agree"})
-        elif left <= SAYS_LITTLE and not (agreed.about and parts.about):
-            says_yes |= bool(left & {"yes", "agree"})
+        elif remaining_kinds <= SAYS_LITTLE and not (agreed.about and parts.about):
+            says_yes |= bool(remaining_kinds & {"yes", "agree"})
             for_good = parts.scope == PERMANENT and _names_always(clause, language)
             agreed = _wider(agreed, parts.scope, parts.about, for_good, parts.background)
         elif scoped.allows and not (agreed.about and scoped.names):
             agreed = _wider(agreed, "session", "".join(scoped.names), False, False)
         elif not _only_remarks(clause, agreed, language):
-            rest.append(clause)
+            unclear.append(clause)
     if not says_yes:
         return read
-    return read._replace(agreed=agreed, rest=", ".join(rest)) if rest else agreed
+    return read._replace(agreed=agreed, rest=", ".join(unclear)) if unclear else agreed
 
 
 def _clauses(plain: str, language: str) -> list[str]:
@@ -188,7 +187,7 @@ def _clauses(plain: str, language: str) -> list[str]:
 
 
 def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
-    """With what one more clause says; `once` takes every wider scope back."""
+    """Adds what one more clause says. `once` takes every wider scope back."""
     once = "once" in (scope, agreed.scope)
     return agreed._replace(
         scope="once" if once else scope or agreed.scope,
@@ -199,8 +198,8 @@ def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, backgr
 
 
 def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
-    """Whether a clause only praises or gives a reason, so that it asks for nothing. One that holds a name, a negation,
-    a wish or a comparison may; and one that tells of the past may say that nothing is needed."""
+    """Says whether a clause only praises or gives a reason, so that it asks for nothing. A clause with a name, a
+    negation, a wish or a comparison may ask for something; one about the past may say that nothing is needed."""
     if search("scopes.against", clause, language):
         return False
     if fullmatch("scopes.praises", clause, language):
@@ -212,7 +211,8 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
-    """A number of the offered list, a word for it, a yes or a no, or `no: because …`; anything else is unclear."""
+    """Reads a number of the offered list, a word for a choice, a yes or a no, or `no: because …`; else returns
+    nothing."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.strip(PUNCTUATION).casefold()
     if word.isdecimal():
@@ -231,19 +231,19 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
 
 
 def spelled_out(text: str) -> str:
-    """An answer that begins with the number for yes and says more, with a yes in place of the number."""
-    head, separator, rest = _split_reason(unicodedata.normalize("NFKC", text).strip())
-    return f"{AGREED.strip()}, {rest}" if separator and rest and key_of(head) == "yes" else text
+    """Puts a yes in place of the number for yes, where an answer begins with that and says more."""
+    head, separator, remainder = _split_reason(unicodedata.normalize("NFKC", text).strip())
+    return f"{AGREED.strip()}, {remainder}" if separator and remainder and key_of(head) == "yes" else text
 
 
 def key_of(number: str) -> str:
-    """What a number stands for at a Gate."""
+    """Returns the choice that a number stands for at a Gate."""
     return GATE_KEYS[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(GATE_KEYS) else ""
 
 
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number or
-    letter of a choice, or with a first part that is an answer by itself."""
+    """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
+    or letter of a choice, or with a first part that is an answer by itself."""
     plain = unicodedata.normalize("NFKC", text).strip()
     part = search("answers.part", plain, language)
     head = plain[: part.start()] if part else plain
@@ -266,10 +266,10 @@ def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """The names in what a scope is about: of programs, files and folders. `the test runs` names `test`."""
+    """Returns the names of programs, files and folders in the words of a scope. `the test runs` names `test`."""
     plain = about.casefold()
-    for name, left in (("scopes.tests", " test "), ("scopes.pointing", " ")):
-        plain, _ = _without(name, plain, left, language)
+    for name, replacement in (("scopes.tests", " test "), ("scopes.pointing", " ")):
+        plain, _ = _without(name, plain, replacement, language)
     return tuple(word for word in re.findall(r"[\w.+#/-]+", plain) if word.strip("./"))
 
 
@@ -281,16 +281,16 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
 
 
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
-    """Whether it points at the rule that stays, but not with the word that this takes."""
+    """Says whether a text points at the permanent rule, but without the word that this requires."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
     return PERMANENT in offered and (word == "a" or key_of(word) == PERMANENT)
 
 
 @cache
 def _choices(languages: tuple[str, ...]) -> dict[str, str]:
-    """The choices that words stand for which are said alone."""
-    named = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
-    return {word: name.removeprefix("choice.") for name, rule in named for word in rule.source.split("|") if word}
+    """Returns the choices that single words stand for."""
+    pairs = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
+    return {word: name.removeprefix("choice.") for name, rule in pairs for word in rule.source.split("|") if word}
 
 
 def _names_always(plain: str, language: str) -> bool:
@@ -298,8 +298,8 @@ def _names_always(plain: str, language: str) -> bool:
     return any(choice == PERMANENT and word in plain.casefold() for word, choice in choices)
 
 
-def _heart(plain: str, language: str) -> str:
-    """The text without what people say before they answer ("sorry for the wait"), or to say that they repeat
+def _main_part(plain: str, language: str) -> str:
+    """Returns the text without what people say before they answer ("sorry for the wait"), or to say that they repeat
     themselves ("as I said")."""
     for name in ("scopes.preface", "scopes.afterword"):
         plain, _ = _without(name, plain, " ", language)
@@ -307,53 +307,56 @@ def _heart(plain: str, language: str) -> str:
 
 
 def _taken_apart(plain: str, language: str) -> Parts:
-    """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and what is said of
-    the session bounds `always`."""
-    rest, taken, begins = plain, dict[str, str](), False
+    """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and words about the
+    session limit `always`."""
+    sentence, taken, begins = plain, dict[str, str](), False
     for part in PARTS:
-        for name, left in ((f"scopes.allows.{part}", AGREED), (f"scopes.{part}", " " if part in PLACES else " , ")):
-            rest, found = _without(name, rest, left, language)
-            # Where the work is to run may stand in the middle of what is said of something else.
-            rest = re.sub(SPLIT, "", " ".join(rest.split())) if part in PLACES and found else rest
-            for match in found:
+        for name, replacement in (
+            (f"scopes.allows.{part}", AGREED),
+            (f"scopes.{part}", " " if part in PLACES else " , "),
+        ):
+            sentence, matches = _without(name, sentence, replacement, language)
+            # Words about where the work is to run may stand in the middle of a sentence about something else.
+            sentence = re.sub(SPLIT, "", " ".join(sentence.split())) if part in PLACES and matches else sentence
+            for match in matches:
                 about = (match.groupdict().get("about") or "").strip()
                 begins |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
                 taken[part] = taken.get(part) or about
-    if rest != plain:
-        rest, _ = _without("scopes.joint", rest, " ", language)
+    if sentence != plain:
+        sentence, _ = _without("scopes.joint", sentence, " ", language)
     scope: Scope = "once" if "once" in taken else "always" if "always" in taken else ""
     if "session" in taken and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
         scope = "session"
     about = "" if scope == "once" else taken.get("session") or taken.get("always") or ""
     # A sentence that begins with what is allowed ("all rst files are fine") agrees to just that, unless a yes follows.
-    follows = "".join(re.split(CLAUSE_END, rest.strip(PUNCTUATION))[1:])
+    follows = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
     agrees = agrees_somewhere(follows, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
     bounded = begins and bool(named_in(about, language)) and not agrees
-    return Parts(rest.strip(), scope, about, "background" in taken and "foreground" not in taken, bounded)
+    return Parts(sentence.strip(), scope, about, "background" in taken and "foreground" not in taken, bounded)
 
 
-def _without(name: str, text: str, left: str, language: str) -> tuple[str, list[re.Match[str]]]:
-    """The text with `left` in place of what the patterns find, and what they found."""
+def _without(name: str, text: str, replacement: str, language: str) -> tuple[str, list[re.Match[str]]]:
+    """Returns the text with `replacement` in place of everything that the patterns find, and the matches."""
     taken: list[re.Match[str]] = []
     for spoken in languages_in(text, language):
         for pattern in fitting(spoken, name, text):
             place = 0
-            while (found := pattern.search(text, place)) and found[0]:
-                taken.append(found)
-                text = text[: found.start()] + left + text[found.end() :]
-                # What stands in its place may look the same, so the search goes on behind it.
-                place = found.start() + len(left)
+            while (match := pattern.search(text, place)) and match[0]:
+                taken.append(match)
+                text = text[: match.start()] + replacement + text[match.end() :]
+                # The replacement may look the same, so the search goes on behind it.
+                place = match.start() + len(replacement)
     return text, taken
 
 
 def _begins_agreeing(plain: str, language: str) -> bool:
-    """Whether the first word that says something agrees."""
+    """Says whether the first word agrees, apart from politeness and praise."""
     kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
     return next(kinds, "") in ("yes", "agree")
 
 
 def _refusal(plain: str, language: str) -> str:
-    """Of `no, because …`: what follows; nothing where it does not begin with a no."""
+    """Returns the reason in `no, because …`, or nothing where the text does not begin with a no."""
     head, separator, reason = _split_reason(plain)
     first = next(kinds_in(plain, language), "") if separator else ""
     if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
@@ -363,22 +366,22 @@ def _refusal(plain: str, language: str) -> str:
 
 
 def _orders_else(plain: str, language: str) -> bool:
-    """Whether a part of a no says what to do in place of it: `no, start the plan`."""
+    """Says whether a part of a no says what to do instead: `no, start the plan`."""
     parts = [list(kinds_in(part, language)) for part in re.split(CLAUSE_END, plain)]
     return any(len(kinds) >= TELLING and "agree" in kinds and "refuse" not in kinds for kinds in parts)
 
 
 def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> Answer | None:
-    """`2: use tabs`, `n: use tabs`."""
+    """Reads a no that is chosen by its number or letter and has a reason: `2: use tabs`, `n: use tabs`."""
     head, separator, reason = _split_reason(plain)
     if "no" not in offered or not separator.strip() or not reason.strip():
         return None
-    named = key_of(head) == "no" or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
-    return Answer(choice="no", text=reason.strip()) if named else None
+    is_no = key_of(head) == "no" or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
+    return Answer(choice="no", text=reason.strip()) if is_no else None
 
 
 def _split_reason(text: str) -> tuple[str, str, str]:
-    """At the first separator after the first word."""
+    """Splits a text at the first separator after the first word."""
     places = [(place, mark) for mark in (":", ",", "、", "。", ".", " ") if (place := text.find(mark)) > 0]
     if not places:
         return text, "", ""

@@ -1,5 +1,5 @@
-"""Whether a text asks the user something: by a question mark, by how its last sentence is built, or by asking for a
-decision. The grammar of each language stands in its folder (`patterns/asking.txt`)."""
+"""Finds out whether a text asks the user something: by a question mark, by the form of its last sentence, or by asking
+for a decision. The grammar of each language stands in its folder (`patterns/asking.txt`)."""
 
 import re
 import unicodedata
@@ -21,9 +21,9 @@ QUESTION_MARKS = "?？"
 SPOKEN = r"(?<=[すうん]か)(?<!どうか)。"
 """The full stop of a polite question, which needs no mark."""
 LAST_QUESTIONS = 50
-"""Only so many at the end are looked at: a text may be made of nothing else."""
+"""The number of questions at the end that are looked at: a text may consist of nothing else."""
 LONGEST_HELD, REMEMBERED = 4000, 2000
-"""Characters: nothing longer is held back for a question; what was passed on so long ago decides nothing any more."""
+"""The most characters that are held back for a question, and the characters of the text before that still matter."""
 
 
 def has_question(text: str) -> bool:
@@ -31,22 +31,22 @@ def has_question(text: str) -> bool:
 
 
 def last_question(text: str) -> str:
-    """The question that a text ends with, without what was said before it."""
+    """Returns the question that a text ends with, without what was said before it."""
     line = text.rstrip().rpartition("\n")[2]
     parts = re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)
     return next((part.strip() for part in reversed(parts) if part.strip()), "")
 
 
 def one_question(text: str) -> str:
-    """What is said, without the questions after the first one of those at its end."""
+    """Returns the text without the questions after the first one of those at its end."""
     place = settled(text, whole=True)
     return text[:place].rstrip() if place < len(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
-    """How much of a text is sure to stay: up to the first question that only questions follow.
+    """Returns how much of a text is sure to stay: up to the first question after which only questions follow.
 
-    `whole`: nothing more comes, so a sentence without an end is one."""
+    `whole` means that nothing more comes, so a sentence without an end is complete."""
     marked = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
     if not has_question(marked):
         return len(text)
@@ -61,7 +61,7 @@ def settled(text: str, whole: bool = False) -> int:
 
 
 class QuestionStream:
-    """Passes on what is said as it comes, and holds back what may be one question too many."""
+    """Passes on a text as it comes, and holds back what may be one question too many."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -82,7 +82,8 @@ class QuestionStream:
         return passed
 
     def _forget(self) -> None:
-        """Keep the end of what was passed on, from the beginning of a line where there is one; code stays code."""
+        """Keeps the end of the text that was passed on, from the beginning of a line where there is one. Code stays
+        code."""
         place = self._shown - REMEMBERED
         if place < REMEMBERED:
             return
@@ -92,16 +93,18 @@ class QuestionStream:
 
 
 def _place(text: str, place: int) -> tuple[bool, str]:
-    """Whether a place is in an item of a list, and the line that the list belongs to: after a question the items are
-    the choices."""
+    """Says whether a place is in an item of a list, and returns the line that the list belongs to. After a question the
+    items are its choices."""
     *before, line = text[:place].split("\n")
     if not re.match(ITEM, line):
         return False, ""
-    return True, next((one.rstrip() for one in reversed(before) if one.strip() and not re.match(ITEM, one)), "")
+    return True, next(
+        (earlier.rstrip() for earlier in reversed(before) if earlier.strip() and not re.match(ITEM, earlier)), ""
+    )
 
 
 def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
-    """Whether nothing but questions follows; a list after a question holds its choices."""
+    """Says whether nothing but questions follows. A list after a question holds its choices."""
     first = _word_from(text, place)
     if first == len(text):
         return not whole
@@ -120,41 +123,41 @@ def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
 
 
 def _word_from(text: str, place: int) -> int:
-    """Where the next word begins."""
-    found = re.compile(r"\S").search(text, place)
-    return found.start() if found else len(text)
+    """Returns where the next word begins."""
+    match = re.compile(r"\S").search(text, place)
+    return match.start() if match else len(text)
 
 
 def _line_from(text: str, place: int) -> int:
-    """Where something other than line breaks and spaces begins."""
-    found = re.compile(r"[^\n ]").search(text, place)
-    return found.start() if found else len(text)
+    """Returns where something other than line breaks and spaces begins."""
+    match = re.compile(r"[^\n ]").search(text, place)
+    return match.start() if match else len(text)
 
 
 LONGEST_END = 600
-"""Characters at the end that are looked at: what is asked further up is not what it ends with."""
+"""Characters at the end that are looked at: a question further up is not what the text ends with."""
 MARKED = r"[?？]+[)）*_\"”’']*\Z"
 SENTENCES = r"(?<=[。！？])|(?<=[^\d][.!?])(?=\s)|(?<=[?？][)）])|\n+"
 ENDING = r"[\s。．.!！…~〜ー:：;；*_)）]+\Z"
 BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
-"""A choice, a remark in brackets or code may stand behind a question without taking it back."""
+"""Text that may stand behind a question without taking it back: a choice, a remark in brackets, or code."""
 
 
 def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it speaks of the work as done and asks how to go on."""
+    """Says whether a text reports the work as done, or asks how to go on."""
     last = last_question(text)
     goes_on = search("asking.goes_on", last, language) or search("asking.offers_more", last, language)
     return bool(goes_on or search("asking.reported", text, language))
 
 
 def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it ends with asking what else there is to do: a polite end, which leaves nothing open."""
+    """Says whether a text ends by asking what else there is to do: a polite end, which leaves nothing open."""
     return ends_asking(text, language) and search("asking.offers_more", last_question(text), language) is not None
 
 
 def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it ends with a question about the matter itself, which the work may answer, or with a polite one that
-    leaves nothing open. Whatever asks for leave, or may offer a choice, is for the user to answer."""
+    """Says whether a text ends with a question about the matter itself, which the work may answer, or with a polite one
+    that leaves nothing open. A question that asks for permission or may offer a choice is for the user to answer."""
     last = last_question(text)
     if not ends_asking(text, language) or search("asking.leave", last, language):
         return False
@@ -163,9 +166,9 @@ def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether what is said last asks for an answer, perhaps with its choices or a remark behind it."""
+    """Says whether a text ends by asking for an answer, perhaps with choices or a remark behind the question."""
     end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
-    sentences = [one.strip() for one in re.split(SENTENCES, end) if one and one.strip()]
+    sentences = [part.strip() for part in re.split(SENTENCES, end) if part and part.strip()]
     while sentences:
         sentence = sentences.pop()
         if asks(sentence.strip(" -*_#>"), language):

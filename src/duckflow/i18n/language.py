@@ -17,27 +17,27 @@ FACTS = "language.json"
 
 
 class LanguageFacts(NamedTuple):
-    """The file that makes a folder a language."""
+    """The facts in the file that makes a folder a language."""
 
     name: str
     """The language as its speakers call it."""
     letters: str
-    """The signs its words are written with, as inside of a character class."""
+    """The characters that its words are written with, as inside a character class."""
     spaces: bool = True
-    """Whether words stand apart."""
+    """Words are separated by spaces."""
     thousands: str = ","
     """The sign between groups of three digits."""
     day: str = "%Y-%m-%d"
-    """How a date is written."""
+    """The form of a date."""
     known_bytes: int = 440
-    """Room in every prompt for what earlier sessions tell of the project."""
+    """Bytes in every prompt for what earlier sessions tell of the project."""
     complete: bool = False
-    """Whether the tests want every piece of it to be there."""
+    """The tests require every text of the language."""
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The default, then those that are complete, then the others."""
+    """Returns the languages: the default, then those that are complete, then the others."""
     codes = (code for code in os.listdir(FOLDER) if is_language(code))
     return tuple(sorted(codes, key=lambda code: (code != DEFAULT_LANGUAGE, not facts_of(code).complete, code)))
 
@@ -48,12 +48,12 @@ def is_language(code: str) -> bool:
 
 @cache
 def facts_of(language: str) -> LanguageFacts:
-    """The facts of a language. A journal may name one that is gone: then they are those of the default."""
+    """Returns the facts of a language. A journal may name a language that is gone; then it is the default's."""
     return LanguageFacts(**json.loads(read_piece(language, FACTS)))
 
 
 def language_of(setting: str) -> str:
-    """The configured language, else the locale's, else the default."""
+    """Returns the configured language, else the locale's, else the default."""
     if is_language(setting):
         return setting
     locale = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
@@ -62,12 +62,12 @@ def language_of(setting: str) -> str:
 
 
 def read_piece(language: str, *path: str) -> str:
-    """A file of a language's folder, or the default language's where it has none."""
+    """Reads a file of a language's folder, or the default language's where it has none."""
     return own_piece(language, *path) or own_piece(DEFAULT_LANGUAGE, *path)
 
 
 def own_piece(language: str, *path: str) -> str:
-    """A file of a language's folder; nothing where it has none."""
+    """Reads a file of a language's folder; returns nothing where it has none."""
     try:
         return FOLDER.joinpath(language, *path).read_text(encoding="utf-8")
     except OSError:
@@ -75,24 +75,24 @@ def own_piece(language: str, *path: str) -> str:
 
 
 def text_in(texts: Mapping[str, str], language: str) -> str:
-    """One of the texts that somebody brings along by language."""
+    """Chooses one of the texts that somebody brings along by language."""
     return texts.get(language) or texts.get(DEFAULT_LANGUAGE) or next(iter(texts.values()))
 
 
 def languages_in(text: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """The languages that a text may be in: the default, every one in whose own letters it is written, and the session's
-    where that has no letters of its own. So a folder that is added changes nothing for other languages."""
+    """Returns the languages that a text may be in: the default, each one in whose own letters it is written, and the
+    session's where that has no letters of its own. So a new folder changes nothing for other languages."""
     spoken = [DEFAULT_LANGUAGE]
     if language != DEFAULT_LANGUAGE and _own_letters(language) is None:
         spoken.append(language)
     if not text.isascii():
-        spoken += [one for one in languages() if (letters := _own_letters(one)) and letters.search(text)]
+        spoken += [code for code in languages() if (letters := _own_letters(code)) and letters.search(text)]
     return tuple(spoken)
 
 
 @cache
 def _own_letters(language: str) -> re.Pattern[str] | None:
-    """The letters by which a text is known to be in the language; nothing where it shares them with the default's."""
+    """Returns the letters by which a text is known to be in the language, or nothing where the default has them too."""
     letters = re.compile(f"[{facts_of(language).letters}]")
     return None if letters.search(string.ascii_lowercase) else letters
 
@@ -102,7 +102,7 @@ PART = r"\{([a-z_]+)\}"
 
 
 class Rule:
-    """A regular expression that does not mind capitals."""
+    """A regular expression that ignores case."""
 
     def __init__(self, source: str, words: tuple[str, ...]) -> None:
         self.source = source
@@ -114,7 +114,7 @@ class Rule:
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The words of a rule that is a plain list."""
+        """Returns the words of a rule that is a plain list."""
         return tuple(filter(None, self.source.split("|")))
 
     def may_fit(self, lowered: str) -> bool:
@@ -123,8 +123,8 @@ class Rule:
 
 @cache
 def entries(language: str, topic: str) -> tuple[tuple[str, Rule], ...]:
-    """The rules in a language's own file, with the names of their patterns, in order. A line that begins with a space
-    goes on with the one before; `{name}` stands for another pattern of the file."""
+    """Reads the rules in a language's own file, with the names of their patterns, in order. A line that begins with a
+    space continues the one before; `{name}` stands for another pattern of the file."""
     lines: list[str] = []
     for line in own_piece(language, "patterns", f"{topic}.txt").splitlines():
         if line.startswith(" "):
@@ -132,14 +132,14 @@ def entries(language: str, topic: str) -> tuple[tuple[str, Rule], ...]:
         elif line and not line.startswith("#"):
             lines.append(line)
     parts: dict[str, str] = {}
-    found: list[tuple[str, Rule]] = []
+    named_rules: list[tuple[str, Rule]] = []
     for line in lines:
         head, _, source = line.partition(":")
         name, _, words = head.partition(" [")
         source = re.sub(PART, lambda part: parts[part[1]], source.strip()) if "{" in source else source.strip()
         parts[name] = f"(?:{source})"
-        found.append((name, Rule(source, tuple(words.removesuffix("]").split("|")) if words else ())))
-    return tuple(found)
+        named_rules.append((name, Rule(source, tuple(words.removesuffix("]").split("|")) if words else ())))
+    return tuple(named_rules)
 
 
 @cache
@@ -154,30 +154,30 @@ def has(language: str, name: str) -> bool:
 
 @cache
 def in_language(language: str, name: str) -> re.Pattern[str]:
-    """All rules that one language has under a name; where it has none, a pattern that is never found."""
+    """Returns all rules that a language has under a name as one pattern. It never matches where there are none."""
     sources = filter(None, (rule.source for rule in rules(language, name)))
     return re.compile("|".join(sources) or NEVER, re.IGNORECASE)
 
 
 def fitting(language: str, name: str, text: str) -> Iterator[re.Pattern[str]]:
-    """The patterns of one language that may be found in the text."""
+    """Yields the patterns of one language that may be found in the text."""
     lowered = text.lower()
     return (rule.pattern for rule in rules(language, name) if rule.may_fit(lowered))
 
 
 def search(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
-    """What is found first in the languages that the text may be in."""
-    return next((found for one in _patterns(name, text, language) if (found := one.search(text))), None)
+    """Searches with the patterns of all languages that the text may be in, and returns the first match."""
+    return next((match for pattern in _patterns(name, text, language) if (match := pattern.search(text))), None)
 
 
 def begins(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
-    """As `search`, at the beginning of the text."""
-    return next((found for one in _patterns(name, text, language) if (found := one.match(text))), None)
+    """Works like `search`, at the beginning of the text."""
+    return next((match for pattern in _patterns(name, text, language) if (match := pattern.match(text))), None)
 
 
 def fullmatch(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
-    """As `search`, for the whole text."""
-    return next((found for one in _patterns(name, text, language) if (found := one.fullmatch(text))), None)
+    """Works like `search`, for the whole text."""
+    return next((match for pattern in _patterns(name, text, language) if (match := pattern.fullmatch(text))), None)
 
 
 def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
@@ -185,24 +185,24 @@ def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
 
 
 def may_find(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether it is worth searching. Nothing is compiled for this."""
+    """Says whether it is worth searching. Nothing is compiled for this."""
     lowered, spoken = text.lower(), languages_in(text, language)
-    return any(rule.may_fit(lowered) for one in spoken for rule in rules(one, name))
+    return any(rule.may_fit(lowered) for code in spoken for rule in rules(code, name))
 
 
 def contains(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Whether one of the words of a plain list stands anywhere in the text."""
+    """Says whether one of the words of a plain list stands anywhere in the text."""
     lowered, spoken = text.lower(), languages_in(text, language)
-    return any(word in lowered for one in spoken for rule in rules(one, name) for word in rule.listed)
+    return any(word in lowered for code in spoken for rule in rules(code, name) for word in rule.listed)
 
 
 def joined(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> str:
-    """The patterns of all languages that the text may be in, as one group of alternatives."""
+    """Returns the patterns of all languages that the text may be in, as one group of alternatives."""
     sources = (rule.source for spoken in languages_in(text, language) for rule in rules(spoken, name))
     return f"(?:{'|'.join(filter(None, sources)) or NEVER})"
 
 
 @cache
 def words_of(name: str) -> tuple[str, ...]:
-    """A list of words in all languages there are: programs speak whichever they like."""
+    """Returns a list of words in all languages, since programs print in any of them."""
     return tuple(word for language in languages() for rule in rules(language, name) for word in rule.listed)

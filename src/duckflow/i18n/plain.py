@@ -1,4 +1,4 @@
-"""Text made harmless for a terminal, one line that hides nothing, and how wide text is."""
+"""Makes text harmless for a terminal, and shows what a line would hide."""
 
 import re
 import unicodedata
@@ -8,14 +8,14 @@ from duckflow.i18n.words import Words
 
 KEPT = frozenset("\n\t")
 JOINS = frozenset("\u200d\ufe0f")
-"""What holds an emoji together."""
+"""Characters that hold an emoji together."""
 STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Letters and marks that take no room or look like a space: they can hide a part of a name.
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
 class ShownAs(dict[int, str]):
-    """What is shown for a character, worked out once."""
+    """The text that is shown for each character, worked out once."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -33,7 +33,7 @@ SHOWN = ShownAs()
 
 
 def plain(text: str) -> str:
-    """Control and direction-changing characters become visible; nothing from outside can steer the terminal."""
+    """Makes control and direction-changing characters visible, so that nothing from outside can steer the terminal."""
     if text.isascii() and text.isprintable():
         return text
     return text.replace("\r\n", "\n").translate(SHOWN)
@@ -42,7 +42,8 @@ def plain(text: str) -> str:
 TAB = 4
 LONGEST_SPACE = 24
 DEEPEST = 48
-"""As far as code is indented, which begins a line or follows the sign of a diff; a tab counts as four."""
+"""Columns by which code may be indented, at the beginning of a line or after the sign of a diff. A tab counts as
+four."""
 MOST_MARKS = 2
 RUNS = re.compile(
     r"(?P<spaces>[ \t\u3000]{7,})"
@@ -55,28 +56,28 @@ EMOJI = ("\ufe0f", "\u200d", "\ufe0f\u200d")
 
 
 def folded(text: str, words: Words) -> str:
-    """One line as it can be read: nothing in it can push the rest out of sight, or lie in it unseen."""
+    """Returns a line as it can be read: nothing in it can push the rest out of sight, or lie in it unseen."""
     if not text.isascii():
         text = "".join(_without_stacks(text, words))
 
     def shown(run: re.Match[str]) -> str:
-        found, before = run[0], text[run.start() - 1 : run.start()]
+        characters, before = run[0], text[run.start() - 1 : run.start()]
         if run["spaces"]:
-            width = len(found) + found.count("\t") * (TAB - 1)
+            width = len(characters) + characters.count("\t") * (TAB - 1)
             longest = DEEPEST if text[: run.start()] in ("", "+", "-") else LONGEST_SPACE
-            return found if width <= longest else f"⟨{words('gate.spaces', count=len(found))}⟩"
+            return characters if width <= longest else f"⟨{words('gate.spaces', count=len(characters))}⟩"
         if run["odd"]:
-            return plain("".join(f"\\x{ord(one):02x}" for one in found))
-        joins = found in EMOJI or (len(found) == 1 and found >= "\U000e0100")
+            return plain("".join(f"\\x{ord(character):02x}" for character in characters))
+        joins = characters in EMOJI or (len(characters) == 1 and characters >= "\U000e0100")
         if joins and before and not before.isascii():
-            return found
-        return f"⟨{words('gate.unseen', count=len(found))}⟩"
+            return characters
+        return f"⟨{words('gate.unseen', count=len(characters))}⟩"
 
     return RUNS.sub(shown, text)
 
 
 def readable(text: str, words: Words) -> str:
-    """Text from outside, line by line, as it can be read."""
+    """Makes a text from outside readable, line by line."""
 
     def counted(run: re.Match[str]) -> str:
         return f"\n⟨{words('gate.empty_lines', count=run[0].count(NEW_LINE) - 1)}⟩\n"
@@ -86,13 +87,13 @@ def readable(text: str, words: Words) -> str:
 
 
 def one_line(text: str, words: Words, longest: int) -> str:
-    """Words of the model's own: in one line, of a length that cannot crowd out the rest."""
+    """Puts the model's own words in one line, so short that it cannot crowd out the rest."""
     line = folded(" ".join(text.split()), words)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _without_stacks(text: str, words: Words) -> Iterator[str]:
-    """Marks that stand above each other can cover the lines around them."""
+    """Leaves out marks that stand above each other, since they can cover the lines around them."""
     marks = 0
     for character in text:
         stacked = unicodedata.combining(character) or unicodedata.category(character) == "Me"

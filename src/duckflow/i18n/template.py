@@ -19,8 +19,8 @@ def load(language: str, name: str) -> str:
 
 
 def fill(template: str, values: dict[str, str]) -> str:
-    """Put the values in. A line whose placeholders are all empty goes, with the label line that stands right before it
-    and ends in a colon."""
+    """Puts the values in. A line whose placeholders are all empty is left out, with the label line that stands right
+    before it and ends in a colon."""
     lines: list[str] = []
     for line in template.split("\n"):
         names = PLACEHOLDER.findall(line)
@@ -38,32 +38,32 @@ def render(language: str, name: str, **values: str) -> str:
 
 @cache
 def own_tool_texts(language: str) -> dict[str, str]:
-    """What a language has itself of what the model is told of our tools, by operation."""
+    """Returns the texts about our tools for the model that a language has itself, by operation."""
     texts: dict[str, str] = json.loads(own_piece(language, "tools.json") or "{}")
     return texts
 
 
 def tool_text(language: str, name: str) -> str:
-    """Nothing where there is no such text in any language."""
+    """Returns the text about a tool, or nothing where no language has one."""
     return own_tool_texts(language).get(name) or own_tool_texts(DEFAULT_LANGUAGE).get(name, "")
 
 
 @cache
 def own_notes(language: str) -> dict[str, str]:
-    """The notes that a language has itself."""
+    """Returns the notes that a language has itself."""
     pairs = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
     return {name: text for name, _, text in pairs}
 
 
 def notes(language: str, phrases: Iterable[Phrase]) -> str:
-    """Notes that others have named, each in a line of its own."""
+    """Returns the notes that others have named, each in a line of its own."""
     return "\n".join(
-        note(language, one.key, **{name: str(text) for name, text in one.values.items()}) for one in phrases
+        note(language, phrase.key, **{name: str(text) for name, text in phrase.values.items()}) for phrase in phrases
     )
 
 
 def note(language: str, name: str, **values: str) -> str:
-    """A sentence for the model, from the template `notes`: one line each, its name before the first colon."""
+    """Returns a sentence for the model, from the template `notes`: one line each, its name before the first colon."""
     return fill(own_notes(language).get(name) or own_notes(DEFAULT_LANGUAGE)[name], values)
 
 
@@ -71,7 +71,7 @@ MARK_LENGTH = 8
 
 
 def mark_for(text: str) -> str:
-    """The same for the same text, so that a cached prefix stays; never part of the text itself."""
+    """Returns a mark that is not part of the text. It is the same for the same text, so that a cached prefix stays."""
     mark = _digest(text)
     while mark in text:
         mark = _digest(mark)
@@ -83,7 +83,7 @@ def quoted(language: str, source: str, text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name from outside as part of a line of ours: it cannot begin a line of its own."""
+    """Puts a name from outside in one line, so that it cannot begin a line of its own."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 

@@ -1,4 +1,4 @@
-"""What a line as people type it is: an answer, a command, a word about running work, or a message."""
+"""Tells what a typed line is: an answer, a command, a word about running work, or a message."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ Wish = Literal["progress", "pause", "resume", "cancel"]
 WISHES: tuple[Wish, ...] = get_args(Wish)
 LONGEST = 80
 UNDO, REDO = "/undo last", "/redo"
-"""Who says so in words means what was done last."""
+"""The commands that an undo or redo in words stands for: it means what was done last."""
 SIGNS = r"[?!,;:…、。]+|[.](?=\s|$)"
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
@@ -28,8 +28,8 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
 
 
 def wish_in(text: str, state: AgentState) -> Wish | None:
-    """What a short message wants of the jobs; nothing when none is there for it. Words for going on answer what the
-    model has asked, where it has."""
+    """Returns what a short message wants of the jobs, or nothing when none is there for it. Where the model has asked
+    something, words for going on answer that."""
     if not state.jobs:
         return None
     statuses = {job.status for job in state.jobs.values()}
@@ -39,18 +39,18 @@ def wish_in(text: str, state: AgentState) -> Wish | None:
 
 
 def means_stop(text: str, language: str) -> bool:
-    """Whether a line is nothing but a word for stopping or waiting."""
+    """Says whether a line is nothing but a word for stopping or waiting."""
     return any(wish in ("pause", "cancel") for wish in _wishes(text, language))
 
 
 def means_pause(text: str, language: str) -> bool:
-    """Whether a line only says that nothing is to go on for now."""
+    """Says whether a line only says that nothing is to go on for now."""
     return _is(text, "pause", language)
 
 
 def restoring(text: str, state: AgentState) -> str:
-    """The command that a line stands for which only wants the last changes taken back, or the last undo: those that
-    there are. Nothing where it says anything else."""
+    """Returns the command for a line that only wants the last changes or the last undo taken back, where there are any.
+    Returns nothing where the line says anything else."""
     if state.undone_last and _is(text, "redo", state.language):
         return REDO
     return UNDO if state.files_changed and _is(text, "undo", state.language) else ""
@@ -69,7 +69,7 @@ SLASH, BANG = ("/", "／"), ("!", "！")
 
 
 def read_line(line: str, state: AgentState, questions: Sequence[Question], commands: Iterable[CommandInfo]) -> Meaning:
-    """By what is open, known and running."""
+    """Tells what a line is, by what is open, known and running."""
     text = line.strip()
     if not text:
         return "nothing"
@@ -83,14 +83,14 @@ def read_line(line: str, state: AgentState, questions: Sequence[Question], comma
 
 
 def _begins_with_path(text: str, commands: Iterable[CommandInfo]) -> bool:
-    """Whether the first word is a path ("/etc/hosts says what?") and not the name of a command."""
+    """Says whether the first word is a path ("/etc/hosts says what?") and not the name of a command."""
     name = unicodedata.normalize("NFKC", text).split()[0].removeprefix("/")
     return "/" in name and all(name != command.name for command in commands)
 
 
 def _goes_past(question: Question, text: str, state: AgentState, commands: Iterable[CommandInfo]) -> bool:
-    """Whether a line goes past an open question. One can always look around first; and a job's question does not stand
-    in the way of the conversation or of a pause, unless the line begins like an answer to it."""
+    """Says whether a line goes past an open question. The user can always look around first; and a job's question does
+    not stand in the way of the conversation or of a pause, unless the line begins like an answer to it."""
     name = unicodedata.normalize("NFKC", text).split()[0]
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True

@@ -1,4 +1,4 @@
-"""How wide text is in a terminal, and how it is made to fit."""
+"""Measures how wide text is in a terminal, and makes it fit."""
 
 import unicodedata
 
@@ -8,7 +8,7 @@ ELLIPSIS = "…"
 
 
 def cells(text: str) -> int:
-    """Columns of a text that has no control characters."""
+    """Returns the columns of a text that has no control characters."""
     if text.isascii():
         return len(text)
     whole = wcswidth(text)
@@ -20,25 +20,25 @@ def cell(character: str) -> int:
 
 
 def fitted(text: str, columns: int) -> str:
-    """The text, cut with an ellipsis when it is too wide."""
+    """Returns the text, cut with an ellipsis when it is too wide."""
     if cells(text) <= columns:
         return text
-    kept, room = "", columns - 1
+    head, room = "", columns - 1
     for character in text:
         room -= cell(character)
         if room < 0:
             break
-        kept += character
-    return kept.rstrip() + ELLIPSIS if columns > 0 else ""
+        head += character
+    return head.rstrip() + ELLIPSIS if columns > 0 else ""
 
 
 def padded(text: str, columns: int) -> str:
-    """The text with spaces after it, up to so many columns."""
+    """Returns the text with spaces after it, up to so many columns."""
     return text + " " * max(0, columns - cells(text))
 
 
 def is_wide(character: str) -> bool:
-    """Whether it is written without spaces between words, so that a line may end after it."""
+    """Says whether a character is written without spaces between words, so that a line may end after it."""
     return character > "\u2e7f" and unicodedata.east_asian_width(character) in "WF"
 
 
@@ -47,7 +47,7 @@ NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 
 
 def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
-    """Places at which the text is cut so that no line takes more columns; `hanging` fewer after the first line."""
+    """Returns where to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
     ends: list[int] = []
     start = used = last = 0
     room = max(2, columns)
@@ -65,7 +65,7 @@ def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
 
 
 def _may_end(text: str, place: int) -> bool:
-    """Whether a line may end before this character."""
+    """Says whether a line may end before this character."""
     before, after = text[place - 1], text[place]
     if after.isspace():
         return False

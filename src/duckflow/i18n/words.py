@@ -1,4 +1,4 @@
-"""Phrases in the user's language, figures as people say them, and templates for the model."""
+"""Phrases in the user's language, and figures as people say them."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from duckflow.i18n.language import facts_of
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """The texts that a language has itself. Only the one in use is loaded."""
+    """Returns the texts that a language has itself. Only the language in use is loaded."""
     texts: dict[str, str] = json.loads(own_piece(language, "words.json") or "{}")
     return texts
 
@@ -28,29 +28,29 @@ ENDING = r"\{\w+:"
 
 
 class _Counted:
-    """A value that chooses between the ending for one and the ending for more: `Zeile{lines:|n}`. Where one has no
-    ending, as in `line{lines:s}`, only the other is written. The page's words.js does the same."""
+    """A value that chooses between the singular and the plural ending: `Zeile{lines:|n}`. Where the singular has no
+    ending, as in `line{lines:s}`, only the plural's is written. The page's words.js does the same."""
 
     def __init__(self, value: str | int | float) -> None:
         self._value = value
 
     def __format__(self, wanted: str) -> str:
-        one, _, more = wanted.rpartition("|")
-        return (one if str(self._value) == "1" else more) if wanted else str(self._value)
+        singular, _, plural = wanted.rpartition("|")
+        return (singular if str(self._value) == "1" else plural) if wanted else str(self._value)
 
 
 class Words:
-    """Speaks one language; which one can change while it runs."""
+    """Speaks one language, which can change while it runs."""
 
     def __init__(self, language: str) -> None:
         self.language = language
         self.emoji = True
-        """Without them a text that has one is said in words: the entry whose key ends in `.words`."""
+        """Without emoji, a text that has one is said in words: by the entry whose key ends in `.words`."""
 
     def __call__(self, key: str, **values: str | int | float) -> str:
         text = self._text(key)
         if text is None:
-            # An old journal may hold phrases this version has no words for: better a rough line than none.
+            # An old journal may hold phrases that this version has no words for: a rough line is better than none.
             return " ".join([key, *map(str, values.values())])
         shown: dict[str, object] = dict(values)
         if "{install:" in text:
@@ -62,7 +62,7 @@ class Words:
         return text.format_map(shown)
 
     def _text(self, key: str) -> str | None:
-        """In this language, else in the default one."""
+        """Returns the text in this language, else in the default one."""
         for texts in map(catalogue, (self.language, DEFAULT_LANGUAGE)):
             text = texts.get(key) if self.emoji else texts.get(f"{key}.words") or texts.get(key)
             if text is not None:
@@ -83,7 +83,7 @@ SPANS = ((HOUR, MINUTE, "age.minutes"), (DAY, HOUR, "age.hours"), (30 * DAY, DAY
 
 
 def age(then: float, now: float, words: Words) -> str:
-    """How long ago; after a month, the date."""
+    """Says how long ago it was; after a month, the date."""
     seconds = max(0.0, now - then)
     if seconds < MINUTE:
         return words("age.now")
@@ -94,12 +94,12 @@ def age(then: float, now: float, words: Words) -> str:
 
 
 def grouped(number: int, words: Words) -> str:
-    """With a sign between groups of three digits."""
+    """Writes a number with a sign between groups of three digits."""
     return f"{number:,}".replace(",", facts_of(words.language).thousands)
 
 
 def money(dollars: float) -> str:
-    """Nothing when nothing was counted: it was free, or the price is not known."""
+    """Writes an amount. It is empty when nothing was counted: it was free, or the price is not known."""
     if dollars <= 0:
         return ""
     return f"${dollars:.2f}" if dollars >= 0.005 else "<$0.01"
