@@ -4,8 +4,8 @@ usage: python -m benchmarks.results                                        (docs
        python -m benchmarks.results [--shared ../shared] [--only SCORER] duckflow=PATH pi=PATH codex=PATH ...
 
 A PATH is a program to measure. Measuring adds lines to the file of today; a line holds what one scorer printed for one
-program, with its version and command. The page shows the newest day. Each run has a home of its own (in $TMPDIR), and a
-proxy that leads nowhere keeps the programs on this machine.
+program, with its version and command. The page shows the newest day, and of two lines for the same the later one. Each
+run has a home of its own (in $TMPDIR), and a proxy that leads nowhere keeps the programs on this machine.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from benchmarks.figure_sources import headless
 RECORDED = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs/results.md"
 ALONE = "HTTPS_PROXY=http://127.0.0.1:9 HTTP_PROXY=http://127.0.0.1:9 NO_PROXY=127.0.0.1 LC_ALL=C.UTF-8"
+TOGETHER = "bwrap --die-with-parent --unshare-pid --dev-bind / / --proc /proc"
 PI = """{"providers": {"mock": {"baseUrl": "{url}", "api": "openai-completions", "apiKey": "none", "models":
 [{"id": "mock", "contextWindow": 200000}]}}}"""
 OPENCODE = """{"provider": {"mock": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "{url}", "apiKey":
@@ -69,20 +70,20 @@ ROUNDS = 5
 SCORERS = {
     "oracle": ("oracle.py", "NAME"),
     "explored": ("oracle.py", "NAME --explore 4"),
-    "runaway": ("runaway.py", f"NAME {MINUTE}"),
+    "runaway": ("-m benchmarks.runaway runaway.py", f"NAME {MINUTE}"),
     "turn": ("overhead.py", "--runs 1"),
 }
 
 
 def line_of(name: str, path: str) -> str:
-    """A shell line for a scorer. Processes that outlive their program would still write to its home, so that this does
-    not lie in the folder that the scorer removes."""
+    """A shell line for a scorer. A scorer ends only the program at its limit; bubblewrap ends the processes it has
+    started, a moment later. Its home does not lie in the folder that the scorer removes, as they may still write."""
     if name == "duckflow":
         return headless("window = 200000").replace(str(Path(sys.executable).with_name("duckflow")), path)
     program = PROGRAMS[name]
     place = Path("$HOME") / program.file
     told = f"export HOME=$(mktemp -d); mkdir -p {place.parent} && printf %s {shlex.quote(program.text)} > {place}"
-    return f"{told} && exec env {ALONE} {program.line.replace('PROGRAM', path)}"
+    return f"{told} && exec env {ALONE} {program.line.replace('PROGRAM', f'{TOGETHER} {path}')}"
 
 
 def measure(shared: Path, only: str, programs: dict[str, str]) -> Iterator[dict[str, Any]]:
@@ -94,13 +95,13 @@ def measure(shared: Path, only: str, programs: dict[str, str]) -> Iterator[dict[
         chosen = {name: line_of(name, path) for name, path in programs.items() if only in ("", scorer)}
         if scorer == "turn":
             words = [f"{name}={line.replace('{prompt}', shlex.quote('say hello'))}" for name, line in chosen.items()]
-            rounds = [_printed(shared / "bench" / file, *flags.split(), *words) for _ in range(ROUNDS if words else 0)]
+            rounds = [_printed(shared, file, *flags.split(), *words) for _ in range(ROUNDS if words else 0)]
         else:
             chosen = {name: line for name, line in chosen.items() if name not in PROGRAMS or PROGRAMS[name].speaks}
             rounds = []
         for place, (name, line) in enumerate(chosen.items()):
             told = flags.replace("NAME", name)
-            rows = [row[place] for row in rounds] or _printed(shared / "bench" / file, *told.split(), "--", line)
+            rows = [row[place] for row in rounds] or _printed(shared, file, *told.split(), "--", line)
             yield {
                 "scorer": scorer,
                 "program": name,
@@ -115,8 +116,10 @@ def _words_of(*command: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def _printed(scorer: Path, *words: str) -> list[dict[str, Any]]:
-    done = subprocess.run([sys.executable, scorer, *words], capture_output=True, text=True, check=True)
+def _printed(shared: Path, file: str, *words: str) -> list[dict[str, Any]]:
+    *module, scorer = file.split()
+    line = [sys.executable, *module, shared / "bench" / scorer, *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
     return [json.loads(row) for row in done.stdout.splitlines()]
 
 
@@ -129,8 +132,10 @@ def page(records: Sequence[dict[str, Any]], day: str) -> str:
         f"from `benchmarks/results/{day}.jsonl`, which `python -m benchmarks.results NAME=PATH ...` has "
         "written. The scorers are the reference scorers; how each works stands in docs/benchmarks.md. Nothing here "
         "depends on how quick the machine is, but for the ratio of times, which holds within its one run. A program "
-        "without a row was not measured there.",
+        "without a row was not measured there. Codex and aider do not offer tools over chat completions, which is what "
+        "the scripted models speak, and so have a row only for the turn.",
         "## Versions",
+        "Each command below stands with the version that was measured with it.",
         _table(["program", "version"], dict.fromkeys((_name(one), one["version"]) for one in records)),
         "## A model that knows the right edits",
         "Two tasks each (collide / help); requests, thousands of characters sent, of these not in the request before, "
@@ -142,21 +147,27 @@ def page(records: Sequence[dict[str, Any]], day: str) -> str:
         "Eleven models that go on for ever or act while they ask, and two honest ones that work for long; each run is "
         f"cut off after a minute (`{MINUTE}`). Stopped: within 30 calls, and nothing was written while it asked. Left "
         "alone: an honest one ended its work. A slow program, or a busy machine, makes fewer calls until the "
-        "cut, and may not come to the end of an honest one.",
+        "cut, and may not come to the end of an honest one. The models write absolute paths for programs that ask for "
+        "them (qwen, opencode), and search in the shell where a program has no tool for it (pi).",
         _runaways(by_scorer["runaway"]),
         "## One turn that only answers",
         "The time is a median of five rounds in which the programs take turns, with Duckflow = 1.00, on a machine with "
         "other work.",
         _turns(by_scorer["turn"]),
         "## Commands",
-        *(f"`{one['scorer']}`, {_name(one)}, {one['at']}:\n\n```\n{one['command']}\n```" for one in records),
+        *(
+            f"`{one['scorer']}`, {_name(one)} {one['version']}, {one['at']}:\n\n```\n{one['command']}\n```"
+            for one in records
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def newest_page() -> str:
     newest = max(RECORDED.glob("*.jsonl"))
-    return page([json.loads(line) for line in newest.read_text("utf-8").splitlines()], newest.stem)
+    lines = [json.loads(line) for line in newest.read_text("utf-8").splitlines()]
+    latest = {(line["scorer"], line["program"]): line for line in lines}.values()
+    return page(sorted(latest, key=lambda line: list(SCORERS).index(line["scorer"])), newest.stem)
 
 
 def _name(record: dict[str, Any]) -> str:
