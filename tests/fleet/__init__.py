@@ -1,1 +1,1 @@
-"""Stories of the fleet."""
+"""Tests of the fleet."""

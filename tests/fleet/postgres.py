@@ -11,10 +11,10 @@ from tempfile import mkdtemp
 
 
 def postgres_programs() -> Path | None:
-    """Where the programs are: Debian keeps them off the path."""
-    found = [path.parent for path in sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))]
+    """Returns the folder of the Postgres programs, which Debian keeps off the path."""
+    folders = [path.parent for path in sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))]
     on_path = shutil.which("pg_ctl")
-    return found[-1] if found else Path(on_path).parent if on_path else None
+    return folders[-1] if folders else Path(on_path).parent if on_path else None
 
 
 class Postgres:
@@ -47,7 +47,7 @@ class Postgres:
     def _run(self, program: str, *arguments: str) -> None:
         as_user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         command = [*as_user, str(self._programs / program), *arguments]
-        # What it starts keeps the handles it was given: none that anybody waits for.
+        # The server keeps the handles it gets, so it gets none that somebody waits for.
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self._folder)
 
 

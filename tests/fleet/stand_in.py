@@ -1,4 +1,4 @@
-"""A stand-in for attempts: processes that hold a lock while they run, so that two at once would be found out.
+"""A stand-in for attempts: processes that hold a lock while they run, so that two at once would be noticed.
 
 `python -m tests.fleet.stand_in ADDRESS PLACE AT_ONCE LEASE LEDGER SECONDS [FLEET]` is a worker with it.
 """
@@ -38,10 +38,10 @@ write("end")
 
 
 def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
-    """Attempts that write into the ledger when they begin and when they end."""
+    """Returns a way to carry out attempts that writes into the ledger when they begin and end."""
 
     async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
-        """One whose task is called `asks` asks first."""
+        """Carries out an attempt; one at a task named `asks` asks first."""
         desk.progress("working")
         call = await desk.allow(CallWanted(model=order.task.model, prompt=60, reply=40, dollars=0.01))
         await desk.used(call, CallUsed(tokens=100, dollars=0.01))
@@ -69,12 +69,12 @@ def ask_whether(order: AttemptOrder) -> Asked:
 
 
 def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
-    """The first that may be merged, once all have ended."""
+    """Returns the first attempt that may be merged, once all have ended."""
     return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
 
 
 def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "Engine":
-    """The database is loaded by who uses it, not by everybody who collects tests."""
+    """Opens an engine. The database library is imported only here, so that collecting tests stays fast."""
     from duckflow.fleet.database_engine import Engine
     from duckflow.fleet.worker import Workplace
 

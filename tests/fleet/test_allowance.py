@@ -1,4 +1,4 @@
-"""What calls to models may use, over all workers: limits a minute, budgets, and what is told when more was used."""
+"""Limits and budgets of calls to models, over all workers, and the log line when more was used."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ LONGEST = 60.0
 
 
 class Books:
-    """A fleet in a database, and who wants to call models for it."""
+    """A fleet in a database, and workers that want to call models."""
 
     def __init__(self, place: Path | str, limit: str = "", **budgets: float) -> None:
         address = place if isinstance(place, str) else str(place / "fleet.db")
@@ -51,19 +51,19 @@ def test_requests_of_a_minute_are_counted_over_all_workers(tmp_path: Path) -> No
     first, second, third = books.ask(worker="one"), books.ask(worker="two"), books.ask()
     assert first.call and second.call and first.call != second.call
     assert not third.call and 0 < third.wait <= MINUTE
-    # That they have ended makes no room: a minute has to go by since they were begun.
+    # Ended calls make no room: a minute has to pass since they were begun.
     books.settle(first, 5)
     assert books.ask().wait > 0
 
 
-def test_tokens_of_a_minute_count_as_expected_and_then_as_they_were(tmp_path: Path) -> None:
+def test_tokens_of_a_minute_count_as_expected_and_then_as_really_used(tmp_path: Path) -> None:
     books = Books(tmp_path, "m:*=//100")
     first = books.ask(prompt=40, reply=40)
     assert first.call and books.ask(prompt=20, reply=10).wait > 0
     books.settle(first, 50)
     second = books.ask(prompt=20, reply=10)
     assert second.call and books.told() == []
-    # A reply that is longer than it was expected to be is told of, and keeps the next one waiting.
+    # A reply that is longer than expected is logged, and keeps the next call waiting.
     books.settle(second, 70)
     assert books.told() == ["fleet.limit_over"]
     assert books.ask(prompt=1, reply=1).wait > 0
@@ -99,7 +99,7 @@ def test_budgets_hold_on_postgres_too() -> None:
         books.engine.close()
 
 
-def test_a_budget_of_money_refuses_a_model_whose_price_nobody_knows(tmp_path: Path) -> None:
+def test_a_budget_of_money_refuses_a_model_without_a_known_price(tmp_path: Path) -> None:
     refused = Books(tmp_path, budget_usd=1.0).ask(dollars=None)
     assert refused.refused and refused.refused.key == "budget.no_price" and not refused.over
 
@@ -111,7 +111,7 @@ def test_a_budget_of_tokens_needs_no_price(tmp_path: Path) -> None:
     assert books.ask(prompt=20, dollars=None).call
 
 
-async def test_what_a_dead_worker_was_asking_for_counts_as_expected(tmp_path: Path) -> None:
+async def test_open_calls_of_a_dead_worker_count_as_expected(tmp_path: Path) -> None:
     books = Books(tmp_path, "m:*=//100")
     assert books.ask(prompt=40, reply=40, worker="gone").call
 
@@ -126,7 +126,7 @@ async def test_what_a_dead_worker_was_asking_for_counts_as_expected(tmp_path: Pa
 
 
 class StrictDesk(MemoryDesk):
-    """Lets calls through after a while, or not at all."""
+    """A desk that grants calls after a while, or not at all."""
 
     def __init__(self, seconds: float, refuses: bool = False) -> None:
         super().__init__()

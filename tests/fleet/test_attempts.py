@@ -41,7 +41,7 @@ async def test_an_attempt_ends_with_checks_a_commit_and_a_report(yard: Yard) -> 
     assert desk.tokens > 0 and report.session_id
 
 
-async def test_the_folder_of_an_attempt_is_not_where_a_command_has_gone(yard: Yard) -> None:
+async def test_equal_questions_are_told_apart_after_a_change_of_folder(yard: Yard) -> None:
     """An answer for all that ask the same must not reach a command that does something else."""
     same: list[str] = []
     for name, folder in ("a", "."), ("b", ""), ("c", ""):
@@ -53,7 +53,7 @@ async def test_the_folder_of_an_attempt_is_not_where_a_command_has_gone(yard: Ya
     assert same[0] != same[1] == same[2]
 
 
-async def test_what_is_ignored_comes_along_only_where_it_is_named(yard: Yard) -> None:
+async def test_ignored_files_are_copied_only_where_they_are_named(yard: Yard) -> None:
     desk, task = MemoryDesk(), yard.task([TAX], include=[".env", "*.log"], checks=["grep -q secret .env"])
     report = await yard.carry_out(task)
     assert report.open and report.open.key == "fleet.include_missing" and report.open.values == {"file": ".env"}
@@ -65,8 +65,8 @@ async def test_what_is_ignored_comes_along_only_where_it_is_named(yard: Yard) ->
 
 
 @pytest.mark.slow
-async def test_an_earlier_go_is_gone_on_with(yard: Yard) -> None:
-    """Its worker was killed: its folder lies there with what was not committed, beside what its set-up had made."""
+async def test_a_cut_off_attempt_is_continued(yard: Yard) -> None:
+    """Its worker was killed and left a folder with uncommitted work, beside files that the set-up had made."""
     first, desk = MemoryDesk(), MemoryDesk()
     task = yard.task([write("tax.py", "TAX = 2\n"), TAX], mode="ask", setup="mkdir made; echo 1 > made/it")
     going = asyncio.create_task(yard.carry_out(task, first))
@@ -98,7 +98,7 @@ async def test_a_gate_is_answered_at_the_desk(yard: Yard) -> None:
 
 
 @pytest.mark.slow
-async def test_failing_checks_are_told_once(yard: Yard) -> None:
+async def test_the_model_is_told_once_about_failing_checks(yard: Yard) -> None:
     replies = [TAX, write("tax.py", "TAX = 3\n")]
     report = await yard.carry_out(yard.task(replies, checks=["grep -q 3 tax.py"]))
     assert report.passed
@@ -110,7 +110,7 @@ async def test_failing_checks_are_told_once(yard: Yard) -> None:
 
 
 @pytest.mark.slow
-async def test_what_it_should_not_touch_puts_it_out(yard: Yard) -> None:
+async def test_an_attempt_that_touches_forbidden_files_fails(yard: Yard) -> None:
     replies = [decide(act("file_ops.write_file", path="other/a.txt", content="x\n"), *TAX["actions"])]
     report = await yard.carry_out(yard.task(replies, may_touch=["tax.py", "src"]))
     assert report.touched_outside == ("other/a.txt",)
@@ -132,7 +132,7 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
     assert report.outcome == "done", report
 
 
-def test_of_equal_ones_what_its_tests_prove_decides(yard: Yard) -> None:
+def test_among_equal_attempts_the_proof_of_their_tests_decides(yard: Yard) -> None:
     verdicts: list[ProofVerdict | None] = ["hollow", "unknown", None, "proven"]
     reports = [
         AttemptReport(
@@ -147,11 +147,11 @@ def test_of_equal_ones_what_its_tests_prove_decides(yard: Yard) -> None:
 
 
 @pytest.mark.slow
-async def test_of_several_the_best_by_its_review(yard: Yard) -> None:
+async def test_the_best_of_several_attempts_is_found_by_review(yard: Yard) -> None:
     reports: list[AttemptReport] = []
     for number, (rating, findings) in enumerate([(4, ["tax.py: no tests"]), (9, []), (0, [])], 1):
         review = decide(respond(json.dumps({"rating": rating, "findings": findings})))
-        # The model of the review begins with the script anew: what waits for its words is said there.
+        # The model of the review starts the script anew and uses the reply whose cue is in the review's prompt.
         replies = [{"json": review, "when": "Read only"}] if rating else []
         task = yard.task([*replies, TAX], attempts=3, checks=["true"])
         reports.append(await yard.carry_out(task, number=number))
@@ -163,7 +163,7 @@ async def test_of_several_the_best_by_its_review(yard: Yard) -> None:
     assert rows[0] == ["", "#2", "#1", "#3"] and rows[-1][2] == "tax.py: no tests"
 
 
-async def test_it_is_led_in_the_language_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_attempt_is_prompted_in_the_users_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     yard = Yard(tmp_path, monkeypatch, "ja")
     desk = MemoryDesk()
     replies = [{"json": write("税.py", "税 = 2\n"), "when": "専用のワークツリー"}]
@@ -174,7 +174,7 @@ async def test_it_is_led_in_the_language_of_the_user(tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
-    """The model asks in its own words; a command is edited at the Gate; what is unclear is asked again."""
+    """The model asks a question, a command is edited at the Gate, and an unclear answer is asked again."""
     asks = decide(respond("Which rate, 2 or 3?"), next_step="pending_user")
     run = decide(act("shell.run", command="echo 1 > rate.txt"), respond("Written."), next_step="done")
     said = ["2, please", "maybe", "5", "echo 2 > rate.txt"]
@@ -187,7 +187,7 @@ async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
 
 
 @pytest.mark.slow
-async def test_what_is_answered_at_the_attempt_itself_leaves_the_inbox(yard: Yard) -> None:
+async def test_a_question_answered_in_the_attempt_itself_leaves_the_inbox(yard: Yard) -> None:
     desk = MemoryDesk()
     going = asyncio.create_task(yard.carry_out(yard.task([TAX], mode="ask"), desk))
     await desk.until("waiting")
@@ -200,8 +200,8 @@ async def test_what_is_answered_at_the_attempt_itself_leaves_the_inbox(yard: Yar
     assert report.outcome == "done" and desk.withdrawn == desk.asked, report
 
 
-async def test_git_runs_no_program_of_a_repository_that_nobody_trusts(yard: Yard) -> None:
-    """Filters would run outside of the sandbox, already when the worktree is made."""
+async def test_git_runs_no_program_of_an_untrusted_repository(yard: Yard) -> None:
+    """Git filters would run outside of the sandbox as soon as the worktree is made."""
     ran, repository = yard.top / "ran", yard.repository
     repository.write(".gitattributes", "*.py filter=trap\n")
     repository.commit("with attributes")
@@ -216,7 +216,7 @@ async def test_git_runs_no_program_of_a_repository_that_nobody_trusts(yard: Yard
     assert (await yard.carry_out(task)).outcome == "done" and ran.exists()
 
 
-async def test_without_a_sandbox_checks_run_only_for_who_has_turned_it_off(
+async def test_without_a_sandbox_checks_run_only_if_the_user_has_turned_it_off(
     yard: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "bin" / "bwrap"

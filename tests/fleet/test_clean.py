@@ -1,4 +1,4 @@
-"""What fleets leave behind goes when the person says so; what is picked and not merged, or somebody's, never does."""
+"""Leftovers of fleets are removed when the user says so; unmerged picked work and other people's work never is."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ class Past:
         self.cleaner = RepositoryCleaner(self.repository.folder, self.worktrees)
 
     async def attempt(self, state: AttemptProgress = "done", cut_off: bool = False) -> str:
-        """One that has changed something; its branch. `cut_off`: its worker died, and its worktree is still there."""
+        """Makes an attempt with a change and returns its branch. `cut_off`: its worker died and left a worktree."""
         order = AttemptOrder(fleet="f", task=self.task, number=len(self.attempts) + 1)
         worktree = await open_worktree(order, self.worktrees, {}, lambda phrase: None)
         (worktree.folder / "shop.py").write_text(PRICE)
@@ -61,7 +61,7 @@ class Past:
         return order.branch
 
     async def clean(self, state: TaskProgress, picked: int | None = None) -> list[str]:
-        """The reasons for which something stayed."""
+        """Cleans up and returns the reasons why something was kept."""
         task = TaskState(fleet="f", task=self.task, place="here", state=state, picked=picked, merged="")
         left = await self.cleaner.look(task, self.attempts)
         assert all([await self.cleaner.remove(each) for each in left.found])
@@ -73,19 +73,19 @@ def past(tmp_path: Path) -> Past:
     return Past(tmp_path)
 
 
-async def test_what_was_picked_stays_until_it_is_merged(past: Past) -> None:
+async def test_a_picked_attempt_is_kept_until_it_is_merged(past: Past) -> None:
     picked, _ = [await past.attempt() for _ in range(2)]
     for state in ("running", "choose"):
         assert await past.clean(state, 1) == [] and len(past.repository.branches()) == 3
     assert await past.clean("done", 1) == ["unmerged"] and past.repository.branches() == [picked, "main"]
-    # Said to be merged, but main was put back since.
+    # It was recorded as merged, but main was set back since.
     assert await past.clean("merged", 1) == ["nowhere_else"] and past.repository.branches() == [picked, "main"]
     past.repository.git("merge", "-q", "--no-ff", "-m", "merge", picked)
     assert await past.clean("merged", 1) == [] and past.repository.branches() == ["main"]
     assert (past.repository.folder / "shop.py").read_text() == PRICE
 
 
-async def test_what_somebody_went_on_with_stays(past: Past) -> None:
+async def test_a_branch_that_somebody_continued_is_kept(past: Past) -> None:
     looked_at, moved, _ = [await past.attempt("failed") for _ in range(3)]
     past.repository.git("checkout", "-q", moved)
     past.repository.write("mine.py", "MINE = 1\n")
@@ -93,16 +93,16 @@ async def test_what_somebody_went_on_with_stays(past: Past) -> None:
     assert await past.clean("failed") == ["checked_out"] and past.repository.branches() == [moved, "main"]
     past.repository.git("checkout", "-q", "main")
     assert await past.clean("failed") == ["moved"] and past.repository.branches() == [moved, "main"]
-    # Also what moves between the look and the yes.
+    # A branch that moves between the look and the yes is kept too.
     await past.attempt("failed")
     state = TaskState(fleet="f", task=past.task, place="here", state="failed", picked=None, merged="")
-    (found,) = (await past.cleaner.look(state, past.attempts)).found
-    past.repository.git("branch", "-f", found.branch, moved)
-    assert not await past.cleaner.remove(found) and looked_at not in past.repository.branches()
-    assert found.branch in past.repository.branches()
+    (leftover,) = (await past.cleaner.look(state, past.attempts)).found
+    past.repository.git("branch", "-f", leftover.branch, moved)
+    assert not await past.cleaner.remove(leftover) and looked_at not in past.repository.branches()
+    assert leftover.branch in past.repository.branches()
 
 
-async def test_the_worktree_of_a_dead_worker_goes_and_a_branch_that_is_not_ours_does_not(past: Past) -> None:
+async def test_the_worktree_of_a_dead_worker_is_removed_and_a_foreign_branch_is_not(past: Past) -> None:
     await past.attempt("cancelled", cut_off=True)
     past.repository.git("branch", "duckflow/mine-1")
     assert past.repository.worktrees() == 1
@@ -116,14 +116,14 @@ async def test_the_worktree_of_a_dead_worker_goes_and_a_branch_that_is_not_ours_
 
 
 @pytest.mark.slow
-async def test_a_fleet_that_is_forgotten_is_no_more_and_others_go_on(tmp_path: Path) -> None:
+async def test_a_forgotten_fleet_is_gone_and_others_go_on(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, 3.0, hold_a_lock(tmp_path / "ledger", 0.0))
     task = FleetTask(name="a", repository="/r", prompt="p", pick="best", minutes=1)
     first, second = [engine.start(FleetOrder([task])) for _ in range(2)]
     engine.cancel(first)
     assert engine.forget(first) == ()
-    assert [one.fleet for one in engine.fleets()] == [second] and not engine.attempts(first)
-    # What it came to is told all the same.
+    assert [state.fleet for state in engine.fleets()] == [second] and not engine.attempts(first)
+    # Its figures are still shown.
     assert [(row.task, row.state, row.attempts) for row in engine.figures(first)] == [("a", "cancelled", 1)]
     await asyncio.wait_for(engine.work(second), 60)
     (row,) = engine.figures(second)
@@ -133,10 +133,10 @@ async def test_a_fleet_that_is_forgotten_is_no_more_and_others_go_on(tmp_path: P
     assert as_markdown(second, [row], Words("en")).startswith(f"{told}$0.01, ")
     unpriced = row.model_copy(update={"cost_usd": 0.0})
     assert as_markdown(second, [unpriced], Words("en")).startswith(f"{told}–, ")
-    assert [(one.task.name, one.state) for one in engine.tasks(second)] == [("a.2", "done")]
+    assert [(state.task.name, state.state) for state in engine.tasks(second)] == [("a.2", "done")]
     # Its name is free again.
     third = engine.start(FleetOrder([task]))
-    assert [one.task.name for one in engine.tasks(third)] == ["a"]
+    assert [state.task.name for state in engine.tasks(third)] == ["a"]
     engine.close()
 
 
@@ -161,7 +161,7 @@ def test_the_last_of_several_machines_takes_a_fleet_out_of_the_database(tmp_path
 
 
 @pytest.mark.slow
-def test_clean_asks_says_what_it_removes_and_leaves_what_is_to_be_merged(tmp_path: Path) -> None:
+def test_clean_asks_lists_what_it_removes_and_keeps_unmerged_work(tmp_path: Path) -> None:
     shell = FleetShell(tmp_path)
     shell.add("tax", write("tax.py", "TAX = 2\n"), attempts=2, pick="best")
     shell.add("bad", write("bad.py", "BAD = 1\n"), checks=["false"])

@@ -23,7 +23,7 @@ LONGEST = 120.0
 
 
 class FleetShell(Shell):
-    """A repository called `shop` in the folder one is in."""
+    """A shell in a folder with a repository called `shop`."""
 
     def __init__(self, top: Path) -> None:
         super().__init__(top, LONGEST)
@@ -55,7 +55,7 @@ class FleetShell(Shell):
         )
 
     def asked(self, count: int = 1) -> list[dict[str, Any]]:
-        """What is in the inbox, once there is so much."""
+        """Waits until the inbox has this many questions, and returns them."""
         until = time.monotonic() + LONGEST
         while len(asked := self.told("inbox")) < count:
             assert time.monotonic() < until, self.fleet("logs")
@@ -86,7 +86,7 @@ def test_models_are_named_as_elsewhere_and_a_wrong_name_starts_nothing(shell: Fl
     refused = shell.run(*run, "antropic/claude-sonnet-5", stdin="Raise the tax.\n")
     assert refused.returncode == 2 and "anthropic:claude-sonnet-5" in refused.stderr
     assert shell.run(*run, "anthropic/claude-sonnet-5", stdin="Raise the tax.\n").returncode == 0
-    assert [one["task"]["model"] for one in shell.told("show")["tasks"]] == ["anthropic:claude-sonnet-5"]
+    assert [task["task"]["model"] for task in shell.told("show")["tasks"]] == ["anthropic:claude-sonnet-5"]
 
 
 def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
@@ -99,13 +99,13 @@ def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
     (shell.work / "swe.jsonl").write_text("\n".join(map(json.dumps, rows)))
     done = shell.run("fleet", "run", "--from", "swe.jsonl", "--repository", ".", "-m", model, "--at-once", "2")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    told = [json.loads(line) for line in shell.fleet("export", "--format", "swebench").splitlines()]
-    assert [one["instance_id"] for one in told] == [row["instance_id"] for row in rows]
-    assert all(one["model_name_or_path"].startswith("duckflow") for one in told)
-    for row, one in zip(rows, told, strict=True):
+    exported = [json.loads(line) for line in shell.fleet("export", "--format", "swebench").splitlines()]
+    assert [prediction["instance_id"] for prediction in exported] == [row["instance_id"] for row in rows]
+    assert all(prediction["model_name_or_path"].startswith("duckflow") for prediction in exported)
+    for row, prediction in zip(rows, exported, strict=True):
         shell.repository.git("checkout", "-q", row["base_commit"])
         apply = subprocess.run(
-            ["git", "apply", "-"], cwd=shell.repository.folder, input=one["model_patch"], text=True, check=False
+            ["git", "apply", "-"], cwd=shell.repository.folder, input=prediction["model_patch"], text=True, check=False
         )
         assert apply.returncode == 0 and (shell.repository.folder / "tax.py").read_text() == "TAX = 2\n"
         shell.repository.git("reset", "-q", "--hard")
@@ -120,13 +120,13 @@ def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
     assert refused.returncode == 2 and "duck/shop" in refused.stderr
 
 
-def test_what_nobody_works_on_yet_is_named_apart_and_cancelled_at_once(shell: FleetShell) -> None:
+def test_waiting_tasks_get_unique_names_and_are_cancelled_at_once(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"))
     shell.add("送料", write("ship.py", "SHIP = 5\n"))
     first = shell.fleet("--no-work", "run", "tasks.toml").strip()
     again = shell.run("fleet", "run", "--no-work", "tasks.toml")
     assert "tax is called tax.2 here" in again.stderr and "送料 is called 送料.2 here" in again.stderr
-    # Flags and words in any order, and no word is passed over.
+    # Flags and words may come in any order, and no word is ignored.
     assert "tax is cancelled." in shell.fleet("cancel", "--attempt", "1", first, "--lang", "en", "tax")
     states = {one["task"]["name"]: one["state"] for one in json.loads(shell.fleet("show", "--json", first))["tasks"]}
     assert states == {"tax": "cancelled", "送料": "waiting"}
@@ -135,8 +135,8 @@ def test_what_nobody_works_on_yet_is_named_apart_and_cancelled_at_once(shell: Fl
 
 
 @pytest.mark.slow
-def test_names_from_elsewhere_do_not_steer_the_terminal(shell: FleetShell) -> None:
-    """Such as another machine has put into the database."""
+def test_names_from_other_machines_cannot_control_the_terminal(shell: FleetShell) -> None:
+    """Another machine may have put such names into the database."""
     from tests.fleet.stand_in import hold_a_lock, open_engine
 
     database, strange = str(shell.work / "fleet.db"), "\x1b[2J\x9b2J\u202e\r\nsecond"
@@ -160,7 +160,7 @@ def test_names_from_elsewhere_do_not_steer_the_terminal(shell: FleetShell) -> No
 
 
 @pytest.mark.slow
-def test_two_fleets_with_tasks_of_one_name_both_work(shell: FleetShell) -> None:
+def test_two_fleets_with_tasks_of_the_same_name_both_work(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"))
     for _ in range(2):
         shell.fleet("run", "tasks.toml", "--no-work")
@@ -180,7 +180,7 @@ def test_two_fleets_with_tasks_of_one_name_both_work(shell: FleetShell) -> None:
 
 @pytest.mark.slow
 def test_the_whole_story(shell: FleetShell) -> None:
-    """Two tasks run, a Gate is answered from the inbox for both attempts, checks hold, everything is merged."""
+    """Two tasks run, one answer to a Gate serves both attempts, checks pass, everything is merged."""
     shell.add("tax", write("tax.py", "TAX = 2\n"), checks=["grep -q 2 tax.py"])
     shell.add("送料", write("ship.py", "SHIP = 5\n"), mode="ask", attempts=2)
     run = shell.begin("run", "tasks.toml", "--json")
@@ -200,7 +200,7 @@ def test_the_whole_story(shell: FleetShell) -> None:
 
 @pytest.mark.slow
 def test_a_conflict_goes_back_to_the_attempt_once(shell: FleetShell) -> None:
-    """The second one conflicts with the first and resolves that; the third cannot, and stays with the person."""
+    """The second attempt conflicts with the first and resolves that. The third cannot, and is left to the user."""
     mended = decide(act("file_ops.read_file", path="shop.py"), next_step="continue"), write("shop.py", "PRICE = 5\n")
     for name, price, more in ("one", 2, ()), ("two", 3, mended), ("three", 4, (decide(respond("No idea.")),)):
         read = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
@@ -212,7 +212,7 @@ def test_a_conflict_goes_back_to_the_attempt_once(shell: FleetShell) -> None:
         "two": "merged",
         "three": "conflict",
     }, results
-    # What it had done before stays, and can be picked up: nothing hides it.
+    # Its earlier work is kept and can be picked.
     (three,) = shell.told("show", "three")["tasks"]
     assert (three["state"], three["picked"]) == ("done", 1)
     assert shell.repository.show("duckflow/three-1", "shop.py") == "PRICE = 4"
@@ -240,7 +240,7 @@ def test_cancel_ends_every_process_and_retry_begins_anew(shell: FleetShell) -> N
 
 
 @pytest.mark.slow
-def test_a_fleet_that_was_left_can_be_cancelled(shell: FleetShell) -> None:
+def test_a_fleet_without_a_worker_can_be_cancelled(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"), mode="ask")
     run = shell.begin("run", "tasks.toml")
     shell.asked()
@@ -253,7 +253,7 @@ def test_a_fleet_that_was_left_can_be_cancelled(shell: FleetShell) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_leaves_nothing_that_runs_and_another_goes_on(shell: FleetShell) -> None:
+def test_a_killed_worker_leaves_no_process_and_another_worker_goes_on(shell: FleetShell) -> None:
     shell.add("tax", write_and_sleep("72.5"))
     run = shell.begin("run", "tasks.toml")
     wait_for("sleep 72.5")
@@ -286,8 +286,8 @@ def wait_for(words: str) -> None:
 
 
 @pytest.mark.slow
-def test_results_are_pushed_and_asked_for_by_pull_request(shell: FleetShell, tmp_path: Path) -> None:
-    """A repository that is named by its address is cloned; nothing is pushed without a yes."""
+def test_results_are_pushed_and_offered_in_a_pull_request(shell: FleetShell, tmp_path: Path) -> None:
+    """A repository named by its address is cloned. Nothing is pushed without a yes."""
     bare = tmp_path / "remote.git"
     shell.repository.git("clone", "-q", "--bare", str(shell.repository.folder), str(bare))
     shell.repository.git("remote", "add", "origin", str(bare))

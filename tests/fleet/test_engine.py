@@ -1,4 +1,4 @@
-"""The engine on a SQLite file: attempts are carried out, ask, are cancelled, cost money; workers die."""
+"""The engine on a SQLite file: attempts run, ask, are cancelled and cost money, and workers die."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
-    """What a task does is in its name."""
+    """Carries out an attempt that does what the name of its task says."""
     said = ""
     match order.task.name.partition("-")[0]:
         case "asks":
@@ -70,14 +70,14 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
     assert {each.state for each in engine.tasks(fleet)} == {"waiting"}
     work = asyncio.create_task(engine.work(fleet))
 
-    # Those that wait for a person do not keep others from their turn.
+    # Attempts that wait for a person do not block others.
     # Three attempts ask the same: one answer is enough, and nobody can answer twice.
     await until(lambda: len(engine.inbox()) == 3)
     answer = Answered(asked_id=engine.inbox(fleet)[1].asked_id, text="yes", for_all_same=True)
     assert engine.answer(answer) == 3
     assert engine.answer(answer) == 0
 
-    # Cancelled: also what its processes have started is gone.
+    # After the cancellation the children of its processes are gone too.
     await until(lambda: bool(engine.logs(fleet, "sleeps")))
     assert sleeping()
     engine.cancel(fleet, "sleeps")
@@ -104,7 +104,7 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
     (state,) = engine.fleets()
     assert (state.ended, round(state.cost_usd, 2)) == (True, 1.0)
 
-    # Again, with a number of its own; what was said for all that ask the same still holds.
+    # The retry has a new number. The answer for all equal questions still holds.
     engine.retry(fleet, "asks-2")
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     assert [(each.number, each.state) for each in engine.attempts(fleet, "asks-2")] == [(1, "done"), (2, "done")]
@@ -133,17 +133,17 @@ def test_a_limit_is_read_and_can_be_taken_away(text: str, figures: tuple[int | N
 
 
 @pytest.mark.slow
-async def test_cancelling_counts_at_once_where_nobody_works(tmp_path: Path) -> None:
+async def test_cancelling_takes_effect_at_once_where_no_worker_runs(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
     fleet = engine.start(FleetOrder([task("plain-1", 2), task("plain-2", 2), task("plain-3")]))
     assert [engine.cancel(fleet, "plain-1"), engine.cancel(fleet, "plain-2", 2)] == [2, 1]
     assert engine.cancel(fleet, "plain-1") == 0
     assert [each.state for each in engine.tasks(fleet)] == ["cancelled", "waiting", "waiting"]
-    # Who comes later does the rest, and only the rest.
+    # A worker that comes later does the rest, and only the rest.
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     assert [each.state for each in engine.tasks(fleet)] == ["cancelled", "done", "done"]
     assert [each.goes for each in engine.attempts(fleet)] == [0, 0, 1, 0, 1]
-    # And what was cancelled can be tried again.
+    # A cancelled task can be tried again.
     engine.retry(fleet, "plain-1")
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     assert [each.picked for each in engine.tasks(fleet)] == [3, 1, 1]
@@ -169,7 +169,7 @@ async def test_a_task_waits_for_others_and_starts_from_their_result(tmp_path: Pa
 @pytest.mark.slow
 async def test_the_budget_of_a_fleet_ends_all_of_it(tmp_path: Path) -> None:
     engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
-    # Two at once spend 1.2 together; those that wait then never begin.
+    # Two attempts at once spend 1.2 together. The waiting ones never begin then.
     fleet = engine.start(FleetOrder([task(f"spends-{number}") for number in range(5)], budget_usd=1.0))
     await asyncio.wait_for(engine.work(fleet), LONGEST / 2)
     attempts = engine.attempts(fleet)
@@ -193,7 +193,7 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
     finally:
         killed.send_signal(signal.SIGKILL)
         await killed.wait()
-    # Its process runs on without it; whoever goes on with the attempt ends it first.
+    # The process of the attempt survives its worker. The worker that goes on ends it first.
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     (attempt,) = engine.attempts(fleet)
     assert (attempt.state, attempt.goes) == ("done", 2)
@@ -203,21 +203,21 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
     engine.close()
 
 
-def test_a_thread_that_fails_now_and_then_goes_on_and_one_that_keeps_failing_is_told() -> None:
+def test_a_thread_survives_single_failures_and_reports_repeated_ones() -> None:
     from duckflow.fleet.worker import MOST_FAILURES, WorkerThread
 
     tries: list[int] = []
-    told: list[Exception] = []
+    errors: list[Exception] = []
 
     def beat() -> None:
         tries.append(len(tries))
         if len(tries) > 3 or len(tries) == 1:
             raise KeyError("gone")
 
-    thread = WorkerThread("t", 0.01, beat, told.append)
+    thread = WorkerThread("t", 0.01, beat, errors.append)
     thread.start()
     thread.join(LONGEST)
-    assert len(tries) == 3 + MOST_FAILURES and [type(error) for error in told] == [KeyError]
+    assert len(tries) == 3 + MOST_FAILURES and [type(error) for error in errors] == [KeyError]
 
 
 def text_of(path: Path) -> str:
@@ -225,7 +225,7 @@ def text_of(path: Path) -> str:
 
 
 def sleeping() -> list[str]:
-    """The processes of the attempt that sleeps."""
+    """Returns the processes of the attempt that sleeps."""
     listed = [path / "cmdline" for path in Path("/proc").iterdir() if path.name.isdigit()]
     return [str(path) for path in listed if b"61.5" in read_bytes(path)]
 

@@ -22,7 +22,7 @@ def repository(tmp_path: Path) -> Repository:
 
 
 class Trap(Repository):
-    """A repository whose settings name a program that git runs when it looks whether something has changed."""
+    """A repository whose settings name a program that git runs when it checks for changes."""
 
     def __init__(self, folder: Path, ran: Path) -> None:
         super().__init__(folder)
@@ -43,7 +43,7 @@ async def test_many_worktrees_at_once(repository: Repository, tmp_path: Path) ->
     folders = [tmp_path / "trees" / str(number) for number in range(MANY)]
     await asyncio.gather(*(add_worktree(main, folder, "HEAD") for folder in folders))
     assert all((folder / "shop.py").exists() for folder in folders) and repository.worktrees() == MANY
-    # One that was only half made when its worker was killed.
+    # This one was only half made when its worker was killed.
     repository.git("worktree", "lock", str(folders[0]))
     (folders[0] / ".git").unlink()
     await asyncio.gather(*(remove_worktree(main, folder) for folder in folders))
@@ -73,7 +73,7 @@ async def test_a_repository_within_the_worktree_runs_no_program(repository: Repo
     assert not worktree.folder.exists() and not ran.exists()
 
 
-async def test_a_worktree_that_was_led_away_is_not_committed(repository: Repository, tmp_path: Path) -> None:
+async def test_a_worktree_that_left_its_base_is_not_committed(repository: Repository, tmp_path: Path) -> None:
     order = an_order(repository)
     repository.git("commit", "-q", "--allow-empty", "-m", "later")
     order = order.model_copy(
@@ -86,7 +86,7 @@ async def test_a_worktree_that_was_led_away_is_not_committed(repository: Reposit
         await worktree.commit(order)
 
 
-async def test_a_git_folder_that_the_attempt_has_made_is_not_believed(repository: Repository, tmp_path: Path) -> None:
+async def test_a_git_folder_made_by_the_attempt_is_not_used(repository: Repository, tmp_path: Path) -> None:
     """Not every sandbox can keep a command from putting another `.git` there."""
     ran, order = tmp_path / "ran", an_order(repository)
     worktree = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
@@ -134,12 +134,12 @@ async def test_included_files_do_not_follow_links_out_of_the_folder(
     assert [path.name for path in mine.iterdir()] == ["kept"] and (mine / "kept").read_text() == "mine\n"
 
 
-async def test_nobody_else_on_the_machine_looks_into_a_worktree(repository: Repository, tmp_path: Path) -> None:
+async def test_other_users_cannot_read_a_worktree(repository: Repository, tmp_path: Path) -> None:
     worktree = await open_worktree(an_order(repository), tmp_path / "trees", {}, lambda phrase: None)
     assert worktree.folder.parent.stat().st_mode & 0o077 == 0
 
 
-def test_nobody_else_reads_what_fleets_ask_and_say(tmp_path: Path) -> None:
+def test_other_users_cannot_read_the_database(tmp_path: Path) -> None:
     FleetDatabase(str(tmp_path / "data/fleet.db")).close()
     assert (tmp_path / "data/fleet.db").stat().st_mode & 0o077 == 0
 
@@ -156,15 +156,15 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-async def test_a_branch_of_another_database_is_refused_before_anything_is_done(
+async def test_an_existing_branch_of_another_database_is_refused_at_the_start(
     repository: Repository, tmp_path: Path
 ) -> None:
-    one = an_order(repository)
-    two = one.model_copy(update={"fleet": "g"})
-    first = await open_worktree(one, tmp_path / "trees", {}, lambda phrase: None)
+    order = an_order(repository)
+    two = order.model_copy(update={"fleet": "g"})
+    first = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
     with pytest.raises(UsageError) as problem:
         await open_worktree(two, tmp_path / "trees", {}, lambda phrase: None)
     assert problem.value.key == "fleet.branch_there" and repository.worktrees() == 1
     (first.folder / "tax.py").write_text("TAX = 2\n")
-    commit = await first.commit(one)
-    assert repository.git("rev-parse", one.branch) == commit
+    commit = await first.commit(order)
+    assert repository.git("rev-parse", order.branch) == commit

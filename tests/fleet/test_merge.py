@@ -1,4 +1,4 @@
-"""Attempts onto the user's branch: one after the other, never onto the wrong base, never over uncommitted work."""
+"""Merges of attempts: one after the other, never onto the wrong base, never over uncommitted work."""
 
 import subprocess
 from pathlib import Path
@@ -43,7 +43,7 @@ def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Merging:
     return Merging(tmp_path, monkeypatch)
 
 
-async def test_one_after_the_other_and_uncommitted_work_stays(yard: Merging) -> None:
+async def test_attempts_are_merged_in_turn_and_uncommitted_work_stays(yard: Merging) -> None:
     repository = yard.repository
     one, two = yard.attempt("one", "one.txt", "1\n"), yard.attempt("two", "two.txt", "2\n", checks=["test -f one.txt"])
     repository.write("shop.py", "PRICE = 'mine'\n")
@@ -54,7 +54,7 @@ async def test_one_after_the_other_and_uncommitted_work_stays(yard: Merging) -> 
     assert (await yard.merge(one)).outcome == "already"
 
 
-async def test_what_is_in_the_way_is_said_and_nothing_is_changed(yard: Merging) -> None:
+async def test_files_in_the_way_are_named_and_nothing_is_changed(yard: Merging) -> None:
     report, head = yard.attempt("one", "shop.py", "PRICE = 2\n"), yard.repository.git("rev-parse", "main")
     yard.repository.write("shop.py", "PRICE = 'mine'\n")
     result = await yard.merge(report)
@@ -74,7 +74,7 @@ async def test_conflicts_and_checks_that_fail_together_can_be_mended(yard: Mergi
     assert yard.repository.git("rev-parse", "main") == head
 
 
-async def test_a_branch_that_was_set_back_takes_nothing_that_was_taken_out(yard: Merging) -> None:
+async def test_a_branch_that_was_set_back_does_not_get_removed_commits_again(yard: Merging) -> None:
     first = yard.repository.git("rev-parse", "main")
     yard.repository.write("secret.txt", "oops\n")
     yard.repository.commit("to be taken out")
@@ -84,7 +84,7 @@ async def test_a_branch_that_was_set_back_takes_nothing_that_was_taken_out(yard:
     assert result.outcome == "refused" and result.why and result.why.key == "fleet.merge.base"
 
 
-async def test_a_branch_that_is_not_checked_out_moves_without_touching_what_is(yard: Merging) -> None:
+async def test_a_branch_that_is_not_checked_out_moves_without_touching_files(yard: Merging) -> None:
     report = yard.attempt("one", "one.txt", "1\n")
     yard.repository.git("checkout", "-q", "-b", "other")
     assert (await yard.merge(report)).outcome == "merged"
@@ -92,7 +92,7 @@ async def test_a_branch_that_is_not_checked_out_moves_without_touching_what_is(y
     assert not (yard.repository.folder / "one.txt").exists()
 
 
-async def test_a_branch_that_is_being_rebased_waits(yard: Merging) -> None:
+async def test_a_branch_that_is_being_rebased_is_refused(yard: Merging) -> None:
     report = yard.attempt("one", "one.txt", "1\n")
     yard.repository.git("checkout", "-q", "-b", "other")
     yard.repository.write("shop.py", "PRICE = 7\n")
@@ -107,7 +107,7 @@ async def test_a_branch_that_is_being_rebased_waits(yard: Merging) -> None:
     assert yard.repository.git("rev-parse", "main") == head
 
 
-async def test_who_has_not_told_git_their_name_can_merge_too(yard: Merging, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_user_without_a_git_name_can_merge_too(yard: Merging, monkeypatch: pytest.MonkeyPatch) -> None:
     report = yard.attempt("one", "one.txt", "1\n")
     yard.repository.write("two.txt", "2\n")
     yard.repository.commit("meanwhile")
@@ -150,6 +150,6 @@ ORDINARY = [("src/a.py", "x\n"), ("near", f"{LINK}shop.py"), ("a/b", f"{LINK}../
 
 
 @pytest.mark.parametrize(("file", "text"), ORDINARY)
-async def test_an_ordinary_change_is_merged_without_a_word(yard: Merging, file: str, text: str) -> None:
+async def test_an_ordinary_change_is_merged_without_a_warning(yard: Merging, file: str, text: str) -> None:
     result = await yard.merge(yard.attempt("one", file, text))
     assert result.outcome == "merged" and result.brings == ()

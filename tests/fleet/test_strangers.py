@@ -30,7 +30,9 @@ def titles_as_toml(canary: Path) -> str:
 
 
 @pytest.mark.parametrize("words", [(), ("-",), ("--issues", "issues.txt"), ("issues.txt",), ("issues.md",)])
-def test_titles_that_are_toml_together_start_nothing(shell: FleetShell, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_titles_that_together_form_toml_start_nothing(
+    shell: FleetShell, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     for name in ("issues.txt", "issues.md"):
         (shell.work / name).write_text(titles_as_toml(tmp_path / "hit"))
     told = shell.run("fleet", "run", *words, "--repository", "shop", stdin=titles_as_toml(tmp_path / "hit"))
@@ -56,20 +58,20 @@ def test_a_list_with_a_line_of_toml_is_refused_however_it_is_written(line: str) 
         read_lines(f"Fix it\n{line}\nand more", "stdin", {}, Path("/code"))
 
 
-def test_brackets_and_equals_signs_in_a_sentence_make_no_toml() -> None:
+def test_brackets_and_equals_signs_in_a_sentence_are_not_toml() -> None:
     lines = ["[urgent] fix the login", "x = 1 prints nothing", "name = None is refused", "[task force] raise the tax"]
     assert [task.prompt for task in read_lines("\n".join(lines), "stdin", {}, Path("/code")).tasks] == lines
 
 
 @pytest.mark.parametrize("text", ["[[task]\nprompt = 'a'\n", "prompt = 'a'\n", "Fix the login\nRaise the tax\n"])
-def test_a_toml_file_with_a_mistake_is_no_list(shell: FleetShell, text: str) -> None:
+def test_a_toml_file_with_a_mistake_is_not_read_as_a_list(shell: FleetShell, text: str) -> None:
     (shell.work / "tasks.toml").write_text(text)
     assert shell.run("fleet", "run", "tasks.toml", "--repository", "shop").returncode == 2
     assert shell.told("list") == []
 
 
 @pytest.mark.parametrize("field", sorted(FleetTask.model_fields.keys() - {*FILLED, "onto", "remote"}))
-def test_variables_fill_in_words_and_never_what_runs(field: str) -> None:
+def test_variables_are_filled_into_texts_and_never_into_commands(field: str) -> None:
     for value in ("'{m}'", "['{m}']", "'x{m}y'"):
         text = f"[matrix]\nm = ['contained']\n[[task]]\nprompt = '{{m}}'\n{field} = {value}\n"
         with pytest.raises(UsageError) as problem:
@@ -84,7 +86,7 @@ def test_a_list_of_repositories_is_piped_into_a_matrix(shell: FleetShell) -> Non
     (shell.work / "tasks.toml").write_text(text)
     run = ("fleet", "run", "tasks.toml", "--no-work", "--matrix", "repository=-")
     assert shell.run(*run, stdin="a\n\nb\n").returncode == 0
-    assert [one["task"]["prompt"] for one in shell.told("show")["tasks"]] == ["Bump a.", "Bump b."]
+    assert [task["task"]["prompt"] for task in shell.told("show")["tasks"]] == ["Bump a.", "Bump b."]
     hostile = shell.run(*run, stdin="a\n'''\nsetup = 'id'\n")
     assert hostile.returncode == 2 and len(shell.told("list")) == 1
 
@@ -176,12 +178,12 @@ SERVICE = json.dumps({"user": "shop", "private_key": "tulip-4711-meadow\nMORE-OF
 @pytest.mark.parametrize(
     "value", [f"{KEY} ", f"{KEY}\r", f"{KEY}\n", f"\t{KEY}", MULTI, MULTI.replace("\n", "\r\n"), SERVICE, f'{KEY}"\\x']
 )
-def test_no_line_of_a_secret_is_told(value: str) -> None:
+def test_no_line_of_a_secret_is_shown(value: str) -> None:
     lines = [f"{number:6}\t{line}" for number, line in enumerate(value.split("\n"), 1)]
     printed = [value, f"<{value.strip()}>", "\n".join(lines), json.dumps(value), f"{value}|".replace("\n", "\n+")]
     for text in printed:
-        told = mask(text, values=secret_parts([value])).text
-        assert KEY not in told and "MORE-OF-IT-88" not in told, told
+        masked = mask(text, values=secret_parts([value])).text
+        assert KEY not in masked and "MORE-OF-IT-88" not in masked, masked
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_a_secret_of_several_lines_is_in_no_record(shell: FleetShell, tmp_path: 
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
 
 
-def test_variables_are_given_after_a_yes_and_keys_of_models_never(shell: FleetShell) -> None:
+def test_variables_are_passed_after_a_yes_and_keys_of_models_never(shell: FleetShell) -> None:
     shell.environment |= {"SHOP_TOKEN": KEY, "OPENAI_API_KEY": "sk-of-the-user-4711", "SAME": "sk-of-the-user-4711"}
     shell.add("tax", write("tax.py", "TAX = 2\n"), secrets=["SHOP_TOKEN"], setup="npm ci")
     told = shell.run("fleet", "run", "tasks.toml")
@@ -233,7 +235,7 @@ def test_a_secret_in_a_file_never_leaves_the_machine(shell: FleetShell, tmp_path
     shell.add("tax", write("tax.py", "TAX = 2\n"), secrets=["SHOP_TOKEN"], deliver="push")
     shell.fleet("run", "tasks.toml", "--yes", ends=1)
     assert "was written into conf.bin" in shell.fleet("show", "leak")
-    # What was committed since is searched, too: here by the user, onto the branch that is merged onto.
+    # Later commits are searched too, here one by the user on the target branch.
     shell.repository.write("notes.txt", "MORE-OF-IT-88\n")
     shell.repository.commit("notes")
     shell.repository.write("notes.txt", "\n")
@@ -243,7 +245,7 @@ def test_a_secret_in_a_file_never_leaves_the_machine(shell: FleetShell, tmp_path
     assert shell.repository.git("ls-remote", "origin") == ""
 
 
-def test_only_what_was_shown_is_pushed(shell: FleetShell, tmp_path: Path) -> None:
+def test_only_the_commit_that_was_shown_is_pushed(shell: FleetShell, tmp_path: Path) -> None:
     shell.repository.git("init", "-q", "--bare", str(tmp_path / "o.git"))
     shell.repository.git("remote", "add", "origin", str(tmp_path / "o.git"))
     shell.repository.git("tag", "-a", "private", "-m", "private words")
@@ -256,7 +258,7 @@ def test_only_what_was_shown_is_pushed(shell: FleetShell, tmp_path: Path) -> Non
     ]
 
 
-def test_what_programs_leave_behind_is_no_part_of_the_change(shell: FleetShell) -> None:
+def test_files_that_programs_leave_behind_are_not_part_of_the_change(shell: FleetShell) -> None:
     folders = "{__pycache__,deep/__pycache__,.venv/lib,deep/.mypy_cache,.ruff_cache,.tox}"
     left = f"mkdir -p {folders}; touch {folders}/a b.pyc deep/c.pyo"
     wrote = act("file_ops.write_file", path="ship.py", content="SHIP = 5\n")

@@ -1,4 +1,4 @@
-"""What is around an attempt: secrets, a container, commands that hear of it, and checks elsewhere."""
+"""The surroundings of an attempt: secrets, a container, notification commands, and checks of pull requests."""
 
 import json
 import os
@@ -48,15 +48,15 @@ def test_commands_get_the_secrets_that_a_task_names_and_no_record_holds_them(she
     wrote = write("tax.py", "TAX = 2\n")
     shell.add("tax", look, wrote, look, wrote, secrets=["SHOP_TOKEN"], checks=["sh show.sh"])
     shell.fleet("run", "tasks.toml", "--yes", ends=1)
-    # A check that fails is told with what it printed.
+    # A failing check is reported with its output.
     assert "<•••> <>" in shell.fleet("show", "tax")
-    kept = [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    assert kept == []
+    leaks = [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert leaks == []
     journals = [path for path in (tmp_path / "home").rglob("sessions/*/*") if path.is_file()]
     assert "•••".encode() in b"".join(path.read_bytes() for path in journals)
 
 
-def test_an_attempt_whose_secret_is_not_there_says_so(shell: FleetShell) -> None:
+def test_an_attempt_reports_a_missing_secret(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"), secrets="SHOP_TOKEN")
     shell.fleet("run", "tasks.toml", "--yes", ends=1)
     assert "no variable SHOP_TOKEN" in shell.fleet("show", "tax")
@@ -79,9 +79,9 @@ def test_an_attempt_runs_in_a_container_where_it_names_an_image(shell: FleetShel
     assert checked.endswith("image:1 sh -c test -f tax.py")
     for line in (hosted, checked):
         assert "--env SHOP_TOKEN " in line and SECRET not in line and "/.git:ro " in line
-    # Only what calls the model gets the key of the model.
+    # Only the process that calls the model gets its key.
     assert "--env OPENAI_API_KEY " in hosted and "OPENAI_API_KEY" not in checked
-    # Before it is begun and when it has ended whatever is left under its name is removed.
+    # Leftovers of its name are removed before the start and after the end.
     name = hosted.partition("--name ")[2].split()[0]
     assert called.count(f"rm --force {name}") >= 2
 
@@ -96,7 +96,7 @@ def test_without_an_engine_a_task_with_an_image_fails(shell: FleetShell, tmp_pat
     assert "podman, docker" in shell.fleet("show", "tax")
 
 
-def test_a_command_of_the_users_hears_of_questions_and_endings(shell: FleetShell, tmp_path: Path) -> None:
+def test_the_users_command_is_notified_of_questions_and_endings(shell: FleetShell, tmp_path: Path) -> None:
     heard = tmp_path / "heard"
     told = '"$DUCKFLOW_EVENT $DUCKFLOW_TASK $DUCKFLOW_SAID"'
     shell.environment["DUCKFLOW_FLEET_HOOK"] = f"printf '%s\\n' {told} >> {heard}"
@@ -140,7 +140,7 @@ def test_the_checks_of_a_pull_request_are_read_back(
     assert told == {"task": "tax", "where": "https://example.com/pull/7", "checks": state}
 
 
-def test_why_an_attempt_comes_first_is_said() -> None:
+def test_the_reason_why_an_attempt_comes_first_is_shown() -> None:
     def report(number: int, **fields: object) -> AttemptReport:
         order = AttemptOrder(fleet="f", task=FleetTask(name="t", repository="/r", prompt="p"), number=number)
         return AttemptReport.model_validate({"order": order, "outcome": "done", "commit": "c", "rating": 7, **fields})

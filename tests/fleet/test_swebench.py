@@ -20,7 +20,7 @@ def git(clone: Path, *words: str) -> str:
 
 
 def last_mend(clone: Path) -> tuple[str, str]:
-    """The newest commit that says it fixes something and changes one file of Python only, and its patch."""
+    """Returns the newest commit that fixes something and changes one Python file only, and its patch."""
     pick = ("log", "--no-merges", "-i", "--grep=^fix", "--format=%H", "-n", "200", "--", "*.py")
     for commit in git(clone, *pick).split():
         changed = git(clone, "diff", "--name-status", f"{commit}~1", commit).splitlines()

@@ -1,4 +1,4 @@
-"""Tasks as people write them: what is read, and what is said about what cannot be."""
+"""Tasks as people write them, and the errors for tasks that cannot be read."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ may_touch = ["src"]
 """
 
 
-def test_a_file_says_for_all_and_for_each() -> None:
+def test_a_file_has_fields_for_all_tasks_and_for_each() -> None:
     tasks, budget, _ = read_tasks(TASKS, "tasks.toml", {"model": "m", "checks": ["other"]}, Path("/code"))
     assert [task.name for task in tasks] == ["fix-the-login", "税率"]
     assert [task.checks for task in tasks] == [("make test",), ("pytest",)]
@@ -38,7 +38,7 @@ def test_a_file_says_for_all_and_for_each() -> None:
     assert (tasks[0].attempts, tasks[1].may_touch, budget) == (2, ("src",), 5.0)
 
 
-def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
+def test_each_line_is_a_task_without_its_list_mark() -> None:
     lines = "# soon\n- [ ] Fix the login\n\n2. ログインを直す\nFix the login\n"
     tasks = read_lines(lines, "stdin", {"attempts": 2}, Path("/code")).tasks
     assert [task.prompt for task in tasks] == ["Fix the login", "ログインを直す", "Fix the login"]
@@ -62,7 +62,7 @@ def test_lines_are_tasks_and_the_marks_of_a_list_are_not() -> None:
         ("[[task]]\nprompt = ", "fleet.file.toml"),
     ],
 )
-def test_what_cannot_be_read_is_said(text: str, told: str) -> None:
+def test_errors_name_what_cannot_be_read(text: str, told: str) -> None:
     with pytest.raises(UsageError) as problem:
         read_tasks(text, "tasks.toml", {}, Path("/code"))
     assert problem.value.key == told
@@ -130,7 +130,7 @@ def test_a_matrix_makes_a_task_for_each_combination(tmp_path: Path) -> None:
         ('[matrix]\nrepository = "a"\n[[task]]\nprompt = "p"', "fleet.file.value"),
     ],
 )
-def test_what_can_never_be_done_is_refused_at_the_start(tmp_path: Path, text: str, key: str) -> None:
+def test_impossible_orders_of_tasks_are_refused_at_the_start(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(UsageError) as problem:
         read_tasks(text, "t.toml", {}, tmp_path)
     assert problem.value.key == key
@@ -154,7 +154,7 @@ def test_only_plain_addresses_are_cloned(name: str, is_one: bool) -> None:
     assert is_address(name) is is_one
 
 
-def test_clones_of_two_addresses_never_meet(tmp_path: Path) -> None:
+def test_two_addresses_never_share_a_clone(tmp_path: Path) -> None:
     places = {clone_place(address, tmp_path) for address in ("https://a/x.git", "https://b/x.git", "git@c:x.git")}
     assert len(places) == 3 and {place.parent for place in places} == {tmp_path}
 

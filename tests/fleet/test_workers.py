@@ -54,7 +54,7 @@ class Yard:
         return [line.split() for line in self.ledger.read_text().splitlines()] if self.ledger.exists() else []
 
     def ended(self, line: int) -> bool:
-        """Whether the process that wrote it runs no more; who started it may not have noticed."""
+        """Says whether the process that wrote it has ended, even if its parent has not noticed."""
         stat = Path(f"/proc/{self.written()[line][2]}/stat")
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -82,7 +82,7 @@ async def test_a_worker_that_is_stopped_for_too_long_is_ended_before_its_attempt
     yard.engine.close()
 
 
-async def test_what_a_killed_worker_of_this_machine_did_goes_on_before_its_lease_runs_out(tmp_path: Path) -> None:
+async def test_attempts_of_a_killed_local_worker_go_on_before_its_lease_runs_out(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
     yard.engine.close()
     yard.engine = open_engine(yard.address, "here", 4, 600.0, hold_a_lock(yard.ledger, 0.1))
@@ -102,7 +102,7 @@ async def test_a_worker_that_others_take_for_dead_stops_itself_and_all_it_starte
     fleet = yard.start("long")
     async with yard.worker(60) as fenced:
         await until(lambda: yard.words() == ["begin"])
-        # As another machine would mark it, that cannot reach into this one.
+        # Another machine, which cannot reach this one, would mark the worker in this way.
         from sqlalchemy import update
 
         from duckflow.fleet.database import FleetDatabase
@@ -138,7 +138,7 @@ async def test_a_question_outlives_its_worker_and_is_asked_once(tmp_path: Path) 
     yard.engine.close()
 
 
-async def test_what_a_dead_or_stopped_worker_left_is_cancelled_at_once(tmp_path: Path) -> None:
+async def test_attempts_of_a_dead_or_stopped_worker_are_cancelled_at_once(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
     fleet = yard.start("asks", "long")
     async with yard.worker(60) as killed:
@@ -150,7 +150,7 @@ async def test_what_a_dead_or_stopped_worker_left_is_cancelled_at_once(tmp_path:
     yard.engine.cancel(fleet)
     assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "cancelled"]
     assert yard.ended(0)
-    # One that was only stopped, for longer than its lease, does not go on with it when it wakes up.
+    # A worker that was stopped for longer than its lease does not go on when it wakes up.
     fleet = yard.start("slow")
     async with yard.worker(60) as stopped:
         await until(lambda: len(yard.written()) == 2)
@@ -160,24 +160,24 @@ async def test_what_a_dead_or_stopped_worker_left_is_cancelled_at_once(tmp_path:
         assert [each.state for each in yard.engine.attempts(fleet)] == ["cancelled"]
         assert yard.ended(1)
         stopped.send_signal(signal.SIGCONT)
-        # It has noticed that its process is gone.
+        # The worker has noticed that its process is gone.
         await until(lambda: not Path(f"/proc/{yard.written()[1][2]}").exists())
     assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled"] and len(yard.written()) == 2
     yard.engine.close()
 
 
-async def test_a_model_may_be_begun_with_only_so_often_in_a_minute(tmp_path: Path) -> None:
+async def test_requests_to_a_model_are_limited_per_minute(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
     fleet = yard.start("t1", "t2", "t3", limits=(Limit(model="m", requests=2),))
     await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
     assert yard.words().count("begin") == 3 and "TWICE" not in yard.words()
     first, second, third = sorted(float(line[3]) for line in yard.written() if line[0] == "begin")
-    # The two at once, whatever the load, and the third not before a minute has gone by since the first was let in.
+    # Two start at once, whatever the load; the third waits until a minute has passed since the first.
     assert second - first < 30 and third - first > 50
     yard.engine.close()
 
 
-async def test_a_model_with_a_limit_is_used_by_one_at_a_time_over_all_workers(tmp_path: Path) -> None:
+async def test_a_limited_model_is_used_by_one_attempt_at_a_time_over_all_workers(tmp_path: Path) -> None:
     yard = Yard(tmp_path)
     fleet = yard.start(*(f"t{number}" for number in range(5)), limits=(Limit(model="m", at_once=1),))
     async with yard.worker(0.3), yard.worker(0.3):

@@ -1,4 +1,4 @@
-"""A place for the stories of attempts: a real repository, a real Duckflow process with a scripted model, a desk."""
+"""Shared by the tests of attempts: a real repository, a real Duckflow process with a scripted model, a desk."""
 
 import asyncio
 import json
@@ -57,12 +57,12 @@ class Repository:
         return self.git("branch", "--format=%(refname:short)").split("\n")
 
     def worktrees(self) -> int:
-        """Besides the main one."""
+        """Returns the worktrees besides the main one."""
         return self.git("worktree", "list", "--porcelain").count("worktree ") - 1
 
 
 class MemoryDesk:
-    """Keeps what it is told; answers what it was told to, and leaves the rest open."""
+    """A desk that records everything, gives prepared answers, and leaves other questions open."""
 
     def __init__(self, *answers: Answered, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -109,7 +109,7 @@ class MemoryDesk:
 
 
 class Yard:
-    """One repository and those who work on it."""
+    """One repository, and attempts at tasks in it."""
 
     def __init__(self, top: Path, monkeypatch: pytest.MonkeyPatch, language: str = "en") -> None:
         self.top = top

@@ -1,1 +1,1 @@
-"""Many tasks over many repositories, each attempted in a worktree of its own."""
+"""Fleets: many tasks over many repositories, each attempted in a worktree of its own."""

@@ -1,7 +1,7 @@
-"""What calls to models may use, over all workers: each call is a row, written before it is made.
+"""Budgets and limits for calls to models, over all workers. Each call is a row that is written before it is made.
 
 A call that does not fit into the limits of its model waits. Near the end of a budget calls are made one after the
-other, so at most the last of them takes more than is left; that is told in the log.
+other, so only the last of them can use more than is left; the log says so then.
 """
 
 from typing import Any, NamedTuple
@@ -19,24 +19,24 @@ from duckflow.state.phrase import Phrase, say
 ALLOWING = 2026_2206
 """The lock of the database under which calls are granted."""
 MINUTE = 62.0
-"""A call goes out a little after it was granted, so a minute is counted with some room."""
+"""Seconds that count as a minute, with some margin: a call is made a little after it was granted."""
 ANOTHER_LOOK = 1.0
 LONGEST_WAIT = 5.0
 OPEN = CALLS.c.ended.is_(None)
 
 
 class Granted(NamedTuple):
-    """A call that may be made; or one that has to wait; or one that may not be made."""
+    """The answer to a wanted call: it may be made, has to wait, or may not be made."""
 
     call: int = 0
     wait: float = 0.0
     refused: Phrase | None = None
     over: str = ""
-    """What has used up its budget: "task" or "fleet"."""
+    """The owner of a budget that is used up: "task" or "fleet"."""
 
 
 class Budget(NamedTuple):
-    """What a task or a fleet may use, what it has used, and what its calls that are under way may take."""
+    """The budget of a task or a fleet, what it has spent, and what its open calls are expected to use."""
 
     what: str
     usd: float
@@ -47,14 +47,14 @@ class Budget(NamedTuple):
     open_tokens: int
 
     def excess(self) -> str:
-        """How much more was used than allowed, for people; empty where all is within."""
+        """Returns the amount beyond the budget, as shown to people; empty within the budget."""
         over = [f"${self.spent_usd - self.usd:.4f}"] if self.usd and self.spent_usd > self.usd else []
         over += [f"{self.spent_tokens - self.tokens} tokens"] if self.tokens and self.spent_tokens > self.tokens else []
         return ", ".join(over)
 
 
 class CallLedger:
-    """The rows of the calls that are under way, and of those of the last minute."""
+    """Grants calls and records their usage, in rows for the open calls and those of the last minute."""
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
@@ -79,7 +79,7 @@ class CallLedger:
         return self._database.do(change)
 
     def settle(self, order: AttemptOrder, call: int, used: CallUsed | None) -> None:
-        """Without `used` nobody knows what it took; then it counts as what was expected."""
+        """Ends a call with its usage. Without `used` that is unknown, and the expected usage counts."""
 
         def change(connection: sa.Connection) -> None:
             for row in connection.execute(sa.select(CALLS).where(OPEN, CALLS.c.call == call)).all():
@@ -93,7 +93,7 @@ class CallLedger:
 
 
 def end_calls(connection: sa.Connection, which: sa.ColumnElement[bool], now: float) -> None:
-    """Calls whose process or worker is gone count as what was expected of them."""
+    """Ends calls whose process or worker is gone; their expected usage counts."""
     for row in connection.execute(sa.select(CALLS).where(OPEN, which)).all():
         end_call(connection, row, now, None)
 
@@ -130,17 +130,17 @@ def _sums(dollars: sa.Column[Any], tokens: sa.Column[Any]) -> list[sa.Label[Any]
 
 
 def _figures(sums: sa.Row[Any]) -> tuple[float, int]:
-    """Postgres gives the sum of large numbers as a decimal one."""
+    """Converts sums to plain numbers, because Postgres returns sums of large integers as decimals."""
     return float(sums.dollars), int(sums.tokens)
 
 
 def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
-    """At the price that tokens had so far."""
+    """Estimates the cost of a call at the average price of tokens so far."""
     return wanted.tokens * budget.spent_usd / budget.spent_tokens if budget.spent_tokens else 0.0
 
 
 def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | None:
-    """Nothing where the call fits. One that would fit only without those that are under way waits for them."""
+    """Returns None where the call fits. A call that would fit only without the open ones waits for them."""
     if budget.usd and wanted.dollars is None:
         return Granted(refused=say("budget.no_price", model=wanted.model, limit=budget.usd))
     left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens
@@ -168,7 +168,7 @@ def _recent(connection: sa.Connection, limit: Limit) -> list[sa.Row[Any]]:
 
 
 def _wait_for(limit: Limit, wanted: CallWanted, calls: list[sa.Row[Any]], now: float) -> float:
-    """Seconds until there may be room for the call."""
+    """Returns the seconds until there may be room for the call."""
     wait = 0.0
     begun = sorted(call.at for call in calls if call.at > now - MINUTE)
     if limit.requests and len(begun) >= limit.requests:
@@ -188,7 +188,7 @@ def _used_tokens(calls: list[sa.Row[Any]], now: float) -> int:
 
 
 def _overshoot(connection: sa.Connection, order: AttemptOrder, model: str, now: float) -> list[Phrase]:
-    """What was taken beyond a limit or a budget."""
+    """Returns a log line for each limit or budget that was exceeded."""
     phrases: list[Phrase] = []
     for limit in read_limits(connection):
         if limit.tokens and limit.covers(model):

@@ -1,4 +1,4 @@
-"""An attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
+"""Carries out an attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
 
 import asyncio
 import time
@@ -21,44 +21,44 @@ from duckflow.state.phrase import Phrase, said, say
 
 LARGEST_MARKED = 50_000_000
 MENDS = 1
-"""So often an attempt hears of checks that fail."""
+"""Number of times an attempt is told about failing checks."""
 ANSWERS = 5
-"""So many questions of the model in its own words are put to the person."""
+"""Number of questions of the model that are put to a person."""
 OUTPUT_TOLD = 3000
 
 RunCommand = Callable[[AttemptOrder, Path, str, bool], Awaitable[CheckResult]]
-"""In that folder, in the sandbox; with the network or without."""
+"""Runs a command in that folder, in the sandbox, with the network or without."""
 
 
 class Workshop(NamedTuple):
-    """What an attempt needs of the machine that it is made on."""
+    """The things that an attempt needs from its machine."""
 
     worktrees: Path
     admit: Callable[[Path], None]
-    """Refuses a repository whose own settings would have git run programs, unless the user trusts it."""
+    """Refuses a repository whose own settings make git run programs, unless the user trusts it."""
     secrets: Callable[[FleetTask], dict[str, str]]
-    """The variables that the task names. Refuses those that are not there, that nobody could hide, or that are keys of
+    """Returns the variables that the task names. Refuses missing ones, values that cannot be masked, and keys of
     models."""
     call: Callable[[FleetTask, Path, Mapping[str, str]], HostCall]
-    """In that folder, with these variables."""
+    """Returns the call that starts a Duckflow process in that folder, with these variables."""
     run: RunCommand
     review: Callable[[AttemptReport, Path, str, Mapping[str, str]], Awaitable[AttemptReview | None]]
-    """Of a diff, in that folder, with these variables."""
+    """Reviews a diff in that folder, with these variables."""
     words: Words
 
 
 def marks_of(order: AttemptOrder) -> dict[str, str]:
-    """In the environment of every process of an attempt, so that they are found again when their worker is dead."""
+    """Returns variables for all processes of an attempt, by which they are found again when their worker is dead."""
     return {MARK: order.attempt_id}
 
 
 async def carry_out(workshop: Workshop, order: AttemptOrder, desk: Desk) -> AttemptReport:
-    """Cancelled, everything it has started is ended and what there is stays on its branch."""
+    """Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""
     return await Attempt(order, desk, workshop).run()
 
 
 class Attempt:
-    """One go."""
+    """One attempt at a task, carried out once."""
 
     def __init__(self, order: AttemptOrder, desk: Desk, workshop: Workshop) -> None:
         self._order = order
@@ -73,7 +73,7 @@ class Attempt:
         self._secrets: tuple[str, ...] = ()
 
     async def run(self) -> AttemptReport:
-        """What went wrong is in the report."""
+        """Carries the attempt out. Failures are in the report, not raised."""
         worktree: Worktree | None = None
         try:
             self._desk.progress("setup")
@@ -90,7 +90,7 @@ class Attempt:
                 raise
             outcome, why = "cancelled", None
         if worktree:
-            # What cancels it twice must not leave half of it behind.
+            # The shield keeps a second cancellation from leaving this half done.
             why = await asyncio.shield(self._close(worktree)) or why
         if outcome == "done" and why:
             outcome = "failed"
@@ -100,7 +100,7 @@ class Attempt:
         return report
 
     def _seconds(self) -> float:
-        """Time in which it waited for a person does not count."""
+        """Returns the seconds it has worked, without those in which it waited for a person."""
         return time.monotonic() - self._began - self._waited
 
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
@@ -136,30 +136,30 @@ class Attempt:
             await host.end()
 
     async def _prepare(self, worktree: Worktree) -> str:
-        """The set-up; what is to be said."""
+        """Runs the set-up, and returns the prompt."""
         task = self._task
         if task.setup:
             done = await self._workshop.run(self._order, worktree.folder, task.setup, True)
             if done.code:
                 raise DuckflowError("fleet.setup_failed", command=task.setup, code=done.code, output=done.output)
             await worktree.spare()
-        told = [self._words("fleet.prompt")]
-        told += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
-        told += [self._words("fleet.prompt_secrets", names=", ".join(task.secrets))] if task.secrets else []
-        told += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
-        told += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
+        parts = [self._words("fleet.prompt")]
+        parts += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
+        parts += [self._words("fleet.prompt_secrets", names=", ".join(task.secrets))] if task.secrets else []
+        parts += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
+        parts += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
         if self._order.mend:
             await worktree.git.merge(self._order.mend)
             if files := await conflicts_in(worktree.git):
-                told += [self._words("fleet.prompt_conflict", files=", ".join(files))]
+                parts += [self._words("fleet.prompt_conflict", files=", ".join(files))]
             else:
                 await self._commit(worktree)
                 failing = [check for check in await self._check(worktree) if check.code]
-                told += [self._failing(failing)] if failing else [self._words("fleet.prompt_merged")]
-        return "\n\n".join([task.prompt.strip(), *told])
+                parts += [self._failing(failing)] if failing else [self._words("fleet.prompt_merged")]
+        return "\n\n".join([task.prompt.strip(), *parts])
 
     async def _lead(self, talk: AttemptTalk, prompt: str, worktree: Worktree) -> TurnResult:
-        """Until the checks hold, or there is no more to say."""
+        """Talks to the model until the checks pass, or questions and retries are used up."""
         mends, answers = MENDS, ANSWERS
         while True:
             result = await talk.say(prompt)
@@ -183,13 +183,13 @@ class Attempt:
                 return result
 
     def _failing(self, checks: list[CheckResult]) -> str:
-        shown = "\n\n".join(f"$ {one.command}\n{one.output[-OUTPUT_TOLD:]}\n(exit code {one.code})" for one in checks)
-        return self._words("fleet.prompt_failing", checks=shown)
+        results = (f"$ {check.command}\n{check.output[-OUTPUT_TOLD:]}\n(exit code {check.code})" for check in checks)
+        return self._words("fleet.prompt_failing", checks="\n\n".join(results))
 
     async def _commit(self, worktree: Worktree) -> str:
-        left = [name for name in await conflicts_in(worktree.git) if _marked(worktree.folder / name)]
-        if left:
-            raise DuckflowError("fleet.conflict_left", files=", ".join(left))
+        unresolved = [name for name in await conflicts_in(worktree.git) if _marked(worktree.folder / name)]
+        if unresolved:
+            raise DuckflowError("fleet.conflict_left", files=", ".join(unresolved))
         commit = await worktree.commit(self._order)
         self._update(
             commit=commit,
@@ -208,7 +208,7 @@ class Attempt:
         return tuple(checks)
 
     async def _judge(self, worktree: Worktree) -> Phrase | None:
-        """What speaks against it; where several attempts are made, a review of what does not."""
+        """Returns the reason against the attempt, or nothing. It is reviewed where the task has several attempts."""
         report = self._report
         if not report.commit:
             return say("fleet.nothing_changed")
@@ -221,13 +221,13 @@ class Attempt:
         if self._task.attempts > 1:
             self._desk.progress("review")
             diff = await worktree.diff(report.commit)
-            if found := await self._workshop.review(report, worktree.folder, diff, self._marks):
-                self._update(rating=found.rating, findings=found.findings)
-                self._note(say("fleet.note.review", rating=found.rating, findings="; ".join(found.findings) or "–"))
+            if review := await self._workshop.review(report, worktree.folder, diff, self._marks):
+                self._update(rating=review.rating, findings=review.findings)
+                self._note(say("fleet.note.review", rating=review.rating, findings="; ".join(review.findings) or "–"))
         return None
 
     async def _close(self, worktree: Worktree) -> Phrase | None:
-        """What there is stays on the branch; a branch without anything goes."""
+        """Commits the work to the branch and removes the worktree. A branch without work is removed."""
         problem: Phrase | None = None
         try:
             if not self._report.commit and not self._order.mend:
@@ -247,7 +247,7 @@ class Attempt:
 
 
 def _marked(path: Path) -> bool:
-    """Whether both sides of a conflict still stand in it."""
+    """Says whether the file still has conflict markers."""
     try:
         lines = read_plain(path, LARGEST_MARKED, follow=False, cut=True).split(b"\n")
     except OSError:

@@ -1,7 +1,7 @@
-"""What a worker holds: a lease that it renews while it lives, and the attempts that it has taken under it.
+"""A worker's claims: the lease that it renews while it lives, and the attempts that it has taken under it.
 
 An attempt belongs to the claim of one worker. Another may take it only when that worker is marked dead, which happens
-when its lease has run out; from then on nothing that the dead one still says is believed.
+when its lease has run out. From then on all reports of the dead worker are ignored.
 """
 
 import os
@@ -25,15 +25,15 @@ from duckflow.state.phrase import say
 
 PAGE = 50
 PATIENCE_WITH_PLACES = 2
-"""Leases in which a machine may be without a worker before another of the fleet's machines gets its tasks."""
+"""Number of leases that a machine may be without a worker before other machines of the fleet get its tasks."""
 
 OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
 HELD = (ATTEMPTS.c.state == "running") & ~WORKERS.c.dead
-"""A worker that lives carries the attempt out."""
+"""Condition that a living worker carries the attempt out."""
 
 
 def attempts_to_take(place: str) -> sa.Select[Any]:
-    """Attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
+    """Selects attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
     free = (ATTEMPTS.c.state == "queued") | ((ATTEMPTS.c.state == "running") & WORKERS.c.dead)
     chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
     chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
@@ -44,7 +44,7 @@ def attempts_to_take(place: str) -> sa.Select[Any]:
 
 
 def next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
-    """The caller is the only one who takes an attempt at this moment."""
+    """Returns the next attempt that limits and order allow. The caller must hold the lock `TAKING`."""
     held = _held_by_model(connection)
     full = [
         limit
@@ -62,7 +62,7 @@ def next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
 
 
 def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
-    """Says whether a task that must be done before is not."""
+    """Says whether the attempt waits for a task that must be done before."""
     if not attempt.after:
         return False
     others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
@@ -96,13 +96,13 @@ def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
 
 
 TAKING = 2026_2205
-"""The lock of the database under which attempts are taken: limits count what others have taken."""
+"""The database lock under which attempts are taken, because limits count the attempts of others."""
 MOST_GOES = 10
-"""An attempt whose workers died that often is not begun again: it may be what kills them."""
+"""Number of times an attempt is begun at most. If its workers keep dying, the attempt itself may kill them."""
 
 
 class WorkerProcess(NamedTuple):
-    """Where a worker runs, or ran."""
+    """The process of a worker, running or not."""
 
     machine: str
     pid: int
@@ -110,7 +110,7 @@ class WorkerProcess(NamedTuple):
 
 
 class TakenAttempt(NamedTuple):
-    """An attempt that is ours now."""
+    """An attempt that this worker has just taken."""
 
     claim: str
     fleet: str
@@ -121,7 +121,7 @@ class TakenAttempt(NamedTuple):
     inherited: bool
     """Another worker was carrying it out and died."""
     before: WorkerProcess | None
-    """Who had it before and may still be there: dead, by its lease, but stopped or stuck."""
+    """The process that had it before, if it may still exist: its lease ran out, but it is only stopped or stuck."""
 
 
 class Claims:
@@ -146,7 +146,7 @@ class Claims:
         self._database.do(change)
 
     def renew(self) -> bool:
-        """Whether we still count as alive."""
+        """Renews the lease, and says whether this worker still counts as alive."""
 
         def change(connection: sa.Connection) -> int:
             now = self._database.now(connection)
@@ -156,12 +156,12 @@ class Claims:
         return bool(self._database.do(change, patience=0, urgent=True))
 
     def leave(self) -> None:
-        """Nothing of ours runs any more, and others need not wait until the lease has run out."""
+        """Marks this worker as gone, so that others need not wait until its lease has run out."""
         gone = sa.update(WORKERS).where(self._own).values(dead=True, pid=0)
         self._database.do(lambda connection: connection.execute(gone), patience=self.lease / 4)
 
     def take(self) -> TakenAttempt | None:
-        """Makes the next attempt that may run on this machine ours. There may be none."""
+        """Takes the next attempt that may run on this machine, or returns None."""
         claim = secrets.token_hex(8)
 
         def change(connection: sa.Connection) -> TakenAttempt | None:
@@ -194,7 +194,7 @@ class Claims:
         return self._database.do(change, patience=0)
 
     def _on_top(self, connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
-        """A task that waited for another one in its repository starts from that one's result."""
+        """Returns the task with a new base if it waited for another in its repository: the result of that one."""
         picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
         rows = sa.select(ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
         rows = rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))
@@ -203,7 +203,7 @@ class Claims:
         return task.model_copy(update={"base": same[0].commit}) if len(same) == 1 and same[0].commit else task
 
     def _holder(self, connection: sa.Connection, attempt: sa.Row[Any]) -> WorkerProcess | None:
-        """The dead worker that had the attempt, as far as something of it may still be there."""
+        """Returns the process of the dead worker that had the attempt, if it may still exist, and logs the death."""
         chosen = sa.select(WORKERS).where(WORKERS.c.worker == attempt.worker)
         if (dead := connection.execute(chosen).one_or_none()) is None:
             return None
@@ -212,14 +212,14 @@ class Claims:
         return self._process_of(connection, dead)
 
     def _process_of(self, connection: sa.Connection, dead: sa.Row[Any]) -> WorkerProcess | None:
-        """What may still be there of a dead worker; nothing where it has ended all itself, or began anew as another."""
+        """Returns the process of a dead worker; None if it left in order, or lives on as another worker."""
         process = WorkerProcess(dead.machine, dead.pid, dead.born)
         same = (WORKERS.c.machine == dead.machine) & (WORKERS.c.pid == dead.pid) & (WORKERS.c.born == dead.born)
         anew = connection.execute(sa.select(WORKERS.c.worker).where(same, ~WORKERS.c.dead)).first()
         return process if dead.pid and not anew else None
 
     def finish(self, claim: str, report: AttemptReport) -> None:
-        """Write down what came of it, if it is still ours, or was not ended meanwhile without us."""
+        """Stores the report of an attempt. Raises LeaseLost if it is not ours any more and was not cancelled either."""
         order = report.order
         this = _this(order.fleet, order.task.name, order.number)
         mine = this & (ATTEMPTS.c.claim == claim)
@@ -231,7 +231,7 @@ class Claims:
             called = (CALLS.c.fleet == order.fleet) & (CALLS.c.task == order.task.name)
             end_calls(connection, called & (CALLS.c.attempt == order.number), now)
             if order.mend and not report.passed:
-                # What it had done before is on its branch and as good as it was.
+                # Its earlier result is still on its branch, so it counts as done as before.
                 values |= {"state": "done"}
                 why = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
                 notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in why]
@@ -247,8 +247,8 @@ class Claims:
             raise LeaseLost("fleet.lease_lost", worker=self.worker)
 
     def record(self, doing: Mapping[str, str], notes: Sequence[Note]) -> dict[str, AttemptOutcome | None]:
-        """Write down how far our attempts are. All claims that are still ours, with the outcome that is wanted of
-        them, if they are to end."""
+        """Stores the progress of our attempts. Returns the claims that are still ours, each with the outcome that
+        somebody wants for it, if it is to end."""
 
         def change(connection: sa.Connection) -> dict[str, AttemptOutcome | None]:
             for claim, word in doing.items():
@@ -263,8 +263,8 @@ class Claims:
         return self._database.do(change, patience=0)
 
     def reap(self) -> None:
-        """Marks workers as dead whose lease has run out, or whose process on this machine is no more: from then on
-        others may take what they were doing."""
+        """Marks workers as dead whose lease has run out, or whose process on this machine is gone. From then on others
+        may take their attempts."""
 
         def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)

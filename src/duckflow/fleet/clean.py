@@ -1,4 +1,4 @@
-"""What fleets leave in a repository: branches that nobody needs any more, and worktrees whose worker has died."""
+"""Cleans up after fleets in a repository: branches that nobody needs, and worktrees whose worker has died."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ OWN = f"refs/heads/{BRANCHES}"
 
 
 class Leftover(NamedTuple):
-    """What can go. A branch goes only while it stands at this commit."""
+    """A branch or a worktree that can be removed. A branch is removed only while it is at this commit."""
 
     repository: Path
     branch: str = ""
@@ -25,43 +25,43 @@ class Leftover(NamedTuple):
 
 
 class Leftovers(NamedTuple):
-    """What can go, and what stays though one might think that it could."""
+    """Things that can be removed, and reasons why others are kept."""
 
     found: list[Leftover]
     kept: list[Phrase]
 
 
 class RepositoryCleaner:
-    """In one repository of this machine."""
+    """Finds and removes leftovers in one repository of this machine."""
 
     def __init__(self, repository: Path, worktrees: Path) -> None:
         self._git = Git(repository)
         self._worktrees = worktrees
 
     async def look(self, task: TaskState, attempts: Sequence[AttemptState]) -> Leftovers:
-        """Of one task. While its attempts run, or one of them is to be picked, nothing of it can go."""
-        left = Leftovers([], [])
+        """Returns the leftovers of one task. While its attempts run, or one is to be picked, there are none."""
+        leftovers = Leftovers([], [])
         if task.state not in (*OVER, "done"):
-            return left
+            return leftovers
         for attempt in attempts:
             order = AttemptOrder(fleet=task.fleet, task=task.task, number=attempt.number)
             picked = task.picked == attempt.number
             if picked and task.state != "merged":
                 if await self._git.commit_of(f"refs/heads/{order.branch}"):
-                    left.kept.append(say("fleet.clean.unmerged", branch=order.branch, task=task.task.name))
+                    leftovers.kept.append(say("fleet.clean.unmerged", branch=order.branch, task=task.task.name))
                 continue
             for name in (order.attempt_id, order.attempt_id + MERGING):
                 if (folder := place_of(self._worktrees, self._git.folder, name)).exists():
-                    left.found.append(Leftover(self._git.folder, folder=folder))
+                    leftovers.found.append(Leftover(self._git.folder, folder=folder))
             if commit := await self._git.commit_of(f"refs/heads/{order.branch}"):
                 if why := await self._against(order, attempt, commit, picked):
-                    left.kept.append(say(f"fleet.clean.{why}", branch=order.branch))
+                    leftovers.kept.append(say(f"fleet.clean.{why}", branch=order.branch))
                 else:
-                    left.found.append(Leftover(self._git.folder, order.branch, commit))
-        return left
+                    leftovers.found.append(Leftover(self._git.folder, order.branch, commit))
+        return leftovers
 
     async def remove(self, leftover: Leftover) -> bool:
-        """Whether it is gone: somebody may have gone on with it since it was looked at."""
+        """Removes a leftover and says whether it is gone. One that somebody has changed meanwhile stays."""
         if leftover.folder:
             await remove_worktree(self._git, leftover.folder)
             with contextlib.suppress(OSError):
@@ -72,7 +72,7 @@ class RepositoryCleaner:
         return await self._git.remove_branch(leftover.branch, leftover.commit)
 
     async def _against(self, order: AttemptOrder, attempt: AttemptState, commit: str, picked: bool) -> str:
-        """What speaks against removing a branch; nothing where nothing does."""
+        """Returns the reason not to remove a branch, or nothing."""
         if await self._git.checkout_of(order.branch):
             return "checked_out"
         if picked:
@@ -80,7 +80,7 @@ class RepositoryCleaner:
             return "" if any(not name.startswith(OWN) for name in holding.split("\n") if name) else "nowhere_else"
         if attempt.report:
             return "" if attempt.report.commit == commit else "moved"
-        # It has not come to a report. What its worker kept is known by its words; anything else is not ours.
-        said = await self._git("log", "-1", "--format=%B", values=[commit])
-        own = attempt.goes and (commit == order.task.base or said.strip() == message_of(order).strip())
+        # The attempt has no report. A commit by its worker is known by its message; any other is not ours.
+        message = await self._git("log", "-1", "--format=%B", values=[commit])
+        own = attempt.goes and (commit == order.task.base or message.strip() == message_of(order).strip())
         return "" if own else "moved"

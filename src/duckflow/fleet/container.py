@@ -1,4 +1,4 @@
-"""An attempt in a container of podman or docker: the command lines that start it and remove it."""
+"""Command lines that start and remove the podman or docker container of an attempt."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ LABEL = "duckflow"
 
 
 class Container(NamedTuple):
-    """An image, and what a program in it sees of this machine: folders under the same paths, variables by name."""
+    """An image, and the parts of this machine that it gets: folders under the same paths, variables by name."""
 
     engine: str
     image: str
@@ -25,8 +25,8 @@ class Container(NamedTuple):
     variables: Iterable[str]
 
     def running(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Values of variables never stand in a command line, which everybody on the machine can read."""
-        # What it writes belongs to the user, in either engine.
+        """Returns the command line. It has only the names of variables: everybody on the machine can read it."""
+        # Files that it writes must belong to the user, in either engine.
         user = (
             ("--userns=keep-id",) if Path(self.engine).name == "podman" else ("--user", f"{os.getuid()}:{os.getgid()}")
         )
@@ -49,5 +49,5 @@ def container_engine() -> str:
 
 
 def container_name(folder: Path) -> str:
-    """One for each worktree, so that whoever goes on with an attempt finds what a dead worker has left."""
+    """Returns a fixed name for each worktree, so that the next worker finds the container that a dead one has left."""
     return f"{LABEL}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"

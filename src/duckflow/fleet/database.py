@@ -1,4 +1,4 @@
-"""Where fleets are kept: a SQLite file for one machine, a Postgres for many."""
+"""The database of fleets: a SQLite file for one machine, a Postgres for many."""
 
 import contextlib
 import sqlite3
@@ -20,35 +20,35 @@ Result = TypeVar("Result")
 METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
 CONNECTIONS = 8
-"""Of one process, besides the one that listens."""
+"""Connections that one process may have, besides the one for renewing the lease."""
 PREPARING = 2026_2203
 PRIMARY_CODE = 0xFF
-"""Of an error of SQLite: what is above it only says where."""
+"""Bits of a SQLite error code that hold the kind of error; higher bits only give details."""
 LOCKED = 30_000
-"""Milliseconds in which a change waits for others before it is begun anew."""
+"""Milliseconds that a change waits for a lock before it is begun anew."""
 OPENING = 5.0
-"""Seconds in which a database may come back that is being opened: it may also be one that there is not."""
+"""Seconds to wait for a database that is being opened. They are few, because it may not exist at all."""
 PATIENCE = 120.0
-"""Seconds in which a database may come back before a change that is being made is given up."""
+"""Seconds to wait for a database to come back before a change is given up."""
 
 
 class FleetDatabase:
     """A file that one machine uses, or a server for many."""
 
     def __init__(self, address: str) -> None:
-        """`address`: a postgresql:// one, or the path of a file."""
+        """`address` is a postgresql:// address, or the path of a file."""
         self.on_many = address.startswith(POSTGRES)
         if self.on_many:
             self.url = sa.make_url(address).set(drivername="postgresql+psycopg")
         else:
             _require_database(address)
             Path(address).parent.mkdir(parents=True, exist_ok=True)
-            # What is asked and said stands in it, and what is answered counts: it is nobody else's.
+            # The file holds questions, messages and answers that steer attempts, so only the user may read or write it.
             Path(address).touch(0o600)
             Path(address).chmod(0o600)
             self.url = sa.URL.create("sqlite", database=address)
         self.engine = self._connect(CONNECTIONS)
-        # What says that a worker lives must not wait until others have a connection to spare.
+        # Renewing a worker's lease must not wait for a free connection.
         self._urgent = self._connect(1)
 
     def _connect(self, connections: int) -> sa.Engine:
@@ -85,13 +85,13 @@ class FleetDatabase:
         self._urgent.dispose()
 
     def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE, urgent: bool = False) -> Result:
-        """One transaction; begun anew while the database is away, so `work` must stand being done twice."""
+        """Runs a transaction. It is repeated while the database is away, so `work` must be safe to run twice."""
         engine = self._urgent if urgent else self.engine
 
         def transact() -> Result:
             with engine.begin() as connection:
                 if not self.on_many:
-                    # What is read here must still be so when it is written.
+                    # Taking the write lock first keeps what is read true until it is written.
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
                 return work(connection)
 
@@ -105,8 +105,8 @@ class FleetDatabase:
         return _patiently(fetch, patience)
 
     def one_at_a_time(self, connection: sa.Connection, lock: int) -> None:
-        """Waits until no other transaction holds the lock, and holds it to the end of this one. In a file there is one
-        transaction at a time anyway."""
+        """Waits for the lock, and holds it to the end of this transaction. A SQLite file runs only one transaction at a
+        time anyway."""
         if self.on_many:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": lock})
 
@@ -114,19 +114,19 @@ class FleetDatabase:
         return self.do(self.now)
 
     def now(self, connection: sa.Connection) -> float:
-        """By one clock for all: that of the database, or of the only machine."""
+        """Returns the time by one clock for all: the one of the database, or of the only machine."""
         if not self.on_many:
             return time.time()
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
 def _require_database(address: str) -> None:
-    """Before anything is changed about a file: it may be one that was named by mistake."""
+    """Refuses a file that is no database, before anything is changed: it may have been named by mistake."""
     if "://" in address:
         raise UsageError("fleet.database_kind", address=address.partition("://")[0])
     if not Path(address).exists():
         return
-    # Only SQLite may open it: closing a handle of our own would take away the locks that this process holds on it.
+    # Only SQLite may open it: closing a handle of our own would release the locks that this process holds on it.
     try:
         with contextlib.closing(
             sqlite3.connect(f"{Path(address).absolute().as_uri()}?mode=rw", uri=True)
@@ -149,7 +149,7 @@ def _patiently(work: Callable[[], Result], patience: float) -> Result:
 
 
 def _is_away(error: DBAPIError) -> bool:
-    """Whether waiting can help: a server may come back, a file may be in use; one that cannot be read stays so."""
+    """Says whether waiting can help: a server may come back, a file may be in use; an unreadable file stays so."""
     if isinstance(error.orig, sqlite3.Error):
         return error.orig.sqlite_errorcode & PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)

@@ -1,7 +1,7 @@
-"""The engine over rows: a SQLite file for one machine, a Postgres for many.
+"""The engine of fleets on a database: a SQLite file for one machine, a Postgres for many.
 
-Whatever is to be done is a row. A worker takes an attempt by writing its own claim into the row, and what a dead worker
-left is taken by others in the same way: there is nothing besides the rows that could disagree with them.
+Everything that is to be done is a row. A worker takes an attempt by writing its claim into the row, and others take the
+attempts of a dead worker in the same way. There is no state besides the rows that could disagree with them.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from duckflow.fleet.worker import Worker, Workplace
 
 
 def tell_nobody(_: Happening) -> None:
-    """Where nobody wants to hear of it."""
+    """Ignores the event; used where nobody wants to be notified."""
 
 
 class Engine(FleetStore):
-    """What `duckflow fleet` and the page know of fleets, on a SQLite file or a Postgres. All but `work` answer within
-    milliseconds."""
+    """The interface of fleets for `duckflow fleet` and the page, on a SQLite file or a Postgres. All methods except
+    `work` answer within milliseconds."""
 
     def __init__(
         self, address: str, carry_out: CarryOut, choose: Choose, workplace: Workplace, notify: Notify = tell_nobody
@@ -41,7 +41,7 @@ class Engine(FleetStore):
         self._database.close()
 
     def start(self, order: FleetOrder) -> str:
-        """A new fleet; its id. A task whose name another one in its repository has gets a number."""
+        """Starts a fleet and returns its id. A task gets a number if another in its repository has the same name."""
         fleet = f"fleet_{secrets.token_hex(4)}"
         places = order.places or (self._workplace.place,)
 
@@ -58,8 +58,8 @@ class Engine(FleetStore):
         return fleet
 
     async def work(self, fleet: str = "") -> None:
-        """Be a worker of this machine, until that fleet has ended, or for ever. Raises `LeaseLost` if it took so long
-        to say that it lives that others may have taken over; whatever it did has been ended then."""
+        """Works as a worker of this machine until that fleet has ended, or for ever without one. Raises `LeaseLost` if
+        it renewed its lease too late, so that others may have taken over; all its attempts are ended then."""
         worker = Worker(self._database, self._carry_out, self._endings, self._workplace)
         await asyncio.to_thread(worker.claims.enter)
         try:
@@ -68,28 +68,28 @@ class Engine(FleetStore):
             await worker.leave()
 
     def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
-        """Every question that waits for an answer, the oldest first."""
+        """Returns every question that waits for an answer, the oldest first."""
         return self._questions.open(fleet)
 
     def answer(self, answered: Answered) -> int:
-        """How many questions that has answered; 0 where somebody else was faster."""
+        """Stores an answer, and returns how many questions it answers; 0 where somebody else was faster."""
         return self._questions.answer(answered)
 
     def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
-        """End what runs, with all its processes, and never begin what waits. How many attempts had not ended before."""
+        """Ends attempts with all their processes, and drops waiting ones. Returns how many had not ended before."""
         return self._endings.cancel(fleet, task, attempt)
 
     def pick(self, fleet: str, task: str, attempt: int) -> None:
         self.change_task(fleet, task, state="done", picked=attempt)
 
     def merged(self, fleet: str, task: str, commit: str) -> None:
-        """Note that the picked attempt is on the user's branch now."""
+        """Records that the picked attempt was merged onto the user's branch."""
         self.change_task(fleet, task, state="merged", merged=commit)
 
     def delivered(self, fleet: str, task: str, where: str) -> None:
-        """Note where the result of a task has been brought."""
+        """Records the place to which the result of a task was delivered."""
         self.change_task(fleet, task, delivered=where)
 
     def forget(self, fleet: str) -> tuple[str, ...]:
-        """Take a fleet that is over out of the database, once all its machines have said so: those that have not."""
+        """Removes a fleet that is over once all its machines have called this. Returns the machines that have not."""
         return self.take_out(fleet, self._workplace.place)

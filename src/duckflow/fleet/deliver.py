@@ -1,4 +1,4 @@
-"""How results leave the machine: a branch pushed to the remote, a pull request, or the user's branch pushed."""
+"""Delivers results: pushes the attempt's branch, opens a pull request, or pushes the user's branch."""
 
 import json
 import os
@@ -19,21 +19,21 @@ from duckflow.state.phrase import Phrase, said
 
 ORIGIN = "origin"
 PUSH = ("push", "--quiet", "--no-follow-tags", "--no-mirror", "--no-prune", "--recurse-submodules=no")
-"""Settings may add tags and submodules to what is pushed, and those were not shown."""
+"""Options for a push of one branch only. Git's settings could add tags and submodules that the user was not shown."""
 LONGEST_REASON = 400
 CREATORS = {
     "gh": ("pr", "create", "--head", "{branch}", "--base", "{onto}", "--title", "{title}", "--body-file", "-"),
     "glab": ("mr", "create", "--yes", "--source-branch", "{branch}", "--target-branch", "{onto}", "--title", "{title}")
     + ("--description", "{body}"),
 }
-"""Programs that open pull requests, the first that is installed."""
+"""Programs that open pull requests; the first one that is installed is used."""
 
 
 READERS = {
     "gh": ("pr", "view", "{branch}", "--json", "state,statusCheckRollup"),
     "glab": ("mr", "view", "{branch}", "--output", "json"),
 }
-"""The same programs, asked how the checks of a pull request are."""
+"""Commands of the same programs that show the checks of a pull request."""
 BAD = {"FAILURE", "ERROR", "CANCELLED", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE", "FAILED", "CANCELED"}
 GOOD = {"SUCCESS", "NEUTRAL", "SKIPPED"}
 
@@ -41,7 +41,7 @@ CheckState = Literal["passed", "failed", "pending", "none"]
 
 
 class Delivered(NamedTuple):
-    """Where a result is now, or why it is not there."""
+    """The place a result was delivered to, or the reason why it was not."""
 
     where: str = ""
     why: Phrase | None = None
@@ -50,8 +50,8 @@ class Delivered(NamedTuple):
 async def deliver(
     report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = ()
 ) -> Delivered:
-    """By the user's own git and its credentials. `creator`: a command of the user's that opens pull requests.
-    `secrets`: what must not leave the machine."""
+    """Delivers by the user's git and its credentials. `creator` is the user's own command that opens pull requests;
+    `secrets` are texts that must not leave the machine."""
     task = report.order.task
     git = Git(Path(task.repository))
     try:
@@ -70,54 +70,54 @@ async def deliver(
 
 
 async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> None:
-    """This commit and nothing else. What the remote does not have yet is searched for secrets before."""
+    """Pushes this commit and nothing else. New commits are first searched for secrets."""
     if files := await files_with(git, secrets, "--not", f"--remotes={ORIGIN}", "--not", values=[commit]):
         raise UsageError("fleet.secret_written", files=", ".join(files))
     await git(*PUSH, values=[ORIGIN, f"{commit}:refs/heads/{branch}"])
 
 
 async def push_address(git: Git) -> str:
-    """Every place that a push goes to: the settings may name others than where things come from."""
+    """Returns all addresses that a push goes to; git's settings may name others than for fetching."""
     return ", ".join((await git.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split())
 
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
     folder = Path(report.order.task.repository)
-    told = {
+    values = {
         "branch": report.branch,
         "onto": report.order.task.onto,
         "title": message_of(report.order).partition("\n")[0],
         "body": request_body(report, words),
     }
-    argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, told)
-    environment = {**os.environ, **{f"DUCKFLOW_{name.upper()}": value for name, value in told.items()}}
-    return (await _run(argv, folder, environment, told["body"])).strip().rpartition("\n")[2]
+    argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, values)
+    environment = {**os.environ, **{f"DUCKFLOW_{name.upper()}": value for name, value in values.items()}}
+    return (await _run(argv, folder, environment, values["body"])).strip().rpartition("\n")[2]
 
 
-async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], given: str = "") -> str:
-    printed = await collect(Launch(argv, folder, environment), given.encode())
+async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "") -> str:
+    printed = await collect(Launch(argv, folder, environment), stdin.encode())
     if printed.code:
         reason = (printed.err or printed.out).decode(errors="replace").strip()[-LONGEST_REASON:]
         raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=reason)
     return printed.out.decode(errors="replace")
 
 
-def _command(calls: Mapping[str, Sequence[str]], folder: Path, told: dict[str, str]) -> tuple[str, ...]:
+def _command(calls: Mapping[str, Sequence[str]], folder: Path, values: dict[str, str]) -> tuple[str, ...]:
     for name, words in calls.items():
         if program := find_program(name, folder):
-            return (program, *(word.format(**told) if word.startswith("{") else word for word in words))
+            return (program, *(word.format(**values) if word.startswith("{") else word for word in words))
     raise UsageError("fleet.deliver.no_creator", known=", ".join(map(shlex.quote, calls)))
 
 
 async def check_state(report: AttemptReport) -> CheckState:
-    """How the checks of the pull request of an attempt are, as gh or glab tells it."""
+    """Returns the state of the checks of an attempt's pull request, by gh or glab."""
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
     printed = await _run(argv, folder, os.environ)
     try:
-        told: Any = json.loads(printed)
-        checks = told.get("statusCheckRollup") or ([told["head_pipeline"]] if told.get("head_pipeline") else [])
-        states = {str(one.get("conclusion") or one.get("state") or one.get("status")).upper() for one in checks}
+        answer: Any = json.loads(printed)
+        checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])
+        states = {str(check.get("conclusion") or check.get("state") or check.get("status")).upper() for check in checks}
     except (ValueError, AttributeError, TypeError) as problem:
         raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=str(problem)) from None
     if not states:
@@ -126,11 +126,11 @@ async def check_state(report: AttemptReport) -> CheckState:
 
 
 def request_body(report: AttemptReport, words: Words) -> str:
-    """What was asked for, and what shows that it is done: from the record, not from a model."""
+    """Returns the text of a pull request: the task, and evidence that it is done from the report, not from a model."""
     task = report.order.task
     lines = [task.prompt.strip(), ""]
     lines += [f"- `{check.command}`: {words('fleet.deliver.check', code=check.code)}" for check in report.checks]
     lines += [f"- {words(f'fleet.deliver.proof_{report.proof}')}"] if report.proof else []
-    lines += [f"- {shown}" for shown in report.evidence]
+    lines += [f"- {evidence}" for evidence in report.evidence]
     lines += [f"- {file.path} (+{file.added} −{file.removed})" for file in report.files]
     return "\n".join(lines)

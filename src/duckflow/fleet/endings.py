@@ -1,5 +1,5 @@
-"""How attempts and tasks come to an end other than by their own work: cancelled, out of money, or settled when all
-attempts at a task have ended."""
+"""Ends attempts and tasks other than by their own work: cancelled, out of money, or settled when all attempts at a task
+have ended."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ IN_ROUND = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.nam
 
 
 class Endings:
-    """It does no harm when several do it at once: what has ended stays as it is."""
+    """Ends attempts and tasks. Several processes may do it at once: a thing that has ended is not changed again."""
 
     def __init__(self, database: FleetDatabase, choose: Choose, notify: Notify) -> None:
         self._database = database
@@ -26,8 +26,8 @@ class Endings:
         self.notify = notify
 
     def cancel(self, fleet: str, task: str = "", attempt: int = 0, outcome: AttemptOutcome = "cancelled") -> int:
-        """What nobody runs is over at once, and its task with it; what runs is ended by its worker. How many attempts
-        had not ended before."""
+        """Ends attempts that no worker runs at once, with their tasks, and marks running ones so that their worker ends
+        them. Returns how many attempts had not ended before."""
         mine = [ATTEMPTS.c.fleet == fleet, ATTEMPTS.c.state.in_(LIVE)]
         mine += [ATTEMPTS.c.task == task] if task else []
         mine += [ATTEMPTS.c.number == attempt] if attempt else []
@@ -36,26 +36,26 @@ class Endings:
             marked = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "")
             connection.execute(marked.values(wanted=outcome))
             gone = self._gone(connection, sa.select(ATTEMPTS.c.worker).where(*mine).distinct())
-            left = sa.select(ATTEMPTS.c.task, ATTEMPTS.c.number).where(*mine, ATTEMPTS.c.worker.in_(gone))
-            forsaken = connection.execute(left).all()
+            of_the_gone = sa.select(ATTEMPTS.c.task, ATTEMPTS.c.number).where(*mine, ATTEMPTS.c.worker.in_(gone))
+            forsaken = connection.execute(of_the_gone).all()
             for row in forsaken:
                 close_questions(connection, fleet, row.task, row.number)
             live = connection.execute(sa.select(sa.func.count()).select_from(ATTEMPTS).where(*mine)).scalar_one()
-            # Without its claim nothing that a worker still says about it is believed.
+            # Without the claim, later reports of its worker are ignored.
             over = {"state": outcome, "ended": self._database.now(connection), "doing": "", "claim": None}
             nobody = ATTEMPTS.c.claim.is_(None) | ATTEMPTS.c.worker.in_(gone)
             connection.execute(sa.update(ATTEMPTS).where(*mine, nobody).values(over))
             return live, [id_of_attempt(fleet, row.task, row.number) for row in forsaken]
 
         live, forsaken = self._database.do(change)
-        for each in forsaken:
-            # A worker that is only stopped has left them running.
-            kill_processes(each)
+        for attempt_id in forsaken:
+            # A worker that was only stopped has left the processes running.
+            kill_processes(attempt_id)
         self.settle_left(fleet)
         return live
 
     def see_to(self, fleet: str, task: str) -> None:
-        """After an attempt has ended: the others may be needless, or it was the last one."""
+        """Follows up when an attempt has ended: settles the task after the last one, or cancels needless others."""
         (state,) = self._store.tasks(fleet, task)
         attempts = self._in_round(fleet, task)
         live = [attempt for attempt in attempts if attempt.live]
@@ -66,7 +66,7 @@ class Endings:
                 self.cancel(fleet, task, attempt.number)
 
     def settle_left(self, fleet: str = "") -> None:
-        """Ends tasks whose attempts have all ended while no worker saw to it."""
+        """Settles tasks whose attempts have all ended while no worker noticed."""
         open_tasks = TASKS.c.state.notin_(ENDED_TASKS) & (TASKS.c.fleet == fleet if fleet else sa.true())
         live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
         for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.name).where(open_tasks, ~live)):
@@ -74,7 +74,7 @@ class Endings:
         self._cancel_waiting_in_vain(fleet)
 
     def _cancel_waiting_in_vain(self, fleet: str) -> None:
-        """Tasks that wait for one that has failed are never begun."""
+        """Cancels tasks that wait for one that has failed."""
         this = TASKS.c.fleet == fleet if fleet else sa.true()
         waiting = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.after).where(this, TASKS.c.state == "waiting")
         waiting = [row for row in self._database.read(waiting) if row.after]
@@ -95,7 +95,7 @@ class Endings:
         return [attempt for attempt in self._store.attempts(fleet, task) if attempt.number in numbers]
 
     def _best(self, attempts: Sequence[AttemptState], more: bool) -> int | None:
-        """With `more` others still run."""
+        """Returns the number of the best attempt. `more` means that others still run."""
         reports = [attempt.report for attempt in attempts if attempt.report]
         return self._choose(reports[0].order.task, reports, more) if reports else None
 
@@ -117,7 +117,7 @@ class Endings:
             self.notify(Happening(event, task.fleet, task.task.name, best or 0, None if best else why))
 
     def _gone(self, connection: sa.Connection, names: sa.Select[tuple[str]]) -> list[str]:
-        """Workers that cannot see to it: dead, without a lease, or a process of this machine that is no more."""
+        """Returns the workers that can end nothing: dead, without a lease, or a process of this machine that ended."""
         now = self._database.now(connection)
         return [
             row.worker

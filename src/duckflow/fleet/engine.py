@@ -1,4 +1,4 @@
-"""The nouns of a fleet: what is ordered, how far it is, and what of a model it may use."""
+"""Data types of a fleet: its order, its progress, and its limits for models."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -10,20 +10,21 @@ from duckflow.state.noun import Value
 from duckflow.state.phrase import Phrase
 
 TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
-"""`choose`: its attempts have ended and a person has to pick one. `done`: one is picked."""
+"""Stages of a task. `choose` means that its attempts have ended and a person has to pick one; `done`: one is picked."""
 
 OVER = ("merged", "failed", "cancelled")
-"""Of tasks: there is nothing left to decide."""
+"""Stages of a task in which nothing is left to decide."""
 
 AttemptProgress = Literal["queued", "running"] | AttemptOutcome
 LIVE = ("queued", "running")
 
 Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], int | None]
-"""The number of the best attempt that may be merged. With `True` others still run: only one that is clearly good."""
+"""Returns the number of the best attempt that may be merged. `True` means that others still run: then only one that is
+clearly good is chosen."""
 
 
 class Happening(NamedTuple):
-    """Something that people may want to hear of: an attempt asks or a choice is due, a task is done or has failed."""
+    """An event for people: an attempt asks something, a choice is due, a task is done or has failed."""
 
     event: Literal["waiting", "done", "failed"]
     fleet: str
@@ -36,23 +37,23 @@ Notify = Callable[[Happening], None]
 
 
 class FleetState(Value):
-    """A fleet and how far it is."""
+    """A fleet and its progress."""
 
     fleet: str
     started: float
-    """Seconds since 1970, as all times here."""
+    """Seconds since 1970, like all times here."""
     budget_usd: float
-    """0 without a limit."""
+    """Dollars for the whole fleet; 0 means no limit."""
     budget_tokens: int = 0
     cost_usd: float
     tokens: int
     tasks: dict[TaskProgress, int]
     workers: int = 0
-    """Workers that live, on the machines of this fleet."""
+    """Number of living workers on the machines of this fleet."""
 
     @property
     def forsaken(self) -> bool:
-        """Says whether there is something to do and nobody who does it."""
+        """Says whether it has tasks left but no worker."""
         return not self.ended and not self.workers
 
     @property
@@ -61,12 +62,12 @@ class FleetState(Value):
 
     @property
     def over(self) -> bool:
-        """Nothing of it is to be picked or merged."""
+        """Says whether none of its tasks is still to be picked or merged."""
         return all(state in OVER for state, count in self.tasks.items() if count)
 
 
 class TaskState(Value):
-    """A task of a fleet and how far it is."""
+    """A task of a fleet and its progress."""
 
     fleet: str
     task: FleetTask
@@ -74,25 +75,25 @@ class TaskState(Value):
     """The machine that it is carried out on."""
     state: TaskProgress
     picked: int | None
-    """The attempt that was picked, by a person or as the best one; while a person has to choose: what seems best."""
+    """The attempt that was picked, by a person or as the best one. While a person has to choose, it is a suggestion."""
     merged: str
-    """The commit that it became on the user's branch."""
+    """The commit on the user's branch that merged it."""
     delivered: str = ""
-    """Where its result was pushed, or the address of its pull request."""
+    """The remote and branch its result was pushed to, or the address of its pull request."""
 
 
 class AttemptState(Value):
-    """An attempt and how far it is."""
+    """An attempt and its progress."""
 
     fleet: str
     task: str
     number: int
     state: AttemptProgress
     doing: str
-    """One word of its own."""
+    """The current stage, in one word of the attempt."""
     worker: str
     goes: int
-    """How often it was begun: more than once where a worker died."""
+    """Number of times it was begun: more than once where a worker died."""
     started: float
     ended: float
     cost_usd: float
@@ -102,25 +103,25 @@ class AttemptState(Value):
 
     @property
     def live(self) -> bool:
-        """Whether it has not ended."""
+        """Says whether it has not ended."""
         return self.state in LIVE
 
 
 class WorkerState(Value):
-    """A worker, as its machine has last told of it."""
+    """A worker, as last recorded in the database."""
 
     worker: str
     place: str
     machine: str
     seen: float
-    """When it last said that it lives."""
+    """The time of its last renewal."""
     lives: bool
     running: int
     """Attempts that it carries out."""
 
 
 class TaskFigures(Value):
-    """What a task has cost and come to. It is kept when its fleet is taken out of the database."""
+    """The cost and the result of a task. It is kept after its fleet is removed from the database."""
 
     task: str
     repository: str
@@ -129,17 +130,17 @@ class TaskFigures(Value):
     cost_usd: float
     tokens: int
     seconds: float
-    """Of all attempts, without the time in which they waited for a person."""
+    """Seconds of all attempts, without the time in which they waited for a person."""
     proof: str = ""
     result: str = ""
-    """Where it was delivered, or the commit that it became, or its branch."""
+    """The place it was delivered to, or the commit that merged it, or its branch."""
 
 
 class LogLine(Value):
-    """A line of an attempt, or of the engine about it."""
+    """A log line of an attempt, or of the engine about it."""
 
     line: int
-    """Grows from line to line."""
+    """Number of the line; it grows from line to line."""
     at: float
     task: str
     attempt: int
@@ -147,20 +148,20 @@ class LogLine(Value):
 
 
 class Limit(Value):
-    """How much of a model the fleets of a database may use at a time, over all machines."""
+    """Limits for a model, for all fleets of a database over all machines."""
 
     model: str
-    """As tasks name it, or a pattern for all models of one endpoint."""
+    """The model's name in tasks, or a pattern for all models of one endpoint."""
     at_once: int | None = None
-    """Attempts."""
+    """Attempts that may run at once."""
     requests: int | None = None
-    """In a minute."""
+    """Requests in a minute."""
     tokens: int | None = None
-    """In a minute, prompts and replies."""
+    """Tokens of prompts and replies in a minute."""
 
     @classmethod
     def read(cls, text: str) -> "Limit":
-        """`MODEL=AT_ONCE/REQUESTS/TOKENS`, each of them may be left out; `MODEL=` for no limit any more."""
+        """Reads `MODEL=AT_ONCE/REQUESTS/TOKENS`. Each figure may be left out; `MODEL=` removes the limit."""
         model, _, figures = text.rpartition("=")
         parts = figures.split("/")
         if not model or len(parts) > 3 or not all(not part or _is_count(part) for part in parts):
@@ -177,9 +178,9 @@ class FleetOrder(NamedTuple):
 
     tasks: Sequence[FleetTask]
     budget_usd: float = 0.0
-    """For all of it; 0 without a limit."""
+    """Dollars for the whole fleet; 0 means no limit."""
     places: Sequence[str] = ()
-    """Machines that the tasks are dealt out to in turn; none: all are for this one."""
+    """Machines to which the tasks are dealt in turn; empty means this machine only."""
     limits: Sequence[Limit] = ()
     budget_tokens: int = 0
 

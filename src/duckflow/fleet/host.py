@@ -1,4 +1,4 @@
-"""The Duckflow process of an attempt: in a group of its own, reached by its socket as `duckflow attach` does."""
+"""The Duckflow process of an attempt: it has its own process group and is reached by its socket, like `attach` does."""
 
 import asyncio
 import contextlib
@@ -24,26 +24,26 @@ from duckflow.remote.conversation import RemoteConversation
 from duckflow.state.phrase import said, say
 
 MARK = "DUCKFLOW_FLEET_ATTEMPT"
-"""Every process of an attempt has this in its environment, with the attempt's id; what it starts inherits it."""
+"""Variable with the attempt's id in the environment of all its processes; their children inherit it."""
 PROC = Path("/proc")
 LONGEST = 10.0
 
 
 class SeenProcess(NamedTuple):
-    """A process that could be looked at."""
+    """A process that was found running."""
 
     parent: int
     environment: bytes
 
 
 async def end_processes(attempt_id: str) -> int:
-    """Kill everything that belongs to an attempt, with all that it has started; how many there were."""
+    """Kills all processes of an attempt and their children, and returns how many there were."""
     return await asyncio.to_thread(kill_processes, attempt_id)
 
 
 @cache
 def this_machine() -> str:
-    """The name of the machine, and what tells this very system and its processes from others of that name."""
+    """Returns the machine's name with an id of this boot and process namespace: names and pids alone are not unique."""
     with contextlib.suppress(OSError):
         running = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{platform.node()} {running} {(PROC / 'self/ns/pid').readlink()}"
@@ -52,12 +52,12 @@ def this_machine() -> str:
 
 
 def has_gone(machine: str, pid: int, born: str) -> bool:
-    """Whether a process is known to be no more. Of other machines nobody here knows."""
+    """Says whether a process is known to be gone. For processes of other machines that is never known here."""
     return machine == this_machine() and born_at(pid) != born
 
 
 def end_worker(machine: str, pid: int, born: str) -> bool:
-    """Kill a worker of this machine that has lost its lease but is still there: stopped, or stuck."""
+    """Kills a worker of this machine that has lost its lease but still exists, stopped or stuck."""
     if machine != this_machine() or pid == os.getpid() or born_at(pid) != born:
         return False
     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -67,9 +67,9 @@ def end_worker(machine: str, pid: int, born: str) -> bool:
 
 
 def born_at(pid: int) -> str:
-    """When a process was started, empty where there is none: numbers of processes are given out again."""
+    """Returns the start time of a process, or nothing if there is none. With it, a reused pid can be recognized."""
     with contextlib.suppress(OSError):
-        # The name, in brackets, may hold anything; the start is the 22nd field of all. A zombie has ended.
+        # The name, in brackets, may hold anything. The start time is field 22 of all. A zombie has ended.
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] == "Z" else fields[19]
     if PROC.joinpath("self").exists():
@@ -79,25 +79,25 @@ def born_at(pid: int) -> str:
 
 
 def kill_processes(attempt_id: str) -> int:
-    """The same, for who has no loop."""
+    """Kills like `end_processes`, for callers without an event loop."""
     ended: set[int] = set()
     until = time.monotonic() + LONGEST
-    # What is being started while we look is found on the next round.
-    while (found := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < until:
-        for pid in found:
+    # Processes that are started during a round are found in the next one.
+    while (pids := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < until:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        ended |= found
+        ended |= pids
         time.sleep(0.02)
     return len(ended)
 
 
 def _belonging(mark: bytes) -> set[int]:
     running = _processes()
-    found = {pid for pid, process in running.items() if mark in process.environment.split(b"\0")}
-    while more := {pid for pid, process in running.items() if process.parent in found} - found:
-        found |= more
-    return found - {os.getpid()}
+    pids = {pid for pid, process in running.items() if mark in process.environment.split(b"\0")}
+    while children := {pid for pid, process in running.items() if process.parent in pids} - pids:
+        pids |= children
+    return pids - {os.getpid()}
 
 
 def _processes() -> dict[int, SeenProcess]:
@@ -108,14 +108,14 @@ def _processes() -> dict[int, SeenProcess]:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 state, parent = (PROC / entry.name / "stat").read_text().rpartition(")")[2].split()[:2]
-                # A zombie has nothing left that could be ended.
+                # A zombie has ended already.
                 if state != "Z":
                     seen[int(entry.name)] = SeenProcess(int(parent), (PROC / entry.name / "environ").read_bytes())
     return seen
 
 
 def _processes_by_ps() -> dict[int, SeenProcess]:
-    """Where there is no /proc (macOS). What stands between spaces is taken for a variable."""
+    """Lists processes where there is no /proc (macOS). Every word of a line is taken for a variable."""
     listed = subprocess.run(["ps", "axeww", "-o", "pid=,ppid=,command="], capture_output=True, check=False).stdout
     rows = (line.split(None, 2) for line in listed.splitlines())
     return {int(row[0]): SeenProcess(int(row[1]), row[2].replace(b" ", b"\0")) for row in rows if len(row) == 3}
@@ -128,17 +128,17 @@ LONGEST_REASON = 400
 
 
 class HostCall(NamedTuple):
-    """How it is started, and where it can be reached then."""
+    """The command that starts the process, and the socket on which it can be reached."""
 
     command: Sequence[str]
     socket: Path
     session_id: str
     cleaning: Sequence[str] = ()
-    """Removes what of it outlives its processes."""
+    """A command that removes leftovers, such as a container, that outlive the processes."""
 
 
 class Host:
-    """Started by `open`; it does not outlive this process, which holds its stdin."""
+    """A Duckflow process started by `open`. It ends with this process, which holds its stdin."""
 
     def __init__(self, process: asyncio.subprocess.Process, errors: IO[bytes], call: HostCall) -> None:
         self._process = process
@@ -163,7 +163,7 @@ class Host:
         return host
 
     async def end(self) -> None:
-        """The whole group. Asked first: it ends its commands and closes its record."""
+        """Ends the whole process group. It is asked first, so that it ends its commands and closes its journal."""
         with contextlib.suppress(DuckflowError, OSError):
             await self.conversation.aclose()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -196,15 +196,15 @@ class Host:
 
 
 async def _clean(call: HostCall) -> None:
-    """Also before a start: a worker that died could not."""
+    """Removes leftovers. It also runs before a start, because a worker that died could not."""
     if call.cleaning:
         await collect(Launch(call.cleaning, Path("/"), os.environ))
 
 
 @contextlib.asynccontextmanager
 async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[str, str]]:
-    """A socket where the processes of one attempt ask before they call a model; what they need in their environment.
-    Time stands still for the attempt while a call waits."""
+    """Opens a socket where the processes of an attempt ask before they call a model, and yields the variables that they
+    need. The attempt's clock stands still while a call waits."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -1,5 +1,5 @@
-"""Attempts onto the user's branch, one after the other: in a worktree of its own, with the checks after each, and only
-then the branch moves forward. What the user has not committed is never touched."""
+"""Merges attempts onto the user's branch, one after the other. Each is merged and checked in a worktree of its own;
+only then the branch moves forward. Uncommitted work of the user is never touched."""
 
 import os
 import posixpath
@@ -26,7 +26,7 @@ from duckflow.state.phrase import Phrase, said, say
 
 LONGEST_NAME = 10_000
 TRIES = 3
-"""So often it begins anew when the branch has moved meanwhile."""
+"""Number of tries when the branch keeps moving meanwhile."""
 
 LINK = "120000"
 
@@ -34,15 +34,15 @@ MergeOutcome = Literal["merged", "already", "conflict", "checks", "refused"]
 
 
 class MergeResult(NamedTuple):
-    """What came of it. After a conflict, and after checks that fail only together, the attempt can be asked to mend
-    it: `head` is what it does not go together with."""
+    """The result of a merge. After a conflict, or when checks fail on the merged state, the attempt can be asked to
+    resolve it: `head` is the commit that it must be reconciled with."""
 
     outcome: MergeOutcome
     head: str = ""
     commit: str = ""
     why: Phrase | None = None
     brings: tuple[str, ...] = ()
-    """What came in that makes programs run later, and links that lead out of the repository."""
+    """Merged files that make programs run later, and links that lead out of the repository."""
 
     @property
     def can_be_mended(self) -> bool:
@@ -50,7 +50,7 @@ class MergeResult(NamedTuple):
 
 
 async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
-    """Onto the branch that was checked out when the fleet was started, and onto no other."""
+    """Merges onto the branch that was checked out when the fleet was started, and onto no other."""
     try:
         workshop.admit(Path(report.order.task.repository))
         main = Git(Path(report.order.task.repository), marks_of(report.order))
@@ -102,13 +102,13 @@ async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
 
 
 def _leads_out(path: str, target: str) -> bool:
-    """By the link's own words: what else lies on its way may be a link that was told of itself."""
+    """Says whether a link leads out of the repository, by its own text. Other links on its way are reported too."""
     place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return place.startswith(("/", "../")) or place == ".." or names_of_git(place)
 
 
 async def _head(report: AttemptReport, main: Git) -> str:
-    """Of the user's branch, if it is still one that the attempt was made for."""
+    """Returns the head of the user's branch, if the attempt was made for this branch and its base is still in it."""
     task = report.order.task
     if not task.onto:
         raise UsageError("fleet.merge.no_branch")
@@ -123,7 +123,7 @@ async def _head(report: AttemptReport, main: Git) -> str:
 
 
 async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder: Path) -> list[CheckResult]:
-    """Checks that fail; a set-up that fails counts as one."""
+    """Returns the checks that fail; a failed set-up counts as one."""
     order = report.order
     if not order.task.checks:
         return []
@@ -135,8 +135,8 @@ async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder:
 
 
 async def _move_forward(main: Git, branch: str, head: str, commit: str) -> MergeResult | None:
-    """Where the branch is checked out, its files move along; git itself refuses where that would touch what is not
-    committed. Nothing when somebody has committed meanwhile."""
+    """Moves the branch to the commit. Where it is checked out, its files change too; git itself refuses to touch
+    uncommitted work. Returns None when somebody has committed meanwhile."""
     checkout = await main.checkout_of(branch)
     if checkout is None:
         if await _being_rebased(main, branch):
@@ -156,7 +156,7 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
 
 
 async def _being_rebased(main: Git, branch: str) -> bool:
-    """Then it is checked out nowhere, and would be put back to where the rebase ends."""
+    """Says whether the branch is being rebased. It is checked out nowhere then, and the rebase would undo our move."""
     own = Path(await main("rev-parse", "--absolute-git-dir"))
     for place in ("rebase-merge", "rebase-apply"):
         file = own / place / "head-name"

@@ -1,4 +1,4 @@
-"""The questions of attempts: they wait in the database, so they outlive the worker that asked them."""
+"""The questions of attempts. They wait in the database, so they outlive the worker that asked them."""
 
 import sqlalchemy as sa
 
@@ -10,13 +10,13 @@ ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
 
 
 def close_questions(connection: sa.Connection, fleet: str, task: str, attempt: int) -> None:
-    """Nobody waits for the answers any more."""
+    """Closes all questions of an attempt, because nobody waits for the answers any more."""
     mine = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == attempt)
     connection.execute(sa.update(QUESTIONS).where(mine).values(closed=True))
 
 
 class QuestionStore:
-    """Asked by attempts, answered by people."""
+    """The questions that attempts ask and people answer."""
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
@@ -27,25 +27,25 @@ class QuestionStore:
         return tuple(read_row(Asked, row.asked) for row in rows)
 
     def answer(self, answered: Answered) -> int:
-        """How many are answered by it. What is said to all that ask the same holds for a Gate's later ones too."""
+        """Stores an answer and returns how many questions it answers. One for all equal Gates holds for later ones."""
 
         def change(connection: sa.Connection) -> int:
             this = QUESTIONS.c.asked_id == answered.asked_id
             row = connection.execute(sa.select(QUESTIONS).where(this)).one_or_none()
             if row is None:
                 return 0
-            said = sa.update(QUESTIONS).values(answered=answered.model_dump_json())
-            count = connection.execute(said.where(ASKING, this)).rowcount
+            answering = sa.update(QUESTIONS).values(answered=answered.model_dump_json())
+            count = connection.execute(answering.where(ASKING, this)).rowcount
             if count and answered.for_all_same and row.same:
                 alike = (QUESTIONS.c.fleet == row.fleet) & (QUESTIONS.c.same == row.same)
-                count += connection.execute(said.where(ASKING, alike)).rowcount
+                count += connection.execute(answering.where(ASKING, alike)).rowcount
             return count
 
         return self._database.do(change)
 
     def ask(self, asked: Asked, claim: str) -> Answered | None:
-        """Put it into the inbox, unless it is answered already: to an earlier go at the attempt, whose worker died, or
-        once for all that ask the same."""
+        """Puts a question into the inbox, unless it is answered already: in an earlier try of the attempt, whose worker
+        died, or once for all equal questions."""
 
         def change(connection: sa.Connection) -> Answered | None:
             alike = (QUESTIONS.c.fleet == asked.fleet) & (QUESTIONS.c.same == asked.same) & (asked.same != "")
@@ -56,13 +56,13 @@ class QuestionStore:
                 if row.answered:
                     connection.execute(this.values(heard=claim))
                     return read_row(Answered, row.answered)
-                # It waits on, under its new name.
+                # The old question keeps waiting, under the new id.
                 values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False}
                 connection.execute(this.values(values))
                 return None
             if asked.question.kind == "gate":
-                said = sa.select(QUESTIONS.c.answered).where(alike, QUESTIONS.c.answered.is_not(None))
-                for text in connection.execute(said).scalars():
+                answers = sa.select(QUESTIONS.c.answered).where(alike, QUESTIONS.c.answered.is_not(None))
+                for text in connection.execute(answers).scalars():
                     if (standing := read_row(Answered, text or "")).for_all_same:
                         return standing
             row = asked.model_dump(include={"asked_id", "fleet", "task", "attempt", "same"})
@@ -74,17 +74,18 @@ class QuestionStore:
         return self._database.do(change)
 
     def close(self, asked_id: str) -> None:
-        """Nobody waits for the answer any more."""
+        """Closes a question because nobody waits for its answer any more."""
         this = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id)
         self._database.do(lambda connection: connection.execute(this.values(closed=True)))
 
     def hear(self, asked_ids: list[str]) -> dict[str, Answered]:
-        """The answers that there are by now."""
+        """Returns the answers that have come so far."""
         chosen = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
             QUESTIONS.c.asked_id.in_(asked_ids), QUESTIONS.c.answered.is_not(None)
         )
         return {row.asked_id: read_row(Answered, row.answered) for row in self._database.read(chosen)}
 
     def heard(self, asked_id: str, claim: str) -> None:
-        told = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
-        self._database.do(lambda connection: connection.execute(told))
+        """Records that this claim has received the answer."""
+        marked = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
+        self._database.do(lambda connection: connection.execute(marked))

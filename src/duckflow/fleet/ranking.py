@@ -1,4 +1,4 @@
-"""Which attempt is the best: what fails a check or touches what it should not is out, the rest is put in order."""
+"""Ranks attempts: those that fail a check or touch forbidden files are out, the others are put in order."""
 
 import json
 import os
@@ -26,21 +26,21 @@ SHAPE: dict[str, Any] = {
 
 
 class AttemptReview(NamedTuple):
-    """How good it is, from 1 to 10, and what is wrong with it."""
+    """A rating from 1 to 10, and the faults that were found."""
 
     rating: int
     findings: tuple[str, ...]
 
 
 def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
-    """`rule`: how any reviewer of Duckflow's goes about it. The diff itself is piped in: it may be long."""
+    """Returns the prompt. `rule` holds the general instructions for reviewers. The diff is piped in: it may be long."""
     evidence = "\n".join([*(f"{check.command}: {check.code}" for check in report.checks), *report.evidence])
     asked = shorten(report.order.task.prompt, LONGEST_TASK)
     return words("fleet.review", rule=rule, prompt=asked, evidence=evidence[-LONGEST_TASK:] or "–")
 
 
 async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
-    """Nothing where it gave no answer that can be read: a review is a help, and nobody waits for it for ever."""
+    """Runs a review. Returns None where it gives no readable answer in time: a review is only a help."""
     shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
     argv = (*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json")
     output = bytearray()
@@ -53,32 +53,32 @@ async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Map
 
 def _read(output: bytearray) -> AttemptReview | None:
     try:
-        told: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
-        found = cast("dict[str, Any]", told["structured"])
-        return AttemptReview(int(found["rating"]), tuple(map(str, found["findings"]))[:MOST_FINDINGS])
+        answer: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
+        review = cast("dict[str, Any]", answer["structured"])
+        return AttemptReview(int(review["rating"]), tuple(map(str, review["findings"]))[:MOST_FINDINGS])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 PROOFS = ("proven", None, "unknown", "hollow")
-"""The best first."""
+"""Verdicts on the tests of an attempt, the best first."""
 GOOD = 8
-"""A rating from which on nobody waits for another attempt."""
+"""The rating from which on other attempts are not waited for."""
 
 
 def rank(reports: Sequence[AttemptReport]) -> list[AttemptReport]:
-    """Those that may be merged, the best first: by the review, then by what their tests prove, then by what they have
-    shown themselves, then the smaller change, then the cheaper one. (All of them have passed the same checks.)"""
+    """Returns the attempts that may be merged, the best first: by review, then by the proof of their tests, then by the
+    evidence of commands they ran, then by size, then by cost. (All of them have passed the same checks.)"""
     return sorted((report for report in reports if report.passed), key=_merits)
 
 
 def clearly_good(report: AttemptReport) -> bool:
-    """Checks hold, and a review has found it good and nothing wrong with it."""
+    """Says whether its checks pass, its review is good and found no faults."""
     return report.passed and bool(report.checks) and report.rating >= GOOD and not report.findings
 
 
 def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
-    """The number of the best one; while others still run (`more`) only of one that is clearly good."""
+    """Returns the number of the best attempt. While others still run (`more`), only a clearly good one counts."""
     ranked = [report for report in rank(reports) if not more or clearly_good(report)]
     return ranked[0].order.number if ranked else None
 
@@ -92,7 +92,7 @@ MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
 
 
 def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
-    """What the best attempt has over the next one, as a line; none where there is no other that may be merged."""
+    """Returns a line on why the best attempt comes before the next; none where no other may be merged."""
     ranked = rank(reports)
     if len(ranked) < 2:
         return []
@@ -103,15 +103,16 @@ def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:
-    """Rows of cells, a column for each attempt: those that may be merged first, with what speaks for and against."""
+    """Returns rows of a table with a column for each attempt, those that may be merged first, to compare them."""
     ranked = rank(reports)
     shown = [*ranked, *(report for report in reports if report not in ranked)]
     rows = [["", *(f"#{report.order.number}" for report in shown)]]
     rows.append([words("fleet.row.outcome"), *(words(f"fleet.state.{report.outcome}") for report in shown)])
     rows.append([words("fleet.row.checks"), *map(_checks, shown)])
-    rows.append([words("fleet.row.review"), *(f"{one.rating}/10" if one.rating else "–" for one in shown)])
+    rows.append([words("fleet.row.review"), *(f"{report.rating}/10" if report.rating else "–" for report in shown)])
     rows.append([words("fleet.row.files"), *map(_size, shown)])
-    rows.append([words("fleet.row.proof"), *(words(f"fleet.proof.{one.proof}") if one.proof else "–" for one in shown)])
+    proofs = [words(f"fleet.proof.{report.proof}") if report.proof else "–" for report in shown]
+    rows.append([words("fleet.row.proof"), *proofs])
     rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown)])
     rows.append([words("fleet.row.cost"), *(money(report.cost_usd) or "–" for report in shown)])
     rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown)])

@@ -1,4 +1,4 @@
-"""The attempts that a worker is carrying out, and the desk that each of them speaks to."""
+"""The attempts that a worker is carrying out, and the desk through which each of them talks to the fleet."""
 
 import asyncio
 from collections import deque
@@ -20,7 +20,7 @@ TIDYING = 10.0
 
 
 class Slot:
-    """One of the few that may run at once. While an attempt waits for a person, another has it."""
+    """A place among the attempts that may run at once. An attempt that waits for a person gives it to another."""
 
     def __init__(self, slots: asyncio.Semaphore) -> None:
         self._slots = slots
@@ -40,7 +40,7 @@ class Slot:
 
 
 class Office(NamedTuple):
-    """What the desks of one worker share."""
+    """Things that the desks of one worker share."""
 
     worker: str
     questions: QuestionStore
@@ -50,7 +50,7 @@ class Office(NamedTuple):
 
 
 class FleetDesk:
-    """Takes what an attempt says; the worker's clerk writes it down."""
+    """Takes notes, progress and questions of an attempt. The worker's Clerk writes them to the database."""
 
     def __init__(self, order: AttemptOrder, claim: str, office: Office, slot: Slot) -> None:
         self.doing = ""
@@ -114,7 +114,7 @@ class FleetDesk:
 
 
 class RunningAttempt:
-    """One attempt while it is carried out: it can be ended from outside, with everything it has started."""
+    """One attempt while it is carried out. It can be ended from outside, with everything it has started."""
 
     def __init__(self, order: AttemptOrder, desk: FleetDesk) -> None:
         self.order = order
@@ -139,11 +139,11 @@ class RunningAttempt:
             self.ended.set()
 
     def end(self, outcome: AttemptOutcome) -> None:
-        """From any thread."""
+        """Ends the attempt. It may be called from any thread."""
         self._loop.call_soon_threadsafe(self._end, outcome)
 
     def do(self, work: Callable[[], None]) -> None:
-        """In the attempt's own loop, from any thread."""
+        """Runs work in the attempt's event loop. It may be called from any thread."""
         self._loop.call_soon_threadsafe(work)
 
     def _end(self, outcome: AttemptOutcome) -> None:

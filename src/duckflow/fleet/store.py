@@ -28,41 +28,41 @@ from duckflow.state.phrase import Phrase
 
 KEPT_SECONDS = 3600.0
 STARTING = 2026_2204
-"""The lock of the database under which fleets are started: their tasks need names of their own."""
+"""The database lock under which fleets are started, so that their tasks get unique names."""
 ENDED_TASKS = ("choose", "done", "failed", "cancelled", "merged")
 
 
 class FleetStore:
-    """Reads, and the changes that people make."""
+    """Reads fleets from the database, and makes the changes that people ask for."""
 
     def __init__(self, database: FleetDatabase) -> None:
         self._database = database
 
     def add(self, connection: sa.Connection, fleet: str, tasks: Sequence[TaskState], order: FleetOrder) -> None:
-        """A fleet with its tasks and their first attempts."""
+        """Adds a fleet with its tasks and their first attempts."""
         places = sorted({task.place for task in tasks})
         now = self._database.now(connection)
         budgets = {"budget_usd": order.budget_usd, "budget_tokens": order.budget_tokens}
         connection.execute(sa.insert(FLEETS).values(fleet=fleet, started=now, places=places, **budgets))
         rows = [
-            {"fleet": fleet, "name": each.task.name, "position": position, "place": each.place}
-            | {"task": each.task.model_dump_json(), "model": each.task.model, "priority": each.task.priority}
-            | {"after": list(each.task.after)}
-            for position, each in enumerate(tasks)
+            {"fleet": fleet, "name": state.task.name, "position": position, "place": state.place}
+            | {"task": state.task.model_dump_json(), "model": state.task.model, "priority": state.task.priority}
+            | {"after": list(state.task.after)}
+            for position, state in enumerate(tasks)
         ]
         connection.execute(sa.insert(TASKS), rows)
         connection.execute(
             sa.insert(ATTEMPTS),
             [
-                {"fleet": fleet, "task": each.task.name, "number": number, "round": 1}
-                for each in tasks
-                for number in range(1, each.task.attempts + 1)
+                {"fleet": fleet, "task": state.task.name, "number": number, "round": 1}
+                for state in tasks
+                for number in range(1, state.task.attempts + 1)
             ],
         )
 
     def name_apart(self, connection: sa.Connection, tasks: Sequence[FleetTask]) -> list[FleetTask]:
-        """Under names that no other task in the same repository has, of whatever fleet: their branches would be the
-        same, also where none is there yet."""
+        """Returns the tasks under names that no other task of any fleet in the same repository has. Otherwise they
+        would get the same branches later."""
         self._database.one_at_a_time(connection, STARTING)
         used: dict[str, set[str]] = {task.repository: set() for task in tasks}
         for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
@@ -79,8 +79,8 @@ class FleetStore:
         connection.execute(sa.insert(LIMITS).values(limit.model_dump()))
 
     def fleets(self) -> tuple[FleetState, ...]:
-        """The newest first."""
-        # First of all: one that is started meanwhile has tasks, but is not listed yet.
+        """Returns all fleets, the newest first."""
+        # Fleets are read before tasks: one that is started meanwhile has tasks, but is not listed yet.
         rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         counted = sa.select(TASKS.c.fleet, TASKS.c.state, sa.func.count().label("tasks"))
         counts: dict[str, dict[TaskProgress, int]] = {}
@@ -99,13 +99,13 @@ class FleetStore:
                 tasks=counts[row.fleet],
                 workers=sum(living[place] for place in cast("list[str]", row.places)),
             )
-            # Without tasks it has been taken out meanwhile.
+            # A fleet without tasks has been removed meanwhile.
             for row in rows
             if row.fleet in counts and row.fleet in spent
         )
 
     def workers(self) -> tuple[WorkerState, ...]:
-        """Those that live first, then the latest."""
+        """Returns all workers: the living ones first, then the latest."""
         held = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
         running = Counter(row.worker for row in self._database.read(held))
         now = self._database.time()
@@ -133,7 +133,7 @@ class FleetStore:
         return tuple(_attempt_of(row, questions[row.task, row.number]) for row in rows)
 
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
-        """The lines after line `after`."""
+        """Returns the lines after line number `after`."""
         chosen = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
         if task:
             chosen = chosen.where(LINES.c.task == task)
@@ -143,8 +143,8 @@ class FleetStore:
         return tuple(of_row(LogLine, row, said=read_row(Phrase, row.said)) for row in rows)
 
     def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
-        """As many attempts as the task has, with new numbers, from the commit `base` if it is named; or this one again,
-        from its branch, to mend what does not go together with the commit `mend`."""
+        """Starts all attempts of the task again, with new numbers, from the commit `base` if it is named. With
+        `attempt`, starts that one again from its branch, to resolve its conflicts with the commit `mend`."""
         self._database.do(lambda connection: self._retry(connection, fleet, task, attempt, mend, base))
 
     def _retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str, base: str) -> None:
@@ -170,18 +170,18 @@ class FleetStore:
         connection.execute(changed.values(state="waiting", round=row.round + 1, picked=None))
 
     def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
-        """Of a fleet that is known, else what was kept of it."""
+        """Returns the figures of a fleet, or the stored ones after it was removed."""
         if tasks := self.tasks(fleet):
             attempts = self.attempts(fleet)
             return tuple(
-                _figures_of(task, [each for each in attempts if each.task == task.task.name]) for task in tasks
+                _figures_of(task, [attempt for attempt in attempts if attempt.task == task.task.name]) for task in tasks
             )
-        kept = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
-        return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(kept))
+        stored = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
+        return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(stored))
 
     def take_out(self, fleet: str, place: str) -> tuple[str, ...]:
-        """Take out what is kept of a fleet that is over. Where others share the database, the last of its machines does
-        that: those that are still to come."""
+        """Removes a fleet that is over. Where machines share the database, the last machine of the fleet to call this
+        removes it. Returns the machines that have not called it."""
 
         history = [
             {"fleet": fleet, "position": position, "figures": figures.model_dump_json()}
@@ -194,7 +194,8 @@ class FleetStore:
                 raise UsageError("fleet.not_over", fleet=fleet)
             this = FLEETS.c.fleet == fleet
             places = connection.execute(sa.select(FLEETS.c.places).where(this).with_for_update()).scalar_one_or_none()
-            others = [one for one in cast("list[str]", places or []) if one != place] if self._database.on_many else []
+            names = cast("list[str]", places or [])
+            others = [name for name in names if name != place] if self._database.on_many else []
             if others:
                 connection.execute(sa.update(FLEETS).where(this).values(places=others))
                 return tuple(others)
@@ -203,7 +204,7 @@ class FleetStore:
                 connection.execute(sa.insert(HISTORY), history)
             for table in (LINES, QUESTIONS, CALLS, ATTEMPTS, TASKS, FLEETS):
                 connection.execute(sa.delete(table).where(table.c.fleet == fleet))
-            # Nobody will ask any more what became of these. The latest tell when their machine was last seen.
+            # Old dead workers are not needed any more. Recent ones show when their machine was last seen.
             long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
             named = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
             connection.execute(sa.delete(WORKERS).where(WORKERS.c.dead, long_ago, WORKERS.c.worker.notin_(named)))
@@ -218,7 +219,7 @@ class FleetStore:
 
 
 def of_row(kind: type[Row], row: sa.Row[Any], **more: Any) -> Row:
-    """A noun whose fields are columns of the row, but for those that are named."""
+    """Makes a model from the columns of a row; `more` holds the fields with other values."""
     return kind(**{name: getattr(row, name) for name in kind.model_fields if hasattr(row, name)} | more)
 
 
@@ -234,15 +235,15 @@ def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Seque
 
 
 def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigures:
-    reports = {each.number: each.report for each in attempts if each.report}
+    reports = {attempt.number: attempt.report for attempt in attempts if attempt.report}
     picked = reports.get(state.picked or 0)
     return TaskFigures(
         task=state.task.name,
         repository=state.task.remote or state.task.repository,
         state=state.state,
         attempts=len(attempts),
-        cost_usd=sum(each.cost_usd for each in attempts),
-        tokens=sum(each.tokens for each in attempts),
+        cost_usd=sum(attempt.cost_usd for attempt in attempts),
+        tokens=sum(attempt.tokens for attempt in attempts),
         seconds=sum(report.seconds for report in reports.values()),
         proof=(picked and picked.proof) or "",
         result=state.delivered or state.merged or (picked.branch if picked else ""),

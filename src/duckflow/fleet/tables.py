@@ -1,4 +1,4 @@
-"""The tables of the fleets. What is a noun elsewhere is kept as its JSON."""
+"""The tables of the fleets' database. Models such as FleetTask are stored as their JSON."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ def _key(name: str, kind: Kind = sa.String) -> sa.Column[Any]:
 
 
 def _given(name: str, kind: Kind = sa.String, default: str | None = None, index: bool = False) -> sa.Column[Any]:
-    """There is always something in it."""
+    """Makes a column that is never null."""
     return sa.Column(name, kind, nullable=False, server_default=default, index=index)
 
 
 def _marked(name: str) -> sa.Column[Any]:
-    """Not at first."""
+    """Makes a boolean column that is false at first."""
     return sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
 
 
@@ -46,11 +46,11 @@ TASKS = sa.Table(
     _given("after", sa.JSON, default="[]"),
     _given("place", index=True),
     _given("state", default="waiting"),
-    # How often attempts were started for it.
+    # Number of times that attempts were started for it.
     _given("round", sa.Integer, default="1"),
     sa.Column("picked", sa.Integer),
     _given("merged", default=""),
-    # Where its result was pushed, or the address of its pull request.
+    # The remote and branch its result was pushed to, or the address of its pull request.
     _given("delivered", default=""),
 )
 
@@ -64,17 +64,17 @@ ATTEMPTS = sa.Table(
     _given("mend", default=""),
     _given("state", default="queued"),
     _given("doing", default=""),
-    # An outcome that it is to have: whoever runs it ends it.
+    # An outcome that somebody wants for it: the worker that runs it ends it with this one.
     _given("wanted", default=""),
     sa.Column("worker", sa.String, index=True),
-    # Made anew each time that a worker takes it; without it nothing of the attempt can be changed.
+    # A token that is made anew each time a worker takes the attempt. Only its holder may change the attempt.
     sa.Column("claim", sa.String),
     _given("goes", sa.Integer, default="0"),
     _given("started", sa.Float, default="0"),
-    # When the latest worker took it.
+    # The time when the latest worker took it.
     _given("taken", sa.Float, default="0"),
     _given("ended", sa.Float, default="0"),
-    # Of its calls that have ended.
+    # Usage of its calls that have ended.
     _given("cost_usd", sa.Float, default="0"),
     _given("tokens", sa.BigInteger, default="0"),
     sa.Column("report", sa.Text),
@@ -89,7 +89,7 @@ WORKERS = sa.Table(
     _given("pid", sa.Integer),
     _given("born"),
     _given("until", sa.Float),
-    # When it last said that it lives.
+    # The time of its last renewal.
     _given("seen", sa.Float, default="0"),
     # Its lease ran out, or it has left: it never comes back under this name.
     _marked("dead"),
@@ -106,7 +106,7 @@ QUESTIONS = sa.Table(
     _given("same"),
     _given("asked", sa.Text),
     sa.Column("answered", sa.Text),
-    # The claim that has heard the answer: a later go at the attempt hears it again.
+    # The claim that has received the answer. A later try of the attempt receives it again.
     _given("heard", default=""),
     # Nobody waits for an answer any more.
     _marked("closed"),
@@ -151,7 +151,7 @@ CALLS = sa.Table(
     _given("model"),
     _given("at", sa.Float),
     sa.Column("ended", sa.Float),
-    # As expected while it is under way, then as it was.
+    # The expected usage while the call is open, then the real one.
     _given("tokens", sa.Integer),
     _given("dollars", sa.Float),
 )

@@ -1,4 +1,4 @@
-"""A front end without a person: leads the conversation of an attempt, and takes what it asks to the fleet's desk."""
+"""A front end without a person: leads the conversation of an attempt, and passes its questions to the fleet's desk."""
 
 import asyncio
 import hashlib
@@ -24,12 +24,12 @@ UNFINISHED = ("draft", "approved", "in_progress")
 
 
 class TurnResult(NamedTuple):
-    """How what was said has ended."""
+    """The end of what one message set off."""
 
     outcome: Outcome
     why: Phrase | None = None
     question: str = ""
-    """What the model waits for an answer to."""
+    """The model's question that waits for an answer."""
 
     @property
     def fine(self) -> bool:
@@ -37,7 +37,7 @@ class TurnResult(NamedTuple):
 
 
 class AttemptTalk:
-    """Says what is to be done. Time stands still for the attempt while its questions wait."""
+    """Talks to the model of an attempt. The attempt's clock stands still while its questions wait."""
 
     def __init__(
         self, conversation: Conversation, order: AttemptOrder, desk: Desk, words: Words, clock: PausableTimeout
@@ -50,15 +50,15 @@ class AttemptTalk:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._inbox: dict[str, Asked] = {}
         self._asked = 0
-        """Questions that wait for a person."""
+        """Number of questions that wait for a person."""
         self._view = View(conversation.state)
         self._why: Phrase | None = None
-        """Why the latest turn has ended."""
+        """The reason why the latest turn ended."""
         self.said = ""
         conversation.hear(self._hear)
 
     async def say(self, text: str) -> TurnResult:
-        """To the end of the turn, of its jobs and of the plan that it makes."""
+        """Sends a message, and waits for the end of the turn, of its jobs and of the plan that it makes."""
         self._tell_progress()
         outcome = await self._conversation.say(text)
         await self._conversation.work.jobs_over()
@@ -77,7 +77,7 @@ class AttemptTalk:
         return result
 
     async def ask(self, text: str) -> str:
-        """What the model wants to know; the person's words."""
+        """Puts a question of the model to a person, and returns the answer."""
         question = Question(kind="text", title=say("fleet.model_asks"), details=(say(SAID, text=text),))
         return (await self._put(question)).text
 
@@ -89,7 +89,7 @@ class AttemptTalk:
 
     def _result(self, outcome: Outcome) -> TurnResult:
         if self._conversation.state.live_jobs():
-            # Nothing runs any more: a Duck Call has paused the job.
+            # The turn is over but a job is not: a Duck Call has paused the job.
             outcome = "pacemaker"
         asked = self._conversation.state.asked if outcome == "pending_user" else ""
         return TurnResult(outcome, self._why, (asked and self.said) or asked)
@@ -114,7 +114,7 @@ class AttemptTalk:
             case QuestionItem(closed=False, question=question) if question:
                 self._asking[item.id] = asyncio.create_task(self._settle(question))
             case QuestionItem(closed=True):
-                # Whoever is attached may have answered it.
+                # A user who is attached may have answered it.
                 if task := self._asking.pop(item.id, None):
                     task.cancel()
                     if asked := self._inbox.get(item.id):
@@ -134,10 +134,10 @@ class AttemptTalk:
         self._desk.progress("waiting" if self._asked else "working")
 
     async def _settle(self, question: Question) -> None:
-        """Until it has an answer that fits."""
+        """Asks until there is an answer that fits."""
         while True:
             answered = await self._put(question)
-            # From here on it is closed by this very answer.
+            # From here on this answer closes the question, so this task must not be cancelled.
             self._asking.pop(question.question_id, None)
             try:
                 taken = await self._conversation.answer(question.question_id, answered.text, answered.choice)
@@ -145,15 +145,15 @@ class AttemptTalk:
                 return
             if taken.meaning in ("answer", "closed"):
                 return
-            told = taken.told
+            remarks = taken.told
             if taken.meaning == "edit" and question.gate:
                 if "\n" not in (text := question.gate.editable):
                     details = (say(SAID, text=text),)
                     edited = await self._put(Question(kind="edit", title=say("fleet.edit"), details=details, text=text))
                     await self._conversation.answer(question.question_id, edited.text, "edit")
                     return
-                told = (say("fleet.edit_attached", session=self._conversation.state.session_id),)
-            question = question.model_copy(update={"details": (*question.details, *told)})
+                remarks = (say("fleet.edit_attached", session=self._conversation.state.session_id),)
+            question = question.model_copy(update={"details": (*question.details, *remarks)})
 
     async def _put(self, question: Question) -> Answered:
         order = self._order
@@ -171,11 +171,11 @@ class AttemptTalk:
             self._tell_progress()
 
     def _same(self, question: Question) -> str:
-        """Equal for those who ask the same, each in a folder of its own, in whatever language."""
+        """Returns a key that is equal for equal questions, even from different folders and in different languages."""
         gate = question.gate
-        told = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
-        told += [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
+        parts = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
+        parts += [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
         folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
-        # A mark that no command has: where it stands is not where “.” is after a `cd`.
-        text = json.dumps([re.sub(folder, "\0", one) for one in told])
+        # The folder becomes a mark that no command contains. It must not become “.”, which changes after a `cd`.
+        text = json.dumps([re.sub(folder, "\0", part) for part in parts])
         return hashlib.sha256(text.encode()).hexdigest()

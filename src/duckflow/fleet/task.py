@@ -1,4 +1,4 @@
-"""What a fleet works on and what comes of it. Everything travels as JSON, between processes and machines."""
+"""Tasks of a fleet, orders to attempt them, and reports. All are passed between processes and machines as JSON."""
 
 import re
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -30,7 +30,7 @@ Row = TypeVar("Row", bound=Value)
 
 
 def read_row(kind: type[Row], text: str) -> Row:
-    """As it stands in the database, which others write, too."""
+    """Reads a value from its JSON in the database, with a clear error: other machines write there too."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as problem:
@@ -40,14 +40,14 @@ def read_row(kind: type[Row], text: str) -> Row:
 
 
 def require_branch_name(name: str) -> str:
-    """It becomes a part of branches and of folders."""
+    """Checks a name that becomes part of branches and folders."""
     if not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
         raise ValueError(name)
     return name
 
 
 def require_no_option(value: str) -> str:
-    """It stands in command lines."""
+    """Checks a value that is put into command lines, so that it is not read as an option."""
     if value.startswith("-") or not value.isprintable():
         raise ValueError(value)
     return value
@@ -57,65 +57,65 @@ NoOption = Annotated[str, AfterValidator(require_no_option)]
 
 
 class FleetTask(Value):
-    """One thing to do in one repository."""
+    """One piece of work in one repository."""
 
     name: Annotated[str, AfterValidator(require_branch_name)]
     repository: str
     """The absolute path of its top folder."""
     prompt: str
     checks: tuple[str, ...] = ()
-    """Commands that the fleet runs itself in the end; each must end with 0."""
+    """Commands that the fleet itself runs in the end; each must exit with 0."""
     mode: Mode = Mode.FULL_AUTO
     model: NoOption = ""
     budget_usd: float = Field(default=0.0, ge=0)
-    """For all attempts at it; 0 without a limit."""
+    """Dollars for all attempts together; 0 means no limit."""
     budget_tokens: int = Field(default=0, ge=0)
-    """For all attempts at it, prompts and replies; 0 without a limit."""
+    """Tokens of prompts and replies for all attempts together; 0 means no limit."""
     minutes: float = Field(default=60.0, gt=0)
-    """For each attempt, without the time in which it waits for an answer."""
+    """Minutes for each attempt, without the time in which it waits for an answer."""
     attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
     setup: str = ""
     """A command that is run in a fresh worktree."""
     include: tuple[str, ...] = ()
-    """Patterns of ignored files that a worktree gets a copy of, such as `.env`."""
+    """Patterns of ignored files, such as `.env`, that are copied into a worktree."""
     secrets: tuple[str, ...] = ()
-    """Names of variables on the worker's machine that its commands get; their values are in no record."""
+    """Names of variables on the worker's machine that its commands get. Their values are never recorded."""
     container: str = Field(default="", pattern=IMAGE)
-    """The image that attempts run in, by podman or docker; nothing for the sandbox."""
+    """The image of the podman or docker container that attempts run in; empty means the sandbox."""
     may_touch: tuple[str, ...] = ()
-    """Patterns of the files that may change; none: all."""
+    """Patterns of the files that may change; empty means all."""
     base: NoOption = ""
-    """What it starts from: as given a branch or a commit, nothing for what is checked out; the full commit once the
-    fleet has been started."""
+    """The branch or commit to start from; empty means what is checked out. Once the fleet has been started, it is the
+    full commit."""
     onto: NoOption = ""
-    """The branch that was checked out then: where `merge` puts it."""
+    """The branch that was checked out at the start, onto which `merge` puts the result."""
     pick: Literal["ask", "best"] = "ask"
     cancel_losers: bool = False
-    """Attempts that still run are cancelled when one is clearly good."""
+    """Cancel attempts that still run when one is clearly good."""
     instance: str = ""
-    """The id of the benchmark's instance that it is made of. Its name differs where the fleet had one of that name."""
+    """The id of the benchmark instance it was made from. Its name differs where that name was taken."""
     remote: NoOption = ""
-    """The address that the repository is cloned from; nothing for one that lies on the machine."""
+    """The address that the repository is cloned from; empty for one on this machine."""
     after: tuple[str, ...] = ()
-    """Tasks of the fleet that must be done before. With one of them in the same repository, it starts from its
-    result."""
+    """Tasks of the fleet that must be done before. If exactly one of them is in the same repository, it starts from the
+    result of that one."""
     priority: int = 0
-    """The larger ones are begun first."""
+    """Tasks with a larger number are begun first."""
     deliver: Delivery = "branch"
     """How its result leaves the machine."""
 
 
 class AttemptOrder(Value):
-    """Have a go at a task."""
+    """An order to attempt a task."""
 
     fleet: str = Field(pattern=r"^\w[\w.-]*$")
     task: FleetTask
     number: int = Field(ge=1)
     go_on: str | None = None
-    """The branch to go on from, where an earlier go at the same attempt was cut off; else it begins at the base."""
+    """The branch to continue from, where an earlier try of the same attempt was cut off; else it begins at the base."""
     mend: str = Field(default="", pattern=COMMIT)
-    """A commit that the branch does not go together with: it is merged into the worktree, and the conflicts are the
-    work."""
+    """A commit with which the branch has conflicts. It is merged into the worktree, and the work is to resolve the
+    conflicts."""
 
     @property
     def branch(self) -> str:
@@ -132,11 +132,11 @@ def id_of_attempt(fleet: str, task: str, number: int) -> str:
 
 def free_name(name: str, *taken: Container[str]) -> str:
     numbered = (f"{name}.{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if not any(one in names for names in taken))
+    return next(candidate for candidate in chain([name], numbered) if not any(candidate in names for names in taken))
 
 
 def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetTask]:
-    """The tasks under new names, by which those that wait for others know them, too."""
+    """Returns the tasks under new names, also in the lists of tasks that others wait for."""
     new = dict(zip((task.name for task in tasks), names, strict=True))
     return [
         task.model_copy(update={"name": name, "after": tuple(new.get(other, other) for other in task.after)})
@@ -145,12 +145,12 @@ def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetT
 
 
 class CheckResult(Value):
-    """A check that the fleet has run."""
+    """The result of a check that the fleet has run."""
 
     command: str
     code: int
     output: str = ""
-    """Its end."""
+    """The end of its output."""
 
 
 class FileChange(Value):
@@ -162,33 +162,33 @@ class FileChange(Value):
 
 
 class AttemptReport(Value):
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     order: AttemptOrder
     outcome: AttemptOutcome
     branch: str = ""
-    """Empty where nothing was changed."""
+    """The attempt's branch; empty where nothing was changed."""
     commit: str = Field(default="", pattern=COMMIT)
     checks: tuple[CheckResult, ...] = ()
     evidence: tuple[str, ...] = ()
     """Commands with their exit codes that the attempt ran itself after its last change."""
     proof: ProofVerdict | None = None
-    """What its tests show, where it has changed some together with code."""
+    """The verdict on its tests, where it has changed tests together with code."""
     files: tuple[FileChange, ...] = ()
     touched_outside: tuple[str, ...] = ()
     """Files that it changed but should not have."""
     findings: tuple[str, ...] = ()
-    """Of the review."""
+    """Findings of the review."""
     rating: int = Field(default=0, ge=0, le=10)
-    """Of the review; 0 where there was none."""
+    """Rating by the review; 0 where there was none."""
     said: str = ""
-    """Its last words."""
+    """The model's last message."""
     cost_usd: float = 0.0
     tokens: int = 0
     seconds: float = 0.0
     session_id: str = ""
     open: Phrase | None = None
-    """Why it is not done."""
+    """The reason why it is not done."""
 
     @model_validator(mode="after")
     def _names_its_own_branch(self) -> "AttemptReport":
@@ -198,7 +198,7 @@ class AttemptReport(Value):
 
     @property
     def passed(self) -> bool:
-        """Whether it may be merged."""
+        """Says whether it may be merged."""
         whole = len(self.checks) == len(self.order.task.checks) and not any(check.code for check in self.checks)
         return self.outcome == "done" and bool(self.commit) and whole and not self.touched_outside
 
@@ -215,23 +215,23 @@ class Asked(Value):
     task: str
     attempt: int
     question: Question
-    """Whole, as the attempt puts it: a Gate with its diff, a Duck Call, or what the model wants to know."""
+    """The whole question of the attempt: a Gate with its diff, a Duck Call, or a question of the model."""
     same: str = ""
-    """Equal for questions that ask the same."""
+    """A key that is equal for questions that ask the same."""
 
 
 class Answered(Value):
-    """What a person says to it: the key of a choice, or words that are read as typed."""
+    """A person's answer to a question: the key of a choice, or text that is read like typed input."""
 
     asked_id: str
     text: str = ""
     choice: str = ""
     for_all_same: bool = False
-    """Also to all that ask the same now."""
+    """The answer also holds for all questions that ask the same."""
 
 
 class Note(NamedTuple):
-    """A log line that is to be written."""
+    """A line to be written to the log."""
 
     fleet: str
     task: str
@@ -240,32 +240,32 @@ class Note(NamedTuple):
 
 
 class Desk(Protocol):
-    """Where an attempt tells how it goes and puts its questions."""
+    """The interface through which an attempt reports progress, asks questions and gets leave for model calls."""
 
     async def ask(self, asked: Asked) -> Answered:
-        """Kept until somebody answers."""
+        """Puts a question to people and waits for the answer."""
         ...
 
     def withdraw(self, asked: Asked) -> None:
-        """It was answered elsewhere, or is not asked any more."""
+        """Takes a question back that was answered elsewhere or is not asked any more."""
         ...
 
     def note(self, text: str) -> None:
-        """A line for `fleet logs`."""
+        """Writes a line for `fleet logs`."""
         ...
 
     def progress(self, doing: str) -> None:
-        """How far it is, in one word: setup, working, waiting, checks, review."""
+        """Reports the current stage in one word: setup, working, waiting, checks, review."""
         ...
 
     async def allow(self, wanted: CallWanted) -> int:
-        """Waits until a call to a model may be made, and gives its number. BudgetSpent when it may not be made."""
+        """Waits until a call to a model may be made, and returns its number. Raises BudgetSpent when it may not."""
         ...
 
     async def used(self, call: int, used: CallUsed | None) -> None:
-        """What that call has taken; nothing where nobody knows."""
+        """Reports the usage of that call; None where it is unknown."""
         ...
 
 
 CarryOut = Callable[[AttemptOrder, Desk], Awaitable[AttemptReport]]
-"""Cancelled, it ends all processes of the attempt and leaves its branch with what there is."""
+"""Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""

@@ -1,7 +1,7 @@
-"""Tasks as people write them: a TOML file, or a list with one line each.
+"""Reads tasks as people write them: a TOML file, or a list with one task a line.
 
-Who calls says which of the two it is. A text is never taken for the other: lines may come from strangers, and a file
-with a mistake in it is no list.
+The caller says which of the two it is. The format is never guessed: lines may come from strangers, and a TOML file with
+a mistake must not be read as a list.
 """
 
 import difflib
@@ -26,13 +26,13 @@ from duckflow.whole_text import parse_json
 
 TABLE = "task"
 OWN = frozenset({"onto", "remote"})
-"""Found out, not written."""
+"""Fields that Duckflow finds out and that a file must not set."""
 BUDGETS = {"budget_usd": int | float, "budget_tokens": int}
-"""What stands in [fleet]."""
+"""The fields of [fleet], with their types."""
 LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
 FILLED = ("name", "prompt", "repository", "after")
-"""What takes variables of the matrix. Nothing else does: their values may be lists from elsewhere."""
+"""The only fields in which variables of the matrix are filled in: their values may be lists from strangers."""
 HEAD = re.compile(rf"""\s*(?:\[\s*)+["']?(?:{TABLE}|fleet|matrix)["']?\s*\]""")
 FIELD = re.compile(rf"""(?:{"|".join((TABLE, *FleetTask.model_fields))})\s*=\s*["'\[{{\d]""")
 NO_WORD = re.compile(r"[^\w]+")
@@ -41,43 +41,43 @@ LONGEST_NAME = 32
 
 
 class ListedTasks(NamedTuple):
-    """What there is to do."""
+    """The tasks that were read, and the budgets for all of them."""
 
     tasks: tuple[FleetTask, ...]
     budget_usd: float = 0.0
-    """For all of it; 0 without a limit."""
+    """Dollars for all tasks together; 0 means no limit."""
     budget_tokens: int = 0
 
 
 def read_tasks(
-    text: str, source: str, given: Mapping[str, Any], folder: Path, listed: Mapping[str, Sequence[str]] | None = None
+    text: str, source: str, defaults: Mapping[str, Any], folder: Path, listed: Mapping[str, Sequence[str]] | None = None
 ) -> ListedTasks:
-    """From TOML. `given`: what counts where a task says nothing itself; `listed`: more of the matrix."""
+    """Reads tasks from TOML. `defaults` are fields for all tasks; `listed` holds more variables of the matrix."""
     try:
-        told = tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
-    tables, fleet, matrix = told.pop(TABLE, None), told.pop("fleet", {}), told.pop("matrix", {})
+    tables, fleet, matrix = table.pop(TABLE, None), table.pop("fleet", {}), table.pop("matrix", {})
     if not isinstance(tables, list) or not isinstance(fleet, dict) or not isinstance(matrix, dict):
         raise UsageError("fleet.file.no_tasks", source=source)
     cells = read_matrix(cast("dict[str, Any]", matrix) | dict(listed or {}), source)
-    _require_known(told, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
+    _require_known(table, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     fleet = cast("dict[str, Any]", fleet)
     _require_known(fleet, BUDGETS, source, "[fleet]")
     for name, value in fleet.items():
         if not isinstance(value, BUDGETS[name]) or value < 0:
             raise UsageError("fleet.file.value", source=source, task="[fleet]", field=name, value=str(value))
     tables = cast("list[dict[str, Any]]", tables)
-    rows = [fill_in({**given, **told, **row}, cell, source) for cell in cells for row in tables]
+    rows = [fill_in({**defaults, **table, **row}, cell, source) for cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
-    if any(task.mode is Mode.CONTAINED for task in tasks) and given.get("mode") != Mode.CONTAINED:
-        # A file may lie in a repository, and this mode is for the user alone to choose.
+    if any(task.mode is Mode.CONTAINED for task in tasks) and defaults.get("mode") != Mode.CONTAINED:
+        # A file may come with a repository, and only the user may choose this mode.
         raise UsageError("fleet.file.contained", source=source)
     return ListedTasks(_named(tasks, source, len(tables)), **fleet)
 
 
 def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
-    """Every combination of its values; one without any where there is no matrix."""
+    """Returns every combination of the values; one empty combination where there is no matrix."""
     for name, values in matrix.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
             shown = json.dumps(values, default=str)
@@ -86,7 +86,7 @@ def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
 
 
 def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dict[str, Any]:
-    """`{version}` stands for the cell's value; `{repository}` for the last part of its path or address."""
+    """Fills variables such as `{version}` in. `{repository}` becomes the last part of its path or address."""
     short = {
         name: Path(value).name.removesuffix(".git") if name == "repository" else value for name, value in cell.items()
     }
@@ -94,17 +94,17 @@ def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dic
     def fill(value: Any) -> Any:
         if isinstance(value, list):
             return [fill(part) for part in cast("list[Any]", value)]
-        return VARIABLE.sub(lambda found: short.get(found[1], found[0]), value) if isinstance(value, str) else value
+        return VARIABLE.sub(lambda match: short.get(match[1], match[0]), value) if isinstance(value, str) else value
 
     for name, value in row.items():
-        if name not in FILLED and any(found in cell for found in VARIABLE.findall(str(value))):
+        if name not in FILLED and any(variable in cell for variable in VARIABLE.findall(str(value))):
             raise UsageError("fleet.file.no_variable", source=source, field=name, fields=", ".join(FILLED))
     filled = {name: fill(value) if name in FILLED else value for name, value in row.items()}
     return filled | ({"repository": cell["repository"]} if "repository" in cell else {})
 
 
-def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -> ListedTasks:
-    """A task a line; empty lines and comments are none, and the marks of a list are not part of it."""
+def read_lines(text: str, source: str, defaults: Mapping[str, Any], folder: Path) -> ListedTasks:
+    """Reads one task a line. It skips empty lines and comments, and removes list marks such as `-`."""
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
@@ -113,7 +113,7 @@ def read_lines(text: str, source: str, given: Mapping[str, Any], folder: Path) -
         raise UsageError("fleet.file.lines", source=source, line=heads[0])
     return ListedTasks(
         _named(
-            [make_task({**given, "prompt": line}, f":{number}", source, folder) for number, line in lines], source, 1
+            [make_task({**defaults, "prompt": line}, f":{number}", source, folder) for number, line in lines], source, 1
         )
     )
 
@@ -148,14 +148,14 @@ def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, wh
 
 
 def _slug(prompt: str) -> str:
-    """A name from the first words; Japanese ones stay."""
+    """Makes a name from the first words; Japanese characters stay."""
     first = prompt.strip().split("\n")[0].casefold()
     return NO_WORD.sub("-", first).strip("-")[:LONGEST_NAME].strip("-") or TABLE
 
 
 def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTask, ...]:
-    """Each with a name that no other in the fleet has: a second one of the same words gets a number. So many tasks
-    belong together: one of them that waits for another means the one of its own cell of the matrix."""
+    """Gives each task a unique name in the fleet, by adding a number where needed. `together` is the number of tasks in
+    each cell of the matrix: a task that waits for another one means the one of its own cell."""
     taken: set[str] = set()
     named: list[FleetTask] = []
     for start in range(0, len(tasks), together):
@@ -170,7 +170,7 @@ def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTas
 
 
 def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
-    """Every task that is waited for is there, and none waits for itself in the end."""
+    """Checks that every task that is waited for exists, and that no tasks wait for each other in a circle."""
     before = {task.name: task.after for task in tasks}
     for task in tasks:
         if missing := [name for name in task.after if name not in before]:
@@ -185,20 +185,20 @@ def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
 async def settle_bases(
     tasks: Sequence[FleetTask], below: Path | None = None, clones: Path | None = None
 ) -> tuple[FleetTask, ...]:
-    """With the repository's top folder, the commit to start from, the branch to merge onto, and a name whose branches
-    are free. `clones`: where those lie that are named by their address. `below`: where repositories lie that are named
-    by their place in it."""
-    found: dict[tuple[str, str], Base] = {}
+    """Returns the tasks with the repository's top folder, the commit to start from, the branch to merge onto, and names
+    whose branches are free. `clones` is the folder for repositories that are named by their address; `below` is the
+    folder of repositories that are named by a path in it."""
+    bases: dict[tuple[str, str], Base] = {}
     taken: set[str] = set()
     settled: list[FleetTask] = []
     names: list[str] = []
     for task in tasks:
         where = task.repository, task.base
-        if where not in found:
-            found[where] = await (
+        if where not in bases:
+            bases[where] = await (
                 _find_remote_base(task, clones) if task.remote and clones else _find_base(task, below)
             )
-        top, base, onto, used = found[where]
+        top, base, onto, used = bases[where]
         names.append(free_name(task.name, used, taken))
         taken.add(names[-1])
         changed = {"base": base, "onto": onto} | ({} if below or task.remote else {"repository": top})
@@ -207,13 +207,13 @@ async def settle_bases(
 
 
 class Base(NamedTuple):
-    """What a repository says about where to start."""
+    """Facts about a repository that a task starts from."""
 
     top: str
     commit: str
     onto: str
     used: frozenset[str]
-    """Names of tasks that have branches there."""
+    """Names of tasks that already have branches there."""
 
 
 async def _find_remote_base(task: FleetTask, clones: Path) -> Base:
@@ -254,24 +254,24 @@ async def _find_base(task: FleetTask, below: Path | None) -> Base:
 NEEDED = ("instance_id", "repo", "base_commit", "problem_statement")
 
 
-def read_instances(text: str, source: str, given: Mapping[str, Any], clones: Path) -> ListedTasks:
-    """A task for each line. `clones`: the folder in which the repositories lie, as `owner__name`, `owner/name` or
-    `name`."""
+def read_instances(text: str, source: str, defaults: Mapping[str, Any], clones: Path) -> ListedTasks:
+    """Reads a task from each line of SWE-bench instances. `clones` is the folder with the repositories, as
+    `owner__name`, `owner/name` or `name`."""
     tasks = [
-        _task(line, number, source, given, clones) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+        _task(line, number, source, defaults, clones) for number, line in enumerate(text.split("\n"), 1) if line.strip()
     ]
     if not tasks:
         raise UsageError("fleet.file.no_tasks", source=source)
     return ListedTasks(tuple(tasks))
 
 
-def _task(line: str, number: int, source: str, given: Mapping[str, Any], clones: Path) -> FleetTask:
+def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clones: Path) -> FleetTask:
     where = f":{number}"
     try:
-        told = parse_json(line)
+        value = parse_json(line)
     except ValueError as problem:
         raise UsageError("fleet.file.json", source=source, task=where, reason=str(problem)) from None
-    instance = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    instance = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     for field in NEEDED:
         if not isinstance(instance.get(field), str) or not instance[field].strip():
             raise UsageError("fleet.file.value", source=source, task=where, field=field, value=str(instance.get(field)))
@@ -280,18 +280,20 @@ def _task(line: str, number: int, source: str, given: Mapping[str, Any], clones:
     place = next((path for path in places if name and path.is_dir()), None)
     if place is None:
         raise UsageError("fleet.file.no_clone", source=source, repository=instance["repo"], folder=str(clones))
-    row = {**given, "name": instance["instance_id"], "repository": str(place.resolve())}
+    row = {**defaults, "name": instance["instance_id"], "repository": str(place.resolve())}
     row |= {"base": instance["base_commit"], "prompt": instance["problem_statement"]}
     return make_task(row, where, source, clones).model_copy(update={"instance": instance["instance_id"]})
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
-    """One for each task: the patch of the attempt that was picked, else of the last one that changed something."""
+    """Returns a row for each task: the patch of the picked attempt, else of the last one that changed something."""
     rows: list[dict[str, str]] = []
     for state in states:
         task = state.task
-        own = [one for one in attempts if one.task == task.name and one.report and one.report.commit]
-        chosen = next((one for one in own if one.number == state.picked), own[-1] if own else None)
+        own = [
+            attempt for attempt in attempts if attempt.task == task.name and attempt.report and attempt.report.commit
+        ]
+        chosen = next((attempt for attempt in own if attempt.number == state.picked), own[-1] if own else None)
         patch = ""
         if chosen and chosen.report:
             git = Git(Path(task.repository))

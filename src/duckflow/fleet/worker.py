@@ -1,4 +1,4 @@
-"""A worker: takes attempts of its machine from the queues and carries them out, as long as its lease holds."""
+"""A worker takes attempts for its machine from the queue and carries them out, as long as its lease holds."""
 
 import asyncio
 import threading
@@ -27,20 +27,20 @@ from duckflow.state.phrase import said, say
 
 BEAT = 1.0
 MOST_FAILURES = 5
-"""One after the other, of the same thing."""
+"""Failures in a row after which a thread gives up and ends the worker."""
 LOOK_SECONDS = 3.0
-"""Between two looks after other workers."""
+"""Seconds between two looks for dead workers."""
 SAFE_PART = 0.75
-"""Of a lease: a worker that could not renew it for that long ends what it does, before others begin with it."""
+"""Part of a lease after which a worker that cannot renew it ends its attempts, before others take them."""
 
 
 Fail = Callable[[Exception], None]
-"""Ends the worker, from any thread."""
+"""A callback that ends the worker. It may be called from any thread."""
 
 
 class WorkerThread(threading.Thread):
-    """Does the same again and again until it is stopped. What keeps failing is told: a worker that does not hear what
-    others want of it must not go on."""
+    """Repeats one piece of work until it is stopped. When that keeps failing, it ends the worker: a worker that does
+    not hear what others want of it must not go on."""
 
     def __init__(self, name: str, lease: float, beat: Callable[[], None], fail: Fail) -> None:
         super().__init__(name=name, daemon=True)
@@ -56,7 +56,7 @@ class WorkerThread(threading.Thread):
                 self._beat()
                 failed = 0
             except SQLAlchemyError:
-                # The database is away; how long that may last is watched by the worker.
+                # The database is away. The worker itself watches how long that may last.
                 continue
             except Exception as error:
                 failed += 1
@@ -70,7 +70,7 @@ class WorkerThread(threading.Thread):
 
 
 class Heart(WorkerThread):
-    """Says that the worker lives, and nothing else: nothing must keep it from that."""
+    """Renews the worker's lease, and does nothing else, so that nothing can delay it."""
 
     def __init__(self, claims: Claims, fail: Fail) -> None:
         super().__init__("fleet-heart", claims.lease, self._renew, fail)
@@ -87,7 +87,7 @@ class Heart(WorkerThread):
 
 
 class Clerk(WorkerThread):
-    """Writes down how the attempts of a worker do, brings what others want of them, and looks after other workers."""
+    """Records the progress of a worker's attempts, brings them answers and cancellations, and marks dead workers."""
 
     def __init__(
         self,
@@ -114,22 +114,23 @@ class Clerk(WorkerThread):
             self._looked_after = time.monotonic()
 
     def _tell(self) -> None:
-        """What attempts said goes to the database, what others said about them comes back."""
+        """Writes progress and notes of the attempts to the database, and brings answers and cancellations back."""
         running = list(self._running.values())
         notes = list(self._notes)
-        ours = self._claims.record({each.desk.claim: each.desk.doing for each in running if each.desk.doing}, notes)
+        doing = {attempt.desk.claim: attempt.desk.doing for attempt in running if attempt.desk.doing}
+        ours = self._claims.record(doing, notes)
         for _ in notes:
             self._notes.popleft()
-        for each in running:
-            # One that is not ours any more was cancelled by somebody who took us for dead.
-            if wanted := ours.get(each.desk.claim, "cancelled"):
-                each.end(wanted)
-        waiting = {asked_id: each for each in running for asked_id in list(each.desk.waiting)}
+        for attempt in running:
+            # An attempt that is not ours any more was cancelled by a process that took us for dead.
+            if wanted := ours.get(attempt.desk.claim, "cancelled"):
+                attempt.end(wanted)
+        waiting = {asked_id: attempt for attempt in running for asked_id in list(attempt.desk.waiting)}
         if waiting:
             for asked_id, answered in self._questions.hear(list(waiting)).items():
-                each = waiting[asked_id]
-                self._questions.heard(asked_id, each.desk.claim)
-                each.do(partial(each.desk.hear, {asked_id: answered}))
+                attempt = waiting[asked_id]
+                self._questions.heard(asked_id, attempt.desk.claim)
+                attempt.do(partial(attempt.desk.hear, {asked_id: answered}))
 
     def _look_after_others(self) -> None:
         self._claims.reap()
@@ -139,25 +140,25 @@ class Clerk(WorkerThread):
 LEASE = 30.0
 LOOP_SECONDS = 0.25
 POLLING, POLLING_OF_MANY = 0.5, 1.0
-"""Seconds between two looks for an attempt: in a file, and in a database that many workers look into."""
+"""Seconds between two looks for an attempt: in a file, and in a database that many workers use."""
 MOST_WAITING = 4
-"""Times as many attempts as may run at once may wait for a person; each of them is a process that takes memory."""
+"""Attempts that may wait for a person, as a multiple of those that may run: each is a process and takes memory."""
 TIDYING_PART = 0.15
-"""Of a lease, for what runs to end by itself: less than what is left of it when a worker gives up."""
+"""Part of a lease in which attempts may end by themselves: less than the part left when a worker gives up."""
 
 
 class Workplace(NamedTuple):
-    """The machine of a worker, as it is known to the fleets."""
+    """The machine of a worker: its name in the fleets, its limits and its folders."""
 
     place: str
     at_once: int = 4
-    """Attempts, in one worker; those that wait for a person are not counted."""
+    """Attempts that one worker runs at once; those that wait for a person do not count."""
     lease: float = LEASE
-    """Seconds after which a worker that says nothing counts as dead."""
+    """Seconds after which a worker that does not renew its lease counts as dead."""
     repositories: str = ""
-    """Where repositories lie that a task names without a full path."""
+    """Folder of the repositories that a task names without a full path."""
     clones: str = ""
-    """Where those are cloned to that a task names by their address."""
+    """Folder for clones of the repositories that a task names by their address."""
 
 
 class Worker:
@@ -178,12 +179,12 @@ class Worker:
         self._carrying: set[asyncio.Task[None]] = set()
         self._polling = POLLING_OF_MANY if database.on_many else POLLING
         self._look = asyncio.Event()
-        """An attempt has ended: there may be room for another."""
+        """Set when an attempt has ended, so that there may be room for another."""
         self._heart = Heart(self.claims, self.fail)
         self._clerk = Clerk(self.claims, endings, questions, self._running, self._office.notes, self.fail)
 
     async def stay(self, fleet: str) -> None:
-        """Until the fleet has ended, or for ever, or until the lease is lost."""
+        """Works until the fleet has ended, or for ever without one, or until the lease is lost."""
         self._heart.start()
         self._clerk.start()
         looked = 0.0
@@ -217,14 +218,14 @@ class Worker:
         try:
             return await asyncio.to_thread(self.claims.take)
         except SQLAlchemyError:
-            # The database is away; how long that may last is watched by the lease.
+            # The database is away. The lease limits how long that may last.
             return None
         except LeaseLost:
             self.lose()
             return None
 
     async def leave(self) -> None:
-        """End everything that runs here; others may go on with it."""
+        """Ends everything that runs here; other workers may go on with it."""
         if not self.ending.done():
             self.ending.set_result(None)
         for running in list(self._running.values()):
@@ -241,11 +242,11 @@ class Worker:
             await asyncio.to_thread(self.claims.leave)
 
     def lose(self) -> None:
-        """Others take us for dead."""
+        """Ends the worker because its lease is lost: others take it for dead."""
         self.fail(LeaseLost("fleet.lease_lost", worker=self.claims.worker))
 
     def fail(self, error: Exception) -> None:
-        """It cannot go on. From any thread."""
+        """Ends the worker with this error. It may be called from any thread."""
         self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(error))
 
     def _prepare(self, taken: TakenAttempt, slot: Slot) -> RunningAttempt:
@@ -259,8 +260,8 @@ class Worker:
         return RunningAttempt(order, FleetDesk(order, taken.claim, self._office, slot))
 
     async def _carry(self, taken: TakenAttempt, running: RunningAttempt, slot: Slot) -> None:
-        """Carries an attempt out and writes down its report. An attempt that ends because this worker does is not
-        over: somebody else goes on with it."""
+        """Carries an attempt out and stores its report. No report is stored when this worker itself is ending: another
+        worker goes on with the attempt then."""
         try:
             report = await self._report(taken, running)
             if not self.ending.done():

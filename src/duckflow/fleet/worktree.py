@@ -1,4 +1,4 @@
-"""The folder of an attempt: a worktree of its own, on a commit, with the ignored files that it needs."""
+"""The folder of an attempt: a git worktree of its own, at a commit, with the ignored files that it needs."""
 
 import asyncio
 import contextlib
@@ -27,21 +27,21 @@ def is_address(repository: str) -> bool:
 
 
 def clone_place(address: str, clones: Path) -> Path:
-    """Two addresses that end with the same name have places of their own."""
+    """Returns the folder for a clone of an address. Addresses that end with the same name get different folders."""
     name = re.sub(r"[^\w.-]", "-", address.rstrip("/").removesuffix(".git").rpartition("/")[2].rpartition(":")[2])
     return clones / f"{name}-{hashlib.sha256(address.encode()).hexdigest()[:8]}"
 
 
 def repository_in(folder: str, repository: str) -> Path:
-    """Where a task's repository lies on this machine. Where a folder is named for all of them, nothing outside of it is
-    worked on: others write into the database, too."""
+    """Returns the path of a task's repository on this machine. Where `folder` is set, paths outside of it are refused,
+    because other machines write tasks into the database too."""
     if folder and (Path(repository).is_absolute() or ".." in Path(repository).parts or repository.startswith("file:")):
         raise UsageError("fleet.outside", repository=repository, folder=folder)
     return Path(folder, repository)
 
 
 async def bring_clone(address: str, clones: Path) -> Path:
-    """By the user's own git and its credentials. An address never becomes an option or a program of git's."""
+    """Clones or updates a repository by the user's git and credentials. Git never takes the address for an option."""
     place = clone_place(address, clones)
     clones.mkdir(parents=True, exist_ok=True)
     git = Git(place)
@@ -51,9 +51,9 @@ async def bring_clone(address: str, clones: Path) -> Path:
                 await git("fetch", "--quiet", "--prune", "origin")
             else:
                 await Git(clones)("clone", "--quiet", "--no-checkout", values=[address, str(place)])
-                # No branch is checked out, so that each can be moved.
+                # HEAD is detached so that no branch is checked out and each can be moved.
                 await git("update-ref", "--no-deref", values=["HEAD", await git("rev-parse", "HEAD")])
-            # The remote chooses the name: without what stands before it, git could take it for an option.
+            # The remote chooses the name. Without `refs/heads/` before it, git could take it for an option.
             if name := await default_branch(git):
                 await git.ends("fetch", "--quiet", values=["origin", f"refs/heads/{name}:refs/heads/{name}"])
     except GitFailed as problem:
@@ -62,7 +62,7 @@ async def bring_clone(address: str, clones: Path) -> Path:
 
 
 async def default_branch(git: Git) -> str:
-    """The branch that the remote names first; nothing where it names none."""
+    """Returns the default branch of the remote, or nothing."""
     done = await git.ends("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     return done.output.strip().partition("/")[2]
 
@@ -70,16 +70,16 @@ async def default_branch(git: Git) -> str:
 Note = Callable[[Phrase], None]
 LONGEST_NOTE = 1_000_000
 USUAL = (".env", ".env.local")
-"""Ignored files without which much does not run."""
+"""Ignored files that many projects need to run."""
 SPARED = "duckflow-spared.json"
 GLOB = re.compile(r"[*?\[]")
 TITLE = 60
 MERGING = ".merge"
-"""After the name of an attempt: the worktree in which it is merged."""
+"""Suffix for the name of the worktree in which an attempt is merged."""
 
 
 class Worktree:
-    """Made by `open_worktree`. `start`: the commit that its changes are counted from; `stands`: where its branch is."""
+    """A worktree made by `open_worktree`. Changes count from the commit `start`; its branch is at `stands`."""
 
     def __init__(self, git: Git, main: Git, start: str, stands: str) -> None:
         self.git = git
@@ -92,13 +92,13 @@ class Worktree:
         return self.git.folder
 
     async def spare(self) -> None:
-        """What the set-up has made is not the attempt's work."""
+        """Excludes files that the set-up has made from the attempt's work."""
         self.git.spared = await self.git.unknown()
         (await _spared_in(self.git)).write_text(json.dumps(self.git.spared), "utf-8")
 
     async def commit(self, order: AttemptOrder) -> str:
-        """What there is, onto the attempt's branch; nothing where nothing differs from the start. A worktree that has
-        been led away from its start is refused: nothing is ever put on another base."""
+        """Commits all work to the attempt's branch and returns the commit; nothing if nothing differs from the start.
+        Refuses a worktree whose HEAD no longer contains its start: work is never put on another base."""
         await self.git.add()
         if not order.mend and await self.git.holds(self.start, "HEAD") and await self._in_pieces():
             await self.git("update-ref", "--no-deref", values=["HEAD", self.start])
@@ -113,7 +113,7 @@ class Worktree:
         return commit
 
     async def _in_pieces(self) -> bool:
-        """Whether it would become more than one commit."""
+        """Says whether the work would become more than one commit."""
         before = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
         return before not in ("0", "1") or (
             before == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
@@ -128,7 +128,7 @@ class Worktree:
         return tuple(FileChange(path=name, added=lines[name, "+"], removed=lines[name, "-"]) for name in names)
 
     async def outside(self, commit: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Files that changed though they should not."""
+        """Returns files that changed although the task does not allow it."""
         if not allowed:
             return ()
         specs = (":(top)", *pathspecs(allowed, exclude=True))
@@ -138,11 +138,11 @@ class Worktree:
         return await files_with(self.git, parts, values=[commit, f"^{self.start}"])
 
     async def drop_branch(self, order: AttemptOrder) -> None:
-        """Where there is nothing on it."""
+        """Removes the attempt's branch if it has no commits of its own."""
         await self._main.remove_branch(order.branch, self.start)
 
     async def put_branch_back(self, order: AttemptOrder) -> None:
-        """To where it stood when this began."""
+        """Moves the attempt's branch back to the commit where it was when the worktree was opened."""
         if self._before and self._stands != self._before:
             await self._main.move_branch(order.branch, self._before, self._stands)
 
@@ -151,7 +151,7 @@ class Worktree:
 
 
 async def files_with(git: Git, parts: Sequence[str], *which: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Files of these commits into which one of the texts was written, also where a later one took it out again."""
+    """Returns files into which these commits wrote one of the texts, even where a later commit removed it again."""
     if not parts:
         return ()
     text = await git("log", "-p", "-U0", "-m", "--format=", *WHOLE_DIFF, *which, values=values)
@@ -160,12 +160,12 @@ async def files_with(git: Git, parts: Sequence[str], *which: str, values: Sequen
 
 
 async def conflicts_in(git: Git) -> tuple[str, ...]:
-    """Files that git could not merge."""
+    """Returns the files that git could not merge."""
     return await git.names("diff", "--name-only", "--diff-filter=U", "-z")
 
 
 def place_of(worktrees: Path, repository: Path, name: str) -> Path:
-    """By the repository's path, so that two of the same name do not meet."""
+    """Returns the folder of a worktree. It contains a hash of the repository's path, so equal names do not clash."""
     short = hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]
     return worktrees / f"{repository.name}-{short}" / name
 
@@ -177,7 +177,7 @@ def message_of(order: AttemptOrder) -> str:
 
 
 async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
-    """A fresh one. What an earlier go at the same attempt has left is kept on its branch first."""
+    """Makes a fresh worktree. Work that an earlier try of the same attempt left is first committed to its branch."""
     task, main = order.task, Git(Path(order.task.repository), marks)
     folder = place_of(worktrees, main.folder, order.attempt_id)
     await _settle(order, main, folder, note)
@@ -195,8 +195,8 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
 
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
-    """Several at once in one repository would fail now and then, so the short part of it is done one by one."""
-    # The code, and ignored files such as `.env`, are for nobody else's eyes.
+    """Adds a worktree. Git sometimes fails to add several at once to one repository, so that short step is locked."""
+    # Other users must not read the code or ignored files such as `.env`.
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.chmod(0o700)
     async with main.alone():
@@ -209,7 +209,7 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
 
 
 async def _worktree_at(main: Git, folder: Path) -> Git | None:
-    """As the repository knows it, whatever lies in the folder by now."""
+    """Returns git for a worktree by the repository's own record, not by files in the folder, which may be changed."""
     common = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
     for note in common.glob("worktrees/*/gitdir"):
         leads_to = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
@@ -219,7 +219,7 @@ async def _worktree_at(main: Git, folder: Path) -> Git | None:
 
 
 async def remove_worktree(main: Git, folder: Path) -> None:
-    """Also one that was only half made."""
+    """Removes a worktree, even one that was only half made."""
     await main.ends("worktree", "unlock", values=[str(folder)])
     async with main.alone():
         if (await main.ends("worktree", "remove", "--force", "--force", values=[str(folder)])).code:
@@ -228,11 +228,11 @@ async def remove_worktree(main: Git, folder: Path) -> None:
 
 
 async def _known(main: Git, base: str) -> str:
-    """The commit; fetched where it is not there yet."""
+    """Returns the commit, and fetches it where it is missing."""
     if not await main.commit_of(base):
         await main.ends("fetch", "--quiet", "--all")
-    if found := await main.commit_of(base):
-        return found
+    if commit := await main.commit_of(base):
+        return commit
     raise UsageError("fleet.no_base", base=base, repository=str(main.folder))
 
 
@@ -242,23 +242,23 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
         return
     if order.go_on:
         try:
-            left = await _worktree_at(main, folder)
-            if left and await _keep(order, main, left):
+            earlier = await _worktree_at(main, folder)
+            if earlier and await _keep(order, main, earlier):
                 note(say("fleet.note.kept", branch=order.branch))
         except GitFailed as problem:
             note(say("fleet.note.not_kept", reason=str(problem.values["reason"])))
     await remove_worktree(main, folder)
 
 
-async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
-    """What is not on the branch yet. Where there is no index it was only half made: everything would look removed."""
-    if not Path(await left("rev-parse", "--git-path", "index")).exists():
+async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
+    """Commits work that is not on the branch yet. A half-made worktree has no index: all files would look removed."""
+    if not Path(await git("rev-parse", "--git-path", "index")).exists():
         return False
-    await left.ends("merge", "--abort")
+    await git.ends("merge", "--abort")
     with contextlib.suppress(OSError, ValueError):
-        left.spared = tuple(json.loads(read_plain(await _spared_in(left), LONGEST_NOTE)))
-    await left.add()
-    commit = await left.commit(message_of(order))
+        git.spared = tuple(json.loads(read_plain(await _spared_in(git), LONGEST_NOTE)))
+    await git.add()
+    commit = await git.commit(message_of(order))
     before = await main.commit_of(f"refs/heads/{order.branch}")
     if commit == before or not before or not await main.holds(before, commit):
         return False
@@ -267,15 +267,15 @@ async def _keep(order: AttemptOrder, main: Git, left: Git) -> bool:
 
 
 async def bring_ignored(task: FleetTask, main: Git, folder: Path, note: Note) -> None:
-    """The ignored files that the task names, from the user's checkout."""
+    """Copies the ignored files that the task names from the user's checkout."""
     for pattern in task.include:
-        found = await main.names("ls-files", "-oi", "--exclude-standard", "-z", "--", *pathspecs([pattern]))
-        if not found and not GLOB.search(pattern):
-            there = (main.folder / pattern).exists()
-            raise UsageError("fleet.include_known" if there else "fleet.include_missing", file=pattern)
-        for name in found:
+        names = await main.names("ls-files", "-oi", "--exclude-standard", "-z", "--", *pathspecs([pattern]))
+        if not names and not GLOB.search(pattern):
+            exists = (main.folder / pattern).exists()
+            raise UsageError("fleet.include_known" if exists else "fleet.include_missing", file=pattern)
+        for name in names:
             await asyncio.to_thread(_copy, main.folder / name, folder, name)
-        note(say("fleet.note.included", files=", ".join(found) or "–", pattern=pattern))
+        note(say("fleet.note.included", files=", ".join(names) or "–", pattern=pattern))
     for name in USUAL:
         if (main.folder / name).exists() and not (folder / name).exists():
             note(say("fleet.note.not_included", file=name))
@@ -286,8 +286,8 @@ async def _tell_what_is_missing(git: Git, note: Note) -> None:
         note(say("fleet.note.submodules"))
     attributes = git.folder / ".gitattributes"
     if attributes.is_file() and b"filter=lfs" in read_plain(attributes, LONGEST_NOTE, cut=True):
-        there = (await git.ends("lfs", "version")).code == 0
-        note(say("fleet.note.lfs" if there else "fleet.note.no_lfs"))
+        installed = (await git.ends("lfs", "version")).code == 0
+        note(say("fleet.note.lfs" if installed else "fleet.note.no_lfs"))
 
 
 async def _spared_in(git: Git) -> Path:
@@ -295,7 +295,7 @@ async def _spared_in(git: Git) -> Path:
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
-    """A link that the attempt has put in its place, or on the way there, leads nowhere."""
+    """Copies a file into the folder. It follows no link that the attempt has put there or on the way."""
     target = folder / name
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise UsageError("fleet.include_outside", file=name)
