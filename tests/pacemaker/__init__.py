@@ -1,1 +1,1 @@
-"""Stories about the Pacemaker."""
+"""Tests of the Pacemaker."""

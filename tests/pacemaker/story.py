@@ -1,4 +1,4 @@
-"""Steps to tell stories with."""
+"""Helpers that make steps and feed them to the Pacemaker."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ def edit(path: str, content: str) -> LoopStep:
 
 
 def rewrite(path: str, content: str) -> LoopStep:
-    """As the product tells it: with the file that changed."""
+    """Makes an edit as the product does, with the file that changed."""
     return edit(path, content)._replace(changed=(path,))
 
 
@@ -42,7 +42,7 @@ def say_it(text: str) -> LoopStep:
 
 
 def tell(pacemaker: Pacemaker, steps: Iterable[LoopStep]) -> list[Verdict]:
-    """The verdict after every step, until the Pacemaker asks."""
+    """Returns the verdict after every step, until the Pacemaker asks."""
     verdicts: list[Verdict] = []
     for step in steps:
         pacemaker.observe(step)
@@ -53,7 +53,7 @@ def tell(pacemaker: Pacemaker, steps: Iterable[LoopStep]) -> list[Verdict]:
 
 
 def ask_after(pacemaker: Pacemaker, steps: Iterable[LoopStep]) -> DuckCall:
-    """The Duck Call that a story ends in."""
+    """Returns the Duck Call in which these steps end."""
     verdict = tell(pacemaker, steps)[-1]
     assert isinstance(verdict, DuckCall)
     return verdict

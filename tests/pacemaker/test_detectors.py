@@ -67,12 +67,12 @@ WORK = {
 
 
 @pytest.mark.parametrize("story", WORK)
-def test_work_is_left_alone(story: str) -> None:
+def test_ordinary_work_is_not_interrupted(story: str) -> None:
     assert not any(isinstance(verdict, DuckCall) for verdict in tell(Pacemaker(), WORK[story]))
 
 
 @pytest.mark.parametrize("length", [2, 3, 4, 5])
-def test_cycles_of_two_to_five_steps_are_called(length: int) -> None:
+def test_cycles_of_two_to_five_steps_are_found(length: int) -> None:
     steps = forever(*(edit("x", str(number)) for number in range(length)))
     verdicts = tell(Pacemaker(), steps)
     assert isinstance(verdicts[-1], DuckCall)

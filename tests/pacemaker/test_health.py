@@ -1,4 +1,4 @@
-"""Faces, alarm and trend."""
+"""The health report: faces, findings and trends."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_the_faces_follow_the_value(value: float, faces: str) -> None:
 
 
 def test_the_bar_as_it_was_drawn() -> None:
-    """The two bars of the design."""
+    """These are the two bars of the design document."""
     assert shown(0.92, 0.85, 0.98, "en")[0] == "[ Duckflow | Mood: 😎(0.92) | Focus: 🧘(0.85) | Stamina: 💪(0.98) ]"
     assert shown(0.65, 0.25, 0.40, "en")[0] == "[ Duckflow | Mood: 😔(0.65) | Focus: 😵(0.25) | Stamina: 🤕(0.40) ]"
 
@@ -53,7 +53,7 @@ def test_the_finding_recommends_something(vitals: tuple[float, float, float], to
     assert "推奨します" in shown(*vitals, "ja")[-1]
 
 
-def test_the_trend_stands_with_each_vital() -> None:
+def test_each_vital_has_its_trend() -> None:
     health = make_health(Vitals(mood=0.92, focus=0.85, stamina=0.98), [(1.0, 0.5, 0.0), (0.92, 0.85, 0.98)], V)
     assert [sign.trend for sign in health] == ["██", "▅▇", "▁█"]
 

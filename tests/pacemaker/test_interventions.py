@@ -60,7 +60,7 @@ def test_with_only_one_model_the_second_opinion_is_another_way() -> None:
 
 
 @pytest.mark.parametrize("pattern", Pattern)
-def test_every_choice_resolves_and_what_goes_on_says_how(pattern: Pattern) -> None:
+def test_every_choice_resolves_and_those_that_go_on_give_guidance(pattern: Pattern) -> None:
     duck_call = call(pattern)
     for choice in duck_call.choices:
         resolution = resolve(duck_call, choice.key, "use the old parser")
@@ -78,7 +78,7 @@ def test_a_new_start_knows_what_not_to_repeat(effect: Effect) -> None:
 
 
 @pytest.mark.parametrize("key", ["free", "", "no such key"])
-def test_anything_else_is_the_users_own_words(key: str) -> None:
+def test_any_other_answer_is_taken_as_the_users_instruction(key: str) -> None:
     resolution = resolve(call(Pattern.CONFUSION), key, "only the first test matters")
     assert resolution.effect is Effect.INSTRUCT
     assert notes("en", resolution.pinned).startswith("The user says: only the first test matters")

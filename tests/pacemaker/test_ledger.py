@@ -1,4 +1,4 @@
-"""What is new in a step, and what is not."""
+"""The ledger tells new results from old ones."""
 
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.signatures import LoopStep
@@ -10,7 +10,7 @@ def news(*steps: LoopStep) -> list[bool]:
     return [ledger.record(step).new for step in steps]
 
 
-def test_different_files_are_news_the_same_file_again_is_not() -> None:
+def test_different_files_are_new_and_the_same_file_again_is_not() -> None:
     assert news(read("a.py"), read("b.py"), read("a.py")) == [True, True, False]
 
 
@@ -59,12 +59,12 @@ def test_a_result_that_an_edit_has_changed_is_news_even_if_it_was_seen_before() 
     assert news(found, edit("a", "1"), gone) == [True, True, True]
 
 
-def test_a_result_that_flickers_without_an_edit_is_no_news() -> None:
+def test_a_result_that_alternates_without_an_edit_is_not_new() -> None:
     ok, broken = run("pytest", "ok"), run("pytest", "broken", failed=True)
     assert news(ok, broken, ok, broken, ok) == [True, True, False, False, False]
 
 
-def test_what_is_said_is_no_news() -> None:
+def test_talk_is_not_new() -> None:
     assert news(say_it("hello"), say_it("hello"), say_it("good bye")) == [False, False, False]
 
 

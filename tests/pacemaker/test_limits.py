@@ -1,4 +1,4 @@
-"""How many loops: the formula, its bounds, its explanation."""
+"""The limit of loops: its formula, its bounds, its explanation."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What counts as the same text, and what does not."""
+"""Signatures: texts that count as the same, and texts that do not."""
 
 import pytest
 
@@ -29,7 +29,7 @@ LONG = "a line of output\n" * 500
         ("/var/folders/k2/abc/T/one", "/var/folders/k2/abc/T/two"),
     ],
 )
-def test_what_changes_by_itself_does_not_count(one: str, other: str) -> None:
+def test_parts_that_change_by_themselves_do_not_count(one: str, other: str) -> None:
     assert strip_changing(one) == strip_changing(other)
     assert result_signature(one, printed=True) == result_signature(other, printed=True)
 
@@ -44,7 +44,7 @@ def test_what_changes_by_itself_does_not_count(one: str, other: str) -> None:
         ("10 items", "11 items"),
     ],
 )
-def test_what_a_person_would_tell_apart_counts(one: str, other: str) -> None:
+def test_differences_that_a_person_would_see_count(one: str, other: str) -> None:
     assert result_signature(one, printed=True) != result_signature(other, printed=True)
 
 
@@ -53,7 +53,7 @@ def test_the_text_of_a_file_is_compared_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("changed", ["x" + LONG, LONG + "x", LONG + "one line more\n"])
-def test_a_long_result_is_told_by_its_head_its_tail_and_its_length(changed: str) -> None:
+def test_a_long_result_is_compared_by_its_head_its_tail_and_its_length(changed: str) -> None:
     assert result_signature(LONG, printed=True) != result_signature(changed, printed=True)
 
 
@@ -63,7 +63,7 @@ def test_the_order_of_arguments_does_not_matter() -> None:
     assert call_signature("grep", {"a": 1}) != call_signature("grep", {"a": 2})
 
 
-def test_arguments_that_are_no_json_have_a_signature_too() -> None:
+def test_arguments_that_are_not_json_have_a_signature_too() -> None:
     assert call_signature("run", {"x": {1, 2}}) == call_signature("run", {"x": {1, 2}})
     circle: dict[str, object] = {}
     circle["again"] = circle
@@ -83,7 +83,7 @@ def test_arguments_that_are_no_json_have_a_signature_too() -> None:
         ("<output>\nno space left\n</output>", "no space left"),
     ],
 )
-def test_errors_of_the_same_kind(one: str, other: str) -> None:
+def test_errors_of_the_same_kind_have_the_same_signature(one: str, other: str) -> None:
     assert error_signature(one) == error_signature(other)
 
 
@@ -98,17 +98,17 @@ def test_errors_of_the_same_kind(one: str, other: str) -> None:
         ),
     ],
 )
-def test_errors_of_different_kinds(one: str, other: str) -> None:
+def test_errors_of_different_kinds_have_different_signatures(one: str, other: str) -> None:
     assert error_signature(one) != error_signature(other)
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "[]", "{}", "<output>\n</output>", "---"])
-def test_nothing_in_it(text: str) -> None:
+def test_texts_without_words_are_empty(text: str) -> None:
     assert is_empty(text)
 
 
 @pytest.mark.parametrize("text", ["0", "<a b='c'>", "あ", "-" * 200])
-def test_something_in_it(text: str) -> None:
+def test_texts_with_words_are_not_empty(text: str) -> None:
     assert not is_empty(text)
 
 

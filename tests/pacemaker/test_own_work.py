@@ -1,4 +1,4 @@
-"""What counts as the model's own: its words, its files, its programs."""
+"""The model's own work: its words, its files, its programs."""
 
 import pytest
 
@@ -40,12 +40,12 @@ def test_a_check_is_a_program_that_the_model_did_not_write(command: str, is_chec
 
 
 @pytest.mark.parametrize("line", ["12: SEVEN geese over the harbour", "geese over the harbour 9"])
-def test_own_words_are_known_again_however_they_come_back(line: str) -> None:
+def test_own_words_are_recognized_however_they_come_back(line: str) -> None:
     assert own().holds(line)
     assert not own().holds("seven sheep in the valley")
 
 
-def test_what_the_model_wrote_is_no_news_and_what_was_there_is() -> None:
+def test_own_text_is_not_new_and_existing_text_is() -> None:
     progress = TurnProgress("describe lake.txt")
     assert progress.gain(wrote("song.md", "A heron stands in the shallow water.\n")) == NOTHING
     assert progress.gain(read("song.md", "A heron stands in the shallow water.\n")) == NOTHING

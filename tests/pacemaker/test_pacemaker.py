@@ -41,7 +41,7 @@ def test_first_a_hint_then_a_replan_then_the_question() -> None:
     assert call.tried[0] == "file_ops.grep 6", "the latest first"
 
 
-def test_a_replan_that_helps_is_the_end_of_it() -> None:
+def test_after_a_replan_that_helps_nothing_is_asked() -> None:
     pacemaker = Pacemaker()
     assert isinstance(tell(pacemaker, NOTHING_FOUND[:6])[-1], Replan)
     helped = tell(pacemaker, [read(str(number)) for number in range(10)])
@@ -146,7 +146,7 @@ def test_even_progress_ends_at_the_ceiling() -> None:
     assert (loop, call.reason, call.findings[0].key) == (30, Reason.LOOP_EXHAUSTED, "ceiling")
 
 
-def test_reading_ever_other_places_is_hinted_at_and_then_asked_about() -> None:
+def test_reading_unrelated_places_leads_to_a_hint_and_then_a_question() -> None:
     pacemaker, loop = Pacemaker(), 0
     pacemaker.observe(user_spoke("Make main.py print the numbers."))
     while not isinstance(call := pacemaker.beat(view(loop)), DuckCall):
@@ -171,9 +171,7 @@ def test_an_unknown_profile_falls_back_and_says_so() -> None:
         (NOTHING_FOUND, "take_stock", Effect.TAKE_STOCK),
     ],
 )
-def test_after_the_answer_vitals_recover_and_everything_counts_afresh(
-    steps: list[LoopStep], key: str, effect: Effect
-) -> None:
+def test_after_the_answer_vitals_recover_and_counts_start_anew(steps: list[LoopStep], key: str, effect: Effect) -> None:
     pacemaker = Pacemaker()
     call = ask_after(pacemaker, steps)
     assert pacemaker.vitals.focus < 0.6
@@ -196,7 +194,7 @@ def test_a_message_of_the_user_starts_afresh() -> None:
     assert tell(pacemaker, [read("a")] * 2) == [None, None]
 
 
-def test_it_can_always_say_why() -> None:
+def test_it_can_always_explain_its_verdict() -> None:
     pacemaker = Pacemaker()
     assert [phrase.key for phrase in pacemaker.why()] == ["limit.none", "pacemaker.verdict.fine"]
     pacemaker.beat(view(1))
@@ -235,7 +233,7 @@ any_step = st.builds(
 )
 
 
-def test_waiting_is_no_circle_but_its_loops_count() -> None:
+def test_waiting_is_not_a_repetition_but_its_loops_count() -> None:
     pacemaker, poll = Pacemaker(), run("ls built.txt", "not yet")._replace(waits=True)
     verdicts = [(pacemaker.beat(view(loop)), pacemaker.observe(poll)) for loop in range(17)]
     assert not any(isinstance(verdict, Replan | DuckCall) for verdict, _ in verdicts[:16])

@@ -38,7 +38,7 @@ def test_simple_rules(text: str, profile: str) -> None:
 
 
 def test_a_long_line_without_a_space_takes_no_time() -> None:
-    """As when somebody pastes what was packed or encoded."""
+    """Such a line comes from pasted minified or encoded text."""
     began = time.process_time()
     assert guess_profile("x" * 200_000) == TaskProfile.MULTI_STEP_TASK
     assert time.process_time() - began < 2

@@ -46,7 +46,7 @@ def test_a_command_that_changed_files_is_an_edit() -> None:
     assert step_of(*finished("shell.run", changed=("a.py",))).kind == "edit"
 
 
-def test_a_step_carries_what_the_pacemaker_needs() -> None:
+def test_a_step_has_all_that_the_pacemaker_needs() -> None:
     step = step_of(*finished("response", ok=False), tokens=12)
     assert (step.name, step.args, step.result) == ("response", {"text": "hi"}, "what came")
     assert (step.is_error, step.text, step.tokens) == (True, "hi", 12)

@@ -1,4 +1,4 @@
-"""A model that says the same over and over while it is still writing."""
+"""A reply that repeats itself is noticed while the model is still writing."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def heard(text: str, size: int = 7) -> bool:
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_the_same_passage_many_times_on_end(text: str, size: int) -> None:
+def test_a_passage_repeated_many_times_is_noticed(text: str, size: int) -> None:
     assert heard(text, size)
 
 
@@ -42,11 +42,11 @@ def test_the_same_passage_many_times_on_end(text: str, size: int) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_what_only_looks_like_it(text: str, size: int) -> None:
+def test_ordinary_texts_are_not_taken_for_repetition(text: str, size: int) -> None:
     assert not heard(text, size)
 
 
-def test_it_hears_it_before_the_model_is_done() -> None:
+def test_repetition_is_noticed_before_the_reply_ends() -> None:
     watch = RepeatedText(DetectorSettings())
     first = next(number for number in range(1000) if watch.hear(SENTENCE))
     assert first < 10

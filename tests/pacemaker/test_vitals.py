@@ -18,7 +18,7 @@ V = PacemakerSettings().vitals
 
 
 def moved(*what: LoopStep | tuple[Signal, float]) -> tuple[float, float, float]:
-    """How far mood, focus and stamina moved from the middle by the last thing that happened."""
+    """Returns how far the last event moved mood, focus and stamina from the middle."""
     pacemaker = Pacemaker(vitals=HALF)
     before = pacemaker.vitals
     for each in what:
@@ -63,7 +63,7 @@ def moved(*what: LoopStep | tuple[Signal, float]) -> tuple[float, float, float]:
         ([user_spoke("Stop, that is not what I meant")], (0, -0.15, 0.2)),
     ],
 )
-def test_what_moves_them_and_how_far(
+def test_each_event_moves_the_vitals_by_its_amount(
     story: list[LoopStep | tuple[Signal, float]], change: tuple[float, float, float]
 ) -> None:
     assert moved(*story) == change
@@ -137,7 +137,7 @@ happenings = st.one_of(
 
 
 @given(st.lists(happenings, max_size=60))
-def test_they_stay_between_0_and_1_and_the_told_changes_add_up(story: list[Happening]) -> None:
+def test_they_stay_between_0_and_1_and_the_reported_changes_add_up(story: list[Happening]) -> None:
     pacemaker = Pacemaker(vitals=HALF)
     for happens in story:
         happens(pacemaker)

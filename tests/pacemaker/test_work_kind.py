@@ -1,4 +1,4 @@
-"""The kind of work of a turn, told from what is done in it."""
+"""The kind of work of a turn, judged by what is done in it."""
 
 import pytest
 
@@ -31,7 +31,7 @@ FAILS = run("pytest", "1 failed", failed=True)
         ([changed("a.py"), changed("b.py"), changed("c.py")], "MULTI_STEP_TASK", 18),
     ],
 )
-def test_what_is_done_tells(steps: list[LoopStep], profile: str, limit: int) -> None:
+def test_the_steps_decide_the_kind_of_work(steps: list[LoopStep], profile: str, limit: int) -> None:
     work = WorkKind()
     work.begin(TaskProfile.SIMPLE_QUESTION)
     for step in steps:

@@ -1,1 +1,2 @@
-"""How Duckflow is doing, how far it may go, and when it must stop and ask. Pure: steps in, verdicts out."""
+"""The Pacemaker watches how the work goes, limits it, and decides when to stop and ask. It is pure: steps in, verdicts
+out."""

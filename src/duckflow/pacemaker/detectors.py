@@ -1,4 +1,4 @@
-"""The detectors: each looks for one way of going in circles in the last entries of the ledger."""
+"""The detectors. Each looks for one way of going in circles in the last entries of the ledger."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -12,13 +12,13 @@ FENCE = "```"
 LETTER = r"\w"
 PROBE = 20
 LEAST = 200
-"""Shorter runs of repetition are left alone: a refrain, `ha ha ha`."""
+"""Characters that a repetition must have; shorter ones are fine, such as a refrain or `ha ha ha`."""
 
 
 class RepeatedText:
-    """`hear(piece)` for every piece of a reply; true when the end of the text is one passage many times on end.
+    """Notices when a streamed reply ends in one passage many times in a row. Call `hear(piece)` for every piece.
 
-    Code between fences is left alone, since code repeats itself lawfully. One watch per reply.
+    Code between fences is not checked, because code may repeat itself. Use a new object for each reply.
     """
 
     def __init__(self, settings: DetectorSettings) -> None:
@@ -31,10 +31,10 @@ class RepeatedText:
 
     def hear(self, piece: str) -> bool:
         pieces = (self._tail + piece).split(FENCE)
-        # A fence may be cut in two by the stream: its first backticks wait for the next piece.
-        kept = pieces[-1].rstrip("`")
-        self._tail = pieces[-1][len(kept) :]
-        pieces[-1] = kept
+        # The stream may cut a fence in two, so trailing backticks are kept for the next piece.
+        body = pieces[-1].rstrip("`")
+        self._tail = pieces[-1][len(body) :]
+        pieces[-1] = body
         for number, part in enumerate(pieces):
             if number:
                 self._in_code, self._text = not self._in_code, ""
@@ -43,7 +43,7 @@ class RepeatedText:
         return not self._in_code and self._is_round()
 
     def _is_round(self) -> bool:
-        """Whether the text ends in `repeats` copies of the same passage. A line of dashes is no passage."""
+        """Says whether the text ends in `repeats` copies of the same passage. A line of dashes does not count."""
         text, probe = self._text, self._text[-PROBE:]
         if not re.search(LETTER, probe):
             return False
@@ -60,12 +60,12 @@ class RepeatedText:
 
 TIMES = 40
 LONGEST = 6
-"""Lines of the longest passage that is looked for."""
+"""Number of lines of the longest passage that is looked for."""
 NUMBER = r"\d+"
 
 
 class RepeatedLines:
-    """`hear(piece)` for every piece of a text. Numbers make no difference: counting up is going round too."""
+    """Notices when a streamed text repeats its lines. Numbers are ignored, so counting up is a repetition too."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -88,7 +88,7 @@ Entries = Sequence[LedgerEntry]
 
 
 class Sighting(NamedTuple):
-    """Something seen: how far it has gone, how often it happened, and over how many of the last steps."""
+    """A repetition that a detector saw: its level, how often it happened, and over how many of the last steps."""
 
     level: Escalation
     reason: Reason
@@ -98,7 +98,7 @@ class Sighting(NamedTuple):
 
 
 class Detector(Protocol):
-    """`look` is given the last entries, the latest last and at least one."""
+    """Looks for one kind of repetition. `look` gets the last entries, at least one, the latest last."""
 
     def look(self, entries: Entries) -> Sighting | None: ...
 
@@ -115,7 +115,7 @@ def make_sighting(reason: Reason, key: str, times: int, span: int, threshold: Th
 
 
 def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
-    """How many entries at the end fit."""
+    """Returns how many entries at the end fit."""
     count = 0
     for entry in reversed(entries):
         if not fits(entry):
@@ -125,7 +125,7 @@ def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
 
 
 class SameError:
-    """The same kind of error again and again, whatever was tried: in a row, or soon again with other steps between."""
+    """Finds the same kind of error several times, in a row or with other steps between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -141,9 +141,9 @@ class SameError:
 
 
 class SameCall:
-    """The same call failing in a row, whatever it says, unless it changes something each time, as a bisection does; or
-    with the same result soon again, no edit between that could have changed it. The same words or edits count only in
-    a row."""
+    """Finds the same call failing several times in a row, unless it changes something each time, as a bisection does.
+    It also finds the same call with the same result soon again, with no edit between that could have changed it. The
+    same talk or edits count only in a row."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -164,8 +164,8 @@ class SameCall:
 
 
 class OnlyTalk:
-    """Decisions in a row that only talk, in whatever words, or decide nothing at all. A model may think aloud, so talk
-    is borne for longer than deeds; a reply with nothing in it is told of at once."""
+    """Finds Decisions in a row that only talk, or decide nothing at all. A model may think aloud, so talk is tolerated
+    for longer than other repetitions. An empty reply is reported at once."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = Threshold(replan=settings.again.call, call=2 * settings.again.call)
@@ -180,7 +180,7 @@ class OnlyTalk:
 
 
 class Rewriting:
-    """Edits in a row that only change what this turn has written itself, with no look at what came of it."""
+    """Finds edits in a row that only change text of this turn, with no look at the result between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -191,7 +191,7 @@ class Rewriting:
 
 
 class Cycle:
-    """The same two or more steps round and round. A second round is enough to plan anew."""
+    """Finds the same two or more steps in rounds. A second round is enough for a replan."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._enough = settings.again.replan
@@ -205,7 +205,7 @@ class Cycle:
 
 
 def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
-    """How many times the last `length` steps stand at the end, one after the other; 0 when they are all the same."""
+    """Returns how many times the last `length` steps come in a row at the end; 0 when all of them are the same."""
     last = steps[-length:]
     if len(steps) < 2 * length or last.count(last[0]) == length:
         return 0
@@ -216,7 +216,7 @@ def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
 
 
 def make_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
-    """In the order in which they are asked."""
+    """Returns the detectors in the order in which they are asked."""
     return SameCall(settings), SameError(settings), OnlyTalk(settings), Rewriting(settings), Cycle(settings)
 
 
@@ -224,7 +224,7 @@ NAMED = 3
 
 
 class LowVital:
-    """A vital that stays under its threshold from beat to beat while nothing is gained. A beat on which it rises does
+    """Notices a vital that stays below its threshold for several beats without progress. A beat on which it rises does
     not count."""
 
     def __init__(self, reason: Reason, key: str, low: float, beats: int) -> None:
@@ -248,7 +248,7 @@ class LowVital:
 
 
 class DetectorWatch:
-    """Asked once a beat what is most pressing."""
+    """Asks all detectors once a beat, and returns the most urgent sighting."""
 
     def __init__(self, settings: PacemakerSettings) -> None:
         vitals = settings.vitals
@@ -257,19 +257,19 @@ class DetectorWatch:
         self._detectors = make_detectors(settings.detectors)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
-        """The first that has gone far enough to ask, else the first that has gone far enough to plan anew."""
+        """Returns the first sighting that demands a Duck Call, else the first that demands a replan."""
         last = ledger.recent[-1] if ledger.recent else None
         gained = last is not None and bool(last.gained.kind)
         low_focus, low_mood = self._focus.check(focus, gained), self._mood.check(mood, gained=False)
         entries = list(ledger.recent)
         if last and last.waits:
             last = None
-        seen = [sighting for one in self._detectors if last and (sighting := one.look(entries))]
-        # What is new excuses everything but an error, and rewriting what was just written.
+        seen = [sighting for detector in self._detectors if last and (sighting := detector.look(entries))]
+        # A new result excuses everything except errors and rewriting.
         if last and last.new and not last.step.is_error:
             seen = [sighting for sighting in seen if sighting.key == "rewriting"]
-        errors = [one for one in seen if one.reason is Reason.ERROR_CASCADE]
-        others = [one for one in seen if one.reason is not Reason.ERROR_CASCADE]
+        errors = [sighting for sighting in seen if sighting.reason is Reason.ERROR_CASCADE]
+        others = [sighting for sighting in seen if sighting.reason is not Reason.ERROR_CASCADE]
         return first_of([*errors, *filter(None, [low_focus]), *others, *filter(None, [low_mood])])
 
 
@@ -283,7 +283,7 @@ def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
 
 
 def describe(sighting: Sighting, ledger: Ledger) -> Finding:
-    """What was found, with the steps it rests on and what they cost."""
+    """Makes a finding from a sighting, with the steps it is based on and their cost."""
     span = min(sighting.span, len(ledger.recent))
     steps = list(ledger.recent)[-span:] if span else []
     names = list(dict.fromkeys(entry.label for entry in steps))
@@ -300,5 +300,5 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
 
 
 def describe_spent(reason: Reason, times: int, ledger: Ledger, key: str = "") -> Finding:
-    """Stamina or loops used up: what it has cost since the user last spoke."""
+    """Makes a finding for used-up stamina or loops, with the cost since the user's last message."""
     return Finding(reason, key or reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())

@@ -1,4 +1,4 @@
-"""What the Pacemaker does: a hint, a replan, or a Duck Call with choices that fit the situation."""
+"""The Pacemaker's interventions: a hint, a replan, or a Duck Call with choices that fit the situation."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from duckflow.state.vitals import Severity, Vitals
 
 
 class Pattern(StrEnum):
-    """The situations a Duck Call knows."""
+    """The situations for which Duck Calls have choices."""
 
     NO_PROGRESS = "no_progress"
     LOW_CONFIDENCE = "low_confidence"
@@ -22,32 +22,32 @@ class Pattern(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a choice does. Whoever runs the loop carries it out, then pins the resolution's text on the next prompt."""
+    """The effects of choices. The turn carries them out, and puts the resolution's text into the next prompt."""
 
     STOP = "stop"
     """The turn ends here."""
     ACCEPT = "accept"
-    """The turn ends, and what there is is told as the result."""
+    """The turn ends, and the work so far is reported as the result."""
     INSTRUCT = "instruct"
-    """Goes on with the user's words."""
+    """The loop goes on with the user's words."""
     GO_ON = "go_on"
-    """Goes on with a fresh allowance, nothing else changes."""
+    """The loop goes on with a fresh allowance; nothing else changes."""
     RESTART = "restart"
-    """Back to PLANNING; the failed attempts leave the context and come back only as a list not to repeat."""
+    """Goes back to PLANNING. The failed attempts are removed from the context, except for a list not to repeat."""
     REPLAN = "replan"
-    """Back to PLANNING with everything known so far, and the list not to repeat."""
+    """Goes back to PLANNING with everything known so far, and the list not to repeat."""
     SPLIT = "split"
-    """Back to PLANNING; the next thing is a plan of small steps."""
+    """Goes back to PLANNING for a plan of small steps."""
     LOOK_ELSEWHERE = "look_elsewhere"
-    """Goes on, but with other material than what was read."""
+    """The loop goes on, but with other material than what was read."""
     TAKE_STOCK = "take_stock"
-    """A summary of what is known, tried and open is written and shown, then it goes on."""
+    """The model writes a summary of what is known, tried and open for the user, then goes on."""
     FIND_CAUSE = "find_cause"
-    """The model says what it thinks the cause is and asks one question."""
+    """The model states the cause it suspects and asks one question."""
     SIMPLIFY = "simplify"
-    """Goes on with a smaller goal."""
+    """The loop goes on with a smaller goal."""
     NEW_REQUEST = "new_request"
-    """The goal is dropped for what the user says."""
+    """The goal is replaced by what the user says."""
     SECOND_OPINION = "second_opinion"
     """The next Decisions come from another configured model."""
 
@@ -59,7 +59,7 @@ KNOWS_WHAT_WAS_TRIED = frozenset({Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELS
 
 
 class DuckChoice(NamedTuple):
-    """One numbered choice. `wants_text`: it makes sense only with words of the user's own."""
+    """One numbered choice. With `wants_text` it makes sense only with words of the user."""
 
     key: str
     effect: Effect
@@ -102,12 +102,12 @@ CHOICES: dict[Pattern, tuple[DuckChoice, ...]] = {
     ),
 }
 NOTHING_DECIDED = "nothing_decided"
-"""A reply without anything in it is no plan that failed."""
+"""Key of the finding that a reply decided nothing. It gets its own note, because no plan has failed."""
 ANOTHER_WAY = DuckChoice("another_way", Effect.RESTART)
 
 
 class Hint(NamedTuple):
-    """A line for the next prompt, and why. The loop goes on."""
+    """A line for the next prompt with its reason. The loop goes on."""
 
     why: tuple[Phrase, ...]
     for_model: tuple[Phrase, ...]
@@ -116,7 +116,7 @@ class Hint(NamedTuple):
 
 
 class Replan(NamedTuple):
-    """Back to PLANNING, once, with what was tried. The loop goes on."""
+    """Goes back to PLANNING once, with a list of what was tried. The loop goes on."""
 
     finding: Finding
     tried: tuple[str, ...]
@@ -137,7 +137,7 @@ class Replan(NamedTuple):
 
 
 class DuckCall(NamedTuple):
-    """The loop stops and asks."""
+    """The loop stops and asks the user."""
 
     reason: Reason
     pattern: Pattern
@@ -154,11 +154,11 @@ class DuckCall(NamedTuple):
         return say(f"duck.situation.{self.pattern}")
 
     def found(self) -> tuple[Phrase, ...]:
-        """What was repeated, how often, since when, and what it cost."""
+        """Returns what was repeated, how often, since when, and what it cost."""
         return tuple(phrase for finding in self.findings for phrase in (finding.phrase(), finding.cost()))
 
     def question(self) -> Question:
-        choices = tuple(Choice(key=one.key, label=one.label(), wants_text=one.wants_text) for one in self.choices)
+        choices = tuple(Choice(key=duck.key, label=duck.label(), wants_text=duck.wants_text) for duck in self.choices)
         details = (*self.found(), say(f"severity.{self.severity}"), *self.health.complaint())
         return Question(
             kind="duck_call",
@@ -175,7 +175,7 @@ Verdict = Hint | Replan | DuckCall | None
 
 
 class Resolution(NamedTuple):
-    """What an answer to a Duck Call means: what to do, what the user said, what the next prompt says first."""
+    """The meaning of an answer to a Duck Call: the effect, the user's words, and the notes for the next prompt."""
 
     effect: Effect
     text: str
@@ -183,7 +183,7 @@ class Resolution(NamedTuple):
 
 
 def pattern_of(reason: Reason, failing: bool) -> Pattern:
-    """The situation behind a reason. `failing`: most of the steps were errors."""
+    """Returns the situation for a reason. `failing` means that most of the steps were errors."""
     match reason:
         case Reason.STAMINA_DEPLETED:
             return Pattern.EXHAUSTED
@@ -200,7 +200,7 @@ def pattern_of(reason: Reason, failing: bool) -> Pattern:
 
 
 def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
-    """The four choices; a second opinion becomes another way where there is only one model."""
+    """Returns the four choices. Where there is only one model, "another way" replaces the second opinion."""
     choices = CHOICES[pattern]
     if other_model:
         return choices
@@ -208,7 +208,7 @@ def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
 
 
 def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
-    """What the chosen key does. Any effect can be named too (headless); everything else is the user's own words."""
+    """Returns the resolution for a key: of a choice, or of any effect (headless). Other answers are instructions."""
     chosen = {choice.key: choice.effect for choice in call.choices}
     effect = chosen.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
     text = text.strip()
@@ -237,7 +237,7 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 
 
 def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
-    """The vitals after an answer: what the call was about comes back, the rest is rested. Nothing falls."""
+    """Returns the vitals after an answer: those that the call was about recover most, the others less. None falls."""
 
     def floor(vital: str) -> float:
         return settings.recovered if vital in RELEVANT[reason] else settings.rested

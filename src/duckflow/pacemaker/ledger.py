@@ -1,4 +1,4 @@
-"""The progress ledger: what each step brought that was not there before."""
+"""The progress ledger records what each step brought that was new."""
 
 from collections import deque
 from typing import Literal, NamedTuple
@@ -23,7 +23,7 @@ Came = Literal["edit", "result", "error", "nothing"]
 
 
 class LedgerEntry(NamedTuple):
-    """One step as it stands in the ledger. `call` and `outcome` are signatures: equal means the same again."""
+    """One step in the ledger. `call` and `outcome` are signatures: equal ones mean the same again."""
 
     number: int
     step: LoopStep
@@ -32,13 +32,13 @@ class LedgerEntry(NamedTuple):
     came: Came
     new: bool
     repeated: bool
-    """The very same call brought the very same when it was last made."""
+    """The same call had the same outcome when it was last made."""
     confirmed: bool
-    """It did so although something was edited since, and it is good news: what worked still works."""
+    """The call is repeated after an edit and succeeds as before: what worked still works."""
     gained: Gained = NOTHING
-    """What it has brought for what was asked."""
+    """The progress it has made towards the request."""
     rewrites: bool = False
-    """It only changed what this turn had written itself."""
+    """It only changed text that this turn had written itself."""
 
     @property
     def failed(self) -> bool:
@@ -46,23 +46,23 @@ class LedgerEntry(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """It has looked at something while a command runs: to see how far that is."""
+        """Says whether it looked at something while a command runs in the background, to see how far that is."""
         return self.step.waits and not self.failed and self.step.kind not in ("talk", "edit")
 
     @property
     def idle(self) -> bool:
-        """It has looked at something, and neither gained nor changed anything, nor failed."""
+        """Says whether it looked at something and neither gained nor changed anything, nor failed."""
         looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
         return looked and not self.gained.kind
 
     @property
     def reads_again(self) -> bool:
-        """Most of the lines that it has read were seen before, in another part of the text."""
+        """Says whether most of the lines that it read were seen before, in another part of the text."""
         return self.step.kind == "read" and self.came == "result" and not self.gained.kind
 
     @property
     def fails_again(self) -> bool:
-        """It has failed, and unless it said something new, things are as they were."""
+        """Says whether it has failed, unless it changed files and the result is new."""
         return self.step.is_error and not (self.step.changed and self.new)
 
     @property
@@ -78,15 +78,15 @@ class LedgerEntry(NamedTuple):
 
 
 class Ledger:
-    """Remembers signatures, not texts, and only so many of them.
+    """Remembers signatures of steps, not their texts, up to a limit.
 
     A step is new when it makes a successful edit not made before, returns something not seen before, or fails in a way
     not seen before. A search that finds nothing and a command that ran and failed are results, not errors. A call
-    whose result an edit has changed since it was last made is news too, even if it goes back to how it was.
+    whose result an edit has changed since it was last made is new too, even if the result is an earlier one.
     """
 
     def __init__(self, window: int, memory: int, progress: TurnProgress | None = None) -> None:
-        """`progress`: shared by the turn's agents."""
+        """`progress` is shared by the turn's agents."""
         self.recent: deque[LedgerEntry] = deque(maxlen=window)
         self.steps = 0
         self.errors = 0
@@ -97,21 +97,21 @@ class Ledger:
         self._tokens = 0
         self._progress = progress or TurnProgress()
         self._gains = 0
-        """What the turn had gained of what was asked for when this loop began."""
+        """The number of gains that the turn had when this loop began."""
         self._handed_on = False
-        """This loop has handed work on to an agent that brought nothing."""
+        """This loop has started an agent that brought nothing."""
 
     def begin_loop(self) -> None:
         self._gains = self._progress.gains
         self._handed_on = False
 
-    def record(self, step: LoopStep, told: bool = False) -> LedgerEntry:
-        """`told`: the step tells of what was read."""
+    def record(self, step: LoopStep, tells: bool = False) -> LedgerEntry:
+        """Adds a step. `tells` means that its text tells something new of what was read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         came, outcome = weigh(step, call)
-        handed_on = step.name == RUN_AGENT and not told and self._gains == self._progress.gains
+        handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
         if handed_on:
-            # Nothing that was asked for came of it: a report of the same kind as the last one, however it is put.
+            # The agent brought nothing. Its report counts as equal to the last one, whatever its wording.
             outcome = hash(plain_line(step.result.partition("\n")[0]))
         last, edits_then = self._last.get(call, (None, 0))
         repeated, edited_since = last == outcome, self._edits > edits_then
@@ -121,7 +121,7 @@ class Ledger:
         gained = self._progress.gain(step)
         confirmed = came == "result" and repeated and edited_since and not step.is_error
         if handed_on:
-            # Several agents of one loop are one attempt.
+            # Several agents of one loop count as one attempt.
             confirmed, self._handed_on = self._handed_on, True
         self.steps += 1
         self.errors += came == "error"
@@ -141,7 +141,7 @@ class Ledger:
         return self.errors / self.steps if self.steps else 0.0
 
     def tokens(self, steps: int | None = None) -> int:
-        """What the last so many steps consumed; without a number, all since the last reset."""
+        """Returns the tokens that the last `steps` steps used; without a number, those since the last reset."""
         if steps is None:
             return self._tokens
         return sum(entry.step.tokens for entry in list(self.recent)[-steps:]) if steps else 0
@@ -154,7 +154,7 @@ class Ledger:
 
 
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
-    """What came of a step, and its signature."""
+    """Returns the kind of a step's outcome, and its signature."""
     if step.is_error and is_failure(step):
         return "error", hash(step.error) if step.error else error_signature(step.result)
     match step.kind:
@@ -172,7 +172,7 @@ def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
 
 
 def is_failure(step: LoopStep) -> bool:
-    """Whether a step marked as an error really is one, or a result that happens to be bad news."""
+    """Says whether a step marked as an error really is one, and not a result that is bad news."""
     match step.kind:
         case "read":
             return not is_empty(step.result)

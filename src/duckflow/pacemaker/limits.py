@@ -1,4 +1,4 @@
-"""How many loops a turn may take with all its agents, why, and what kind of work it does."""
+"""Limits the loops that a turn with all its agents may take, explains the limit, and guesses the kind of work."""
 
 from typing import NamedTuple
 
@@ -12,11 +12,11 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.vitals import Vitals
 
 ALMOST = 1e-9
-"""So that 15 times 1.2 is 18 and not 17.999…"""
+"""A tiny number against rounding errors, so that 15 times 1.2 is 18 and not 17.999…"""
 
 
 class Load(NamedTuple):
-    """What the limit depends on besides the vitals."""
+    """The figures that the limit depends on, besides the vitals."""
 
     profile: str
     files: int = 0
@@ -26,7 +26,7 @@ class Load(NamedTuple):
 
 
 class LoopLimit(NamedTuple):
-    """The limit with its explanation, part by part. `fallback`: the calculation failed."""
+    """The limit with its explanation, part by part. `fallback` is true when the calculation failed."""
 
     value: int
     parts: tuple[Phrase, ...]
@@ -36,7 +36,7 @@ class LoopLimit(NamedTuple):
 
 
 def compute_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
-    """clamp(base × vitals factor × complexity factor, lowest, highest); whatever fails, the configured maximum."""
+    """Returns clamp(base × vitals factor × complexity factor, lowest, highest), or the fallback if that fails."""
     try:
         return _calculated(load, vitals, settings)
     except (AttributeError, ValueError, TypeError, ArithmeticError) as problem:
@@ -71,7 +71,7 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
 
 
 def extend_limit(limit: LoopLimit, by: int, ceiling: int) -> LoopLimit:
-    """The limit with what progress has earned; the ceiling holds."""
+    """Returns the limit plus the loops that progress has earned, up to the ceiling."""
     value = max(limit.value, min(limit.value + by, ceiling))
     if value == limit.value:
         return limit
@@ -94,7 +94,7 @@ def vitals_factor(score: float, settings: LimitSettings) -> float:
 
 
 def complexity(load: Load, settings: LimitSettings) -> float:
-    """0 to 1: the mean of many files, a long conversation and frequent errors."""
+    """Returns 0 to 1: the mean of the shares for many files, a long conversation and frequent errors."""
     shares = (
         load.files / settings.full_files,
         load.turns / settings.full_turns,
@@ -123,7 +123,7 @@ LONG = 400
 
 
 def guess_profile(text: str, language: str = DEFAULT_LANGUAGE) -> TaskProfile:
-    """The first kind of task whose words are there; by its length when there are none."""
+    """Returns the first kind of task whose words are in the text; without such words its length decides."""
     text = text.strip()
     for profile in GUESSED:
         if search(f"profiles.{profile.lower()}", text, language):
@@ -132,14 +132,14 @@ def guess_profile(text: str, language: str = DEFAULT_LANGUAGE) -> TaskProfile:
 
 
 LARGE = 500
-"""Lines of a file that count as one file more."""
+"""Lines of a file for which it counts as one more file."""
 SEVERAL = 3
-"""So many files make a task of several steps, and so many looks an analysis."""
+"""Number of files that make a task of several steps, and of looks that make an analysis."""
 WEB = "web."
 
 
 class WorkKind:
-    """Counts the files, edits, failed runs and pages of a turn. Until there are any, what was asked for tells."""
+    """Tells the kind of work from a turn's files, edits, failed runs and web pages; before any, from the request."""
 
     def __init__(self) -> None:
         self.begin(TaskProfile.GENERAL_CHAT)
@@ -163,7 +163,7 @@ class WorkKind:
 
     @property
     def files(self) -> int:
-        """The files that were read or changed; a large one counts for several."""
+        """The number of files that were read or changed; a large one counts as several."""
         return sum(self._read.values()) + len(self._changed - self._read.keys())
 
     @property
@@ -181,23 +181,23 @@ class WorkKind:
 
 
 EASY_EXTENSIONS = 2
-"""So many extensions may be earned by gains that are not solid; more by who has made solid ones as well."""
+"""Number of extensions that gains which are not solid can earn. More extensions need as many solid gains."""
 
 
 class LoopAllowance:
-    """One ceiling for the conversation's loop and for those of its agents. Who makes progress gets more loops, and
-    whatever one of them has seen is news to none of the others."""
+    """The loops that a conversation and its agents may take together. Progress earns more loops. The progress is shared
+    too: material that one of them has seen is not new for the others."""
 
     def __init__(self, settings: LimitSettings) -> None:
         self._settings = settings
         self.progress = TurnProgress()
         self.notices: list[Phrase] = []
         self.limit: LoopLimit | None = None
-        """As of the last time that somebody asked whether it is used up."""
+        """The limit as of the last call of `used_up` or `spent`."""
         self.restart()
 
     def restart(self, loop: int = 0) -> None:
-        """Count afresh: the conversation has taken so many loops before."""
+        """Starts counting anew, after the conversation has taken `loop` loops."""
         self.counted_from = loop
         self._plain: LoopLimit | None = None
         self._own = self._agents = self._more = self._beats = 0
@@ -207,18 +207,18 @@ class LoopAllowance:
         self._looks_from()
 
     def _looks_from(self) -> None:
-        """Something was done or found: from here on it is counted what looking alone brings."""
+        """Resets the counts of fruitless looks, because something was done or found."""
         self._idle = 0
         self._elsewhere: set[int] = set()
-        """The loops that looked at what nobody had asked about."""
+        """Numbers of the loops that only looked at things nobody had asked about."""
 
     def beat(self, in_agent: bool = False) -> None:
-        """A loop begins."""
+        """Counts a loop that begins."""
         self._beats += 1
         self._agents += in_agent
 
     def asked_more(self, requests: int) -> None:
-        """A loop has taken more than one request: for texts of files, or since a reply could not be read."""
+        """Counts further requests of a loop: for texts of files, or because a reply could not be read."""
         self._more += requests
 
     @property
@@ -231,11 +231,11 @@ class LoopAllowance:
 
     @property
     def most(self) -> int:
-        """The ceiling of loops. The loops of agents have one of their own on top."""
+        """The ceiling of loops. Loops of agents raise it, up to a ceiling of their own."""
         return self._settings.most + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
-        """`beat`: the number of the loop that has gained it. Other agents may have begun theirs since."""
+        """Records a gain. `beat` is the number of the loop that made it; other agents may have begun loops since."""
         if not gained.kind:
             return
         self._gain, self._gained_at = gained.kind, self._beats
@@ -249,29 +249,29 @@ class LoopAllowance:
             self._idle = 0
 
     def idled(self) -> None:
-        """A step has looked at something, and there was nothing to see."""
+        """Counts a step that looked at something and gained nothing."""
         self._idle += 1
 
     def heard(self, text: str) -> bool:
-        """The model has said something. If it tells of what it has read, reading on is worth while."""
-        told = self.progress.is_told_in(text)
-        if told:
+        """Says whether a text of the model tells something new of what it has read. If so, reading on is worthwhile."""
+        tells = self.progress.is_told_in(text)
+        if tells:
             self._looks_from()
-        return told
+        return tells
 
     @property
     def wanders(self) -> bool:
         return len(self._elsewhere) > self._settings.elsewhere
 
     def waited(self) -> None:
-        """A look at what a running command does costs no loop, up to what gains that are not solid can earn."""
+        """Gives a loop back that only looked at a running command, up to what gains that are not solid can earn."""
         self._waited += 1
 
     def gained_since(self, beat: int) -> bool:
         return bool(self._gain) and self._gained_at >= beat
 
     def used_up(self, loop: int, plain: LoopLimit) -> str:
-        """Whether the loops are used up before the conversation's next one, and by what."""
+        """Returns the reason why the conversation may take no further loop, or nothing."""
         self._own, self._plain = loop - self.counted_from, plain
         extensions, why = self._extensions, self.spent()
         if self.limit and self._extensions > extensions:
@@ -279,14 +279,14 @@ class LoopAllowance:
         return why
 
     def spent(self) -> str:
-        """The same while agents are at work. A turn that makes progress gets more, up to the ceiling."""
+        """Answers like `used_up`, also while agents work. A turn that makes progress gets more, up to the ceiling."""
         if self._plain is None:
             return ""
         if len(self._elsewhere) >= 2 * self._settings.elsewhere:
             return "wandering"
         plain = self._plain
         if self._agents:
-            # Whoever hands work on has more to do than it looked like.
+            # A turn that uses agents has more to do than it seemed.
             plain = plain._replace(value=max(plain.value, self._settings.highest))
         most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain.value
         self.limit = extend_limit(plain, max(self._earned, min(self._waited, most_waiting)), self.most)
@@ -300,8 +300,8 @@ class LoopAllowance:
         return "ceiling" if self.taken >= self.most else "loop_exhausted"
 
     def _earns(self) -> int:
-        """How many loops it gets on top: as long as one of the last ones has gained something, and since something was
-        done or found not too many have looked in vain."""
+        """Returns the loops that are added: some if one of the last loops has gained something, and if not too many
+        looks were in vain since something was done or found."""
         easily = self._extensions < max(EASY_EXTENSIONS, self._solid)
         gained, last = (self._gain, self._gained_at) if easily else (self._solid, self._solid_at)
         if not gained or self._idle > self._settings.elsewhere:

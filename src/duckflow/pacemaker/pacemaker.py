@@ -1,4 +1,4 @@
-"""The Pacemaker: fed with steps, asked before every loop, and always able to say why."""
+"""The Pacemaker takes in steps, gives a verdict before every loop, and can always explain it."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -29,7 +29,7 @@ from duckflow.state.vitals import Vitals, VitalsChange
 
 
 def read_signals(text: str, language: str) -> tuple[Signal, ...]:
-    """Thanks lift the mood; a sharp change of direction costs focus. Only the beginning of a long message counts."""
+    """Finds thanks and sharp changes of direction in a message. Only the beginning of a long message counts."""
     opening = text.strip()[:200]
     signals: list[Signal] = []
     if search("requests.thanks", opening, language):
@@ -40,13 +40,13 @@ def read_signals(text: str, language: str) -> tuple[Signal, ...]:
 
 
 LOW_VITALS = frozenset({Reason.FOCUS_LOST, Reason.CONFIDENCE_LOW})
-"""Reasons that say how it feels, not what it repeats."""
+"""Reasons that concern a low vital, and not a repetition."""
 TRIED = 8
 MOSTLY = 0.5
 
 
 class LoopView(NamedTuple):
-    """Where the loop stands when the Pacemaker is asked. `loop` is how many this turn has taken so far."""
+    """The state of the loop when the Pacemaker is asked. `loop` is the number of loops of this turn so far."""
 
     loop: int
     profile: str
@@ -60,12 +60,12 @@ class Pacemaker:
     """Watches one stream of steps: a conversation's or a background job's.
 
     `observe(user_spoke(text))` when a turn begins; before every loop `beat(view)`, whose verdict is nothing, a Hint,
-    a Replan or a DuckCall; after every action `observe(step_of(action, result))`; and `notice(signal)` for what else
-    moves the vitals. When the user has answered a Duck Call: `answered(call, key, text)`, then do what its Resolution
-    says. Then the loop count starts again from where it stands. Without a view there is no limit on loops.
+    a Replan or a DuckCall; after every action `observe(step_of(action, result))`; and `notice(signal)` for other events
+    that move the vitals. When the user has answered a Duck Call: `answered(call, key, text)`, then do what its
+    Resolution says; the loop count starts anew. Without a view there is no limit on loops.
 
-    It goes from hint to replan to Duck Call: what is found makes it plan anew once; if that does not help, it asks.
-    An agent's Pacemaker draws on the allowance of the turn that it works for, and leaves the asking for more to that.
+    It goes from hint to replan to Duck Call: a finding makes it plan anew once; if that does not help, it asks. An
+    agent's Pacemaker uses the allowance of its turn, and only the Pacemaker of the turn asks the user for more.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Pacemaker:
             for signal in (Signal.REST, *read_signals(step.text, step.language)):
                 self._meter.notice(signal)
             return
-        told = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
-        entry = self._ledger.record(step, told)
+        tells = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
+        entry = self._ledger.record(step, tells)
         self._meter.see(entry)
         self._new_since += entry.new
         self.allowance.gained(entry.gained, self._last_beat)
@@ -105,7 +105,7 @@ class Pacemaker:
             self.allowance.idled()
 
     def heard(self, text: str) -> bool:
-        """The model has said something beside its calls, or an agent has reported. Whether it tells something new."""
+        """Says whether a text beside the calls, or an agent's report, tells something new of what was read."""
         return self.allowance.heard(text)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
@@ -114,7 +114,7 @@ class Pacemaker:
             self.allowance.gained(Gained("completed", solid=1), self._last_beat)
 
     def beat(self, view: LoopView | None = None) -> Verdict:
-        """The verdict before the next loop. Ask once a loop."""
+        """Returns the verdict before the next loop. Call it once a loop."""
         self._meter.loop()
         self._ledger.begin_loop()
         self.allowance.beat(self._in_agent)
@@ -125,13 +125,13 @@ class Pacemaker:
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
-        """The call that is due when going back to planning has not helped, whatever the detectors say."""
+        """Returns the Duck Call for a turn in which a replan has not helped, whatever the detectors say."""
         self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
 
     def answered(self, call: DuckCall, key: str, text: str = "", loop: int = 0) -> Resolution:
-        """The user's answer: vitals recover, and the loops are counted from `loop` on."""
+        """Takes in the user's answer: vitals recover, and loops are counted from `loop` on."""
         self._meter.recover(recover_vitals(self._meter.vitals(), call.reason, self._settings.vitals))
         self._afresh(loop)
         return resolve(call, key, text)
@@ -147,17 +147,17 @@ class Pacemaker:
 
     @property
     def loops_left(self) -> int:
-        """The loops that the turn may still take, with all its agents; where nothing limits it, up to the ceiling."""
+        """The loops that the turn may still take with all its agents; without a limit, those up to the ceiling."""
         limit = self.allowance.limit
         return (limit.value if limit else self.allowance.most) - self.allowance.taken
 
     @property
     def advanced(self) -> bool:
-        """Whether this loop has made progress."""
+        """Says whether this loop has made progress."""
         return self.allowance.gained_since(self._last_beat)
 
     def take_notices(self) -> tuple[Phrase, ...]:
-        """What the user is to be told in a line: that the limit was extended."""
+        """Returns lines for the user about extensions of the limit."""
         notices = tuple(self.allowance.notices)
         self.allowance.notices.clear()
         return notices
@@ -169,18 +169,18 @@ class Pacemaker:
         return make_health(self._meter.vitals(), self._meter.trend, self._settings.vitals)
 
     def why(self) -> tuple[Phrase, ...]:
-        """The limit and the last verdict, in words."""
+        """Explains the limit and the last verdict."""
         limit = self.limit.parts if self.limit else (say("limit.none"),)
         match self._verdict:
             case None:
                 return (*limit, say("pacemaker.verdict.fine"))
             case Hint(why=why):
-                told = (say("pacemaker.verdict.hint"), *why)
+                verdict = (say("pacemaker.verdict.hint"), *why)
             case Replan(finding=finding):
-                told = (say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
+                verdict = (say("pacemaker.verdict.replan"), finding.phrase(), finding.cost())
             case DuckCall() as call:
-                told = (say("pacemaker.verdict.duck_call"), *call.found())
-        return (*limit, *told, say(f"severity.{self._verdict.severity}"))
+                verdict = (say("pacemaker.verdict.duck_call"), *call.found())
+        return (*limit, *verdict, say(f"severity.{self._verdict.severity}"))
 
     def _afresh(self, loop: int = 0) -> None:
         self._ledger.reset()
@@ -191,40 +191,40 @@ class Pacemaker:
             self.allowance.restart(loop)
 
     def _judge(self, view: LoopView | None) -> Verdict:
-        found = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
+        sighting = self._watch.worst(self._ledger, self._meter.focus, self._meter.mood)
         other_model = view is not None and view.other_model
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
             depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
-            return self._call(depleted, found, other_model)
+            return self._call(depleted, sighting, other_model)
         if view is not None and not self._in_agent and (key := self._exhausted(view)):
             spent = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, key)
-            return self._call(spent, found, other_model)
-        if found is None:
+            return self._call(spent, sighting, other_model)
+        if sighting is None:
             return self._fine()
-        if not self._hinted and found.reason is Reason.CONFIDENCE_LOW and (hint := self._hint()):
+        if not self._hinted and sighting.reason is Reason.CONFIDENCE_LOW and (hint := self._hint()):
             return hint
         if not self._replanned:
             self._replanned, self._new_since = True, 0
-            return Replan(describe(found, self._ledger), self._tried())
-        if found.level is Escalation.CALL:
-            return self._call(describe(found, self._ledger), None, other_model)
-        return self._hint(describe(found, self._ledger))
+            return Replan(describe(sighting, self._ledger), self._tried())
+        if sighting.level is Escalation.CALL:
+            return self._call(describe(sighting, self._ledger), None, other_model)
+        return self._hint(describe(sighting, self._ledger))
 
     def _fine(self) -> Hint | None:
-        """Nothing was found. Where all is well again and as many steps are new as it takes to go in circles, another
-        replan is due before it asks."""
+        """Returns a hint if a vital is low, after no detector found anything. When all is well and enough steps were
+        new, it allows another replan before the next Duck Call."""
         hint = self._hint()
         if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
         return hint
 
     def _exhausted(self, view: LoopView) -> str:
-        """Whether the loops are used up, and by what."""
+        """Returns the reason why the loops are used up, or nothing."""
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """What the detectors see is told too when stamina or loops are the reason."""
+        """Makes a Duck Call. `also` adds what the detectors see when stamina or loops are the reason."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,
@@ -260,6 +260,6 @@ class Pacemaker:
         return Hint(why, notes, SEVERITY[finding.reason] if finding else "low")
 
     def _tried(self) -> tuple[str, ...]:
-        """What brought nothing new or failed, the latest first, each once."""
+        """Returns the steps that failed or brought nothing new, the latest first, each once."""
         stale = (entry.label for entry in reversed(self._ledger.recent) if entry.failed or not entry.new)
         return tuple(dict.fromkeys(stale))[:TRIED]

@@ -1,4 +1,4 @@
-"""What a step has gained for what was asked: what earns a turn more loops."""
+"""Measures the progress of steps towards the request, which earns a turn more loops."""
 
 import re
 from collections import Counter
@@ -23,30 +23,30 @@ Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "c
 
 MOST_SEEN = 50_000
 LINES = 2_000
-"""Lines of one result that are looked at."""
+"""Lines of one result that are examined."""
 MANY_LINES = 50
 """New lines that make a result worth twice as much."""
 WORD = r"[A-Za-z0-9_-]+"
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
-"""The file and the number that stand before a line that a search shows."""
+"""The file and the line number before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
 STEM = 3
 TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
 """A word that may name something, in any language."""
 FOUND = 3
-"""Such words that a text must have from what was just read, to tell of it."""
+"""Number of new words from recent reading that a text must contain to count as telling of it."""
 
 
 class Gained(NamedTuple):
-    """What a step has gained. A gain that is not `solid` can be repeated at will, so it counts only for a while. Of one
-    that is, the number says how much it is worth."""
+    """The progress of a step. With `solid` 0 the gain could be repeated at will, so it counts only for a while; else
+    the number is its worth."""
 
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """It was seen in a place that has nothing to do with the request."""
+    """The material comes from a place that has nothing to do with the request."""
 
 
 NOTHING = Gained()
@@ -64,9 +64,9 @@ class SeenMaterial:
         self._fresh_terms: set[str] = set()
 
     def news(self, step: LoopStep, own: OwnWork) -> tuple[int, bool]:
-        """How many lines of a result were neither seen before nor written by the model itself, and whether they are
-        most of it. What a command prints, and the heading of a text, is compared without its numbers. A search in a
-        file that was read shows the same lines, with their place before them."""
+        """Returns how many lines of a result were neither seen before nor written by the model, and whether they are at
+        least half of it. Printed output and headings are compared without numbers. Lines that a search shows from a
+        file that was read are compared without the place before them."""
         printed = step.kind not in ("read", "search")
         sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
         heading = f"{step.subject} ("
@@ -89,12 +89,12 @@ class SeenMaterial:
         return len(new), 2 * len(new) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
-        """Whether a text tells of what was seen since this was last so: in words that stood nowhere before."""
+        """Says whether a text uses new words from material that was seen since a text last did so."""
         terms = set(re.findall(TERM, text.casefold()))
-        told = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
+        tells = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
         _remember(self._terms, terms)
-        self._fresh_terms = set() if told else self._fresh_terms - terms
-        return told
+        self._fresh_terms = set() if tells else self._fresh_terms - terms
+        return tells
 
     def _without_place(self, line: str) -> str:
         place = re.match(PLACE, line)
@@ -103,30 +103,30 @@ class SeenMaterial:
         return line[place.end() :]
 
     def shows(self, path: str) -> bool:
-        """Whether the name of a file was seen anywhere."""
+        """Says whether the name of a file was seen anywhere."""
         return path.rpartition("/")[2] in self._shown
 
     def mentions(self, path: str) -> bool:
-        """Whether a text that was read names a file, as a plan does."""
+        """Says whether a text that was read names a file, as a plan does."""
         return path.rpartition("/")[2] in self._mentioned
 
 
-def _remember(seen: dict[Any, None], more: Iterable[Any]) -> None:
-    seen.update(dict.fromkeys(more))
+def _remember(seen: dict[Any, None], items: Iterable[Any]) -> None:
+    seen.update(dict.fromkeys(items))
     while len(seen) > MOST_SEEN:
         del seen[next(iter(seen))]
 
 
 class FailedChecks:
-    """Commands that were run in this turn, each with the least that was ever wrong."""
+    """Remembers the commands that were run in this turn, each with its fewest failures so far."""
 
     def __init__(self) -> None:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._most_tests: dict[str, int] = {}
 
     def look(self, step: LoopStep) -> Gained:
-        """A command that failed before and passes, or that complains of less than ever before in this turn. Who breaks
-        what worked gains nothing by mending it, and who takes tests away has gained nothing."""
+        """Returns a gain for a command that failed before and passes now, or fails less than ever in this turn. Fixing
+        what this turn broke gains nothing, and neither does running fewer tests."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
@@ -145,7 +145,7 @@ class FailedChecks:
 
 
 def check_name(step: LoopStep) -> str:
-    """The same check under whatever options: the first words of its last command."""
+    """Returns a name for a check that ignores options: the first words of its last command."""
     command = step.subject[:SHORT]
     last = re.split(r"&&|\|\||;|\n", command)[-1] or command
     words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
@@ -153,13 +153,13 @@ def check_name(step: LoopStep) -> str:
 
 
 def stem_of(path: str) -> str:
-    """The file's name without folder and suffix."""
+    """Returns the file's name without folder and suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[0] or name
 
 
 def names_file(asked: str, path: str) -> bool:
-    """Whether a request names a file: by its name, its stem, or as one of a series (`m_01.py to m_24.py`,
+    """Says whether a request names a file: by its name, its stem, or as one of a series (`m_01.py to m_24.py`,
     `m_NN.py`)."""
     name, stem, words = path.rpartition("/")[2], stem_of(path), re.findall(WORD, asked)
     if name in asked or (len(stem) >= STEM and stem in words):
@@ -176,20 +176,20 @@ def names_file(asked: str, path: str) -> bool:
 
 
 def names_folder(asked: str, path: str) -> bool:
-    """Whether a request names the folder that a file lies in."""
+    """Says whether a request names the folder of a file."""
     folder = path.rpartition("/")[0]
     return bool(folder) and f"{folder.rpartition('/')[2]}/" in asked
 
 
 class TurnProgress:
-    """What each step has gained. Only what comes from elsewhere counts, or what a check has measured: what the model
-    itself wrote or printed is no news."""
+    """Measures the progress of each step. Only material from elsewhere and results of checks count: text that the model
+    itself wrote or printed is no progress."""
 
     def __init__(self, asked: str = "") -> None:
         self.begin(asked)
 
     def begin(self, asked: str) -> None:
-        """The user has spoken: nothing has been gained yet for what they want now."""
+        """Forgets all progress, because the user has made a new request."""
         self._asked = asked
         self._material = SeenMaterial()
         self._checks = FailedChecks()
@@ -207,7 +207,7 @@ class TurnProgress:
         return gained
 
     def is_told_in(self, text: str) -> bool:
-        """Whether a text of the model tells something new of what it has read."""
+        """Says whether a text of the model tells something new of what it has read."""
         return self._material.is_told_in(text, self._own)
 
     def _weigh(self, step: LoopStep) -> Gained:
@@ -215,10 +215,10 @@ class TurnProgress:
         brought = bool(step.changed) and self._own.brings_others(command)
         self._own.add(step, step.changed if brought else filter(self._was_there, step.changed))
         if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
-            # An agent's report is the model's own words. What the agent has seen was counted when it saw it.
+            # An agent's report is the model's own text. Progress of the agent was counted when it was made.
             return NOTHING
         measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
-        # What was asked about was tried on other files of the project, as a bisection does: how it ended is news.
+        # The command put other versions of files in place, as a bisection does, so its outcome is new.
         moved = brought and not elsewhere
         if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
             return max(measured, self._used(command), key=_worth)
@@ -231,29 +231,29 @@ class TurnProgress:
         return best._replace(elsewhere=elsewhere and best.kind == "read")
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
-        """Whether a step names nothing that has to do with the request. A call that names no file is a place of its
-        own."""
+        """Says whether a step names nothing that has to do with the request. For a call that names no file, all its
+        texts count as one place."""
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
         places = {place for text in [*texts, path] for place in re.findall(FILE_WORD, text)} | {path} - {""}
         return not any(map(self._was_asked_for, places or {" ".join(texts)}))
 
     def _was_asked_for(self, place: str) -> bool:
-        """Whether the request names a place, its folder, or a word of its name."""
+        """Says whether the request names a place, its folder, or a word of its name."""
         folder, _, name = place.rpartition("/")
         words = re.findall(TERM, f"{folder.rpartition('/')[2]} {name.replace('_', ' ')}".casefold())
         asked = set(re.findall(TERM, self._asked.casefold()))
         return names_file(self._asked, place) or not asked.isdisjoint(words)
 
     def rewrites(self, step: LoopStep) -> bool:
-        """Whether an edit only changes what this turn has written itself. Asked before its gain."""
+        """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
         if old := replaced_texts(step.args):
             return self._written.issuperset(_lines(step, old))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
-        """Something is shown for the first time that the model did not write. What a program of its own prints, or the
-        same call another time with nothing edited or `moved` since, may be made up."""
+        """Returns a gain for text that is shown for the first time and that the model did not write. It is not solid
+        for output of the model's own programs, or a repeated call with nothing edited or `moved` since."""
         call = call_signature(step.name, step.args)
         made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
@@ -267,8 +267,8 @@ class TurnProgress:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
 
     def _edited(self, step: LoopStep, command: str) -> Gained:
-        """A file that was asked for is made, or a place changed that this turn had not touched: of a file that nobody
-        named only the first."""
+        """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
+        In a file that nobody named, only the first change counts."""
         again, old = self.rewrites(step), replaced_texts(step.args)
         moved = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         first = set(step.changed) - self._changed
@@ -280,7 +280,7 @@ class TurnProgress:
         if (old and not again and (named or first)) or moved:
             return Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
-            # How much of it a command has changed is not known.
+            # It is not known how much of the file a command has changed.
             return Gained("changed", solid=int(bool(first)))
         if any(names_folder(self._asked, path) for path in first):
             return Gained("made", solid=int(self._own.makes_from_material(command, step.changed)))
@@ -288,14 +288,14 @@ class TurnProgress:
         return NOTHING
 
     def _was_named(self, path: str) -> bool:
-        """Whether a file was named before the model made it: by the request, the plan, or in what was read."""
+        """Says whether a file was named before the model made it: by the request, the plan, or a text that was read."""
         return names_file(self._asked, path) or self._material.mentions(path)
 
     def _was_there(self, path: str) -> bool:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """A command that names a file made in this turn. It may fail: so does a test that shows what is wrong."""
+        """Returns a gain for a command that uses a file made in this turn. It may fail, as a test of a bug does."""
         used = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used
         return Gained("used") if used else NOTHING
@@ -306,6 +306,6 @@ def _worth(gained: Gained) -> tuple[int, bool]:
 
 
 def _lines(step: LoopStep, texts: Iterable[str]) -> Iterator[int]:
-    """The lines of texts as signatures. The same line in another file is another one."""
+    """Returns signatures of the lines of texts. The same line in another file has another signature."""
     where = step.changed[:1] or (step.subject,)
     return (hash((where, line)) for text in texts for line in text.strip().split("\n"))

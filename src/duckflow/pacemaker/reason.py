@@ -1,4 +1,4 @@
-"""Why the Pacemaker steps in, how grave that is, and what it found."""
+"""Reasons for which the Pacemaker steps in, their severity, and its findings."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from duckflow.state.vitals import Severity
 
 
 class Reason(StrEnum):
-    """In the order they are checked."""
+    """Reasons to step in, in the order in which they are checked."""
 
     STAMINA_DEPLETED = "STAMINA_DEPLETED"
     LOOP_EXHAUSTED = "LOOP_EXHAUSTED"
@@ -29,7 +29,7 @@ SEVERITY: dict[Reason, Severity] = {
 
 
 class Escalation(IntEnum):
-    """How far it has gone."""
+    """The level of intervention that a repetition demands."""
 
     FINE = 0
     REPLAN = 1
@@ -37,7 +37,7 @@ class Escalation(IntEnum):
 
 
 class Finding(NamedTuple):
-    """What was repeated, how often, since which step of the turn, and what that cost."""
+    """A description of what was repeated, how often, since which step of the turn, and at what cost."""
 
     reason: Reason
     key: str

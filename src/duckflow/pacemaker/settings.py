@@ -1,4 +1,4 @@
-"""Settings of the Pacemaker: every number has a name. Those marked measured are calibrated on recorded runs."""
+"""Settings of the Pacemaker. Values marked "Measured" were calibrated on recorded runs."""
 
 from typing import Any, cast
 
@@ -8,7 +8,7 @@ FROZEN = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class BaseLoops(BaseModel):
-    """Loops that a turn of each task profile begins with. Each can be set by itself."""
+    """Loops that a turn begins with, by task profile. Each can be set by itself."""
 
     model_config = FROZEN
 
@@ -24,14 +24,14 @@ class BaseLoops(BaseModel):
 
 
 class LimitSettings(BaseModel):
-    """How many loops a turn may take."""
+    """Limits for the loops of a turn."""
 
     model_config = FROZEN
 
     lowest: int = Field(default=3, ge=1)
     highest: int = Field(default=20, ge=1)
     fallback: int = Field(default=15, ge=1)
-    """Used when the calculation fails."""
+    """The limit that is used when the calculation fails."""
     base: BaseLoops = Field(default_factory=BaseLoops.model_construct)
 
     mood_weight: float = 0.4
@@ -48,17 +48,17 @@ class LimitSettings(BaseModel):
     complexity_weight: float = 0.4
 
     extension: int = Field(default=5, ge=0)
-    """Loops that a turn gets on top when it is advancing as it reaches its limit."""
+    """Loops that a turn gets in addition if it makes progress when it reaches its limit."""
     progress_within: int = Field(default=16, ge=1)
-    """It is advancing when one of so many last loops has made progress (pacemaker/progress.py). Measured."""
+    """Number of last loops of which one must have made progress (pacemaker/progress.py) for an extension. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """Loops that only look at what nobody asked about before it is told so; after twice as many it asks. And looks that
-    show nothing new, after which looking earns no more loops. Measured: one successful run of 324 goes further without
-    doing something."""
+    """Loops that only look at things nobody asked about before the model gets a hint; after twice as many the user is
+    asked. It is also the number of looks without news after which no more loops are earned. Measured: one successful
+    run of 324 goes further without doing something."""
     ceiling: int = Field(default=120, ge=1)
-    """No turn, and no step of a plan, goes beyond this without a question, unless `highest` is higher."""
+    """Loops after which every turn and every step of a plan asks the user, unless `highest` is higher."""
     agents_ceiling: int = Field(default=360, ge=0)
-    """The loops that all agents of a turn may take together on top of that."""
+    """Loops that all agents of a turn may take together in addition to the ceiling."""
 
     @property
     def most(self) -> int:
@@ -66,7 +66,7 @@ class LimitSettings(BaseModel):
 
 
 class Threshold(BaseModel):
-    """How often before it plans anew, and how often before it asks."""
+    """The number of times before a replan, and before a Duck Call."""
 
     model_config = FROZEN
 
@@ -75,21 +75,21 @@ class Threshold(BaseModel):
 
 
 def threshold_field(replan: int, call: int) -> Any:
-    """A threshold as a default, made only when it is needed."""
+    """Makes a field with a default threshold that is created only when it is needed."""
     return Field(default_factory=lambda: Threshold.model_construct(replan=replan, call=call))
 
 
 class WithThresholds(BaseModel):
-    """A threshold of which only one number is set keeps the other."""
+    """A base for settings with thresholds: if only one number of a threshold is set, the other keeps its default."""
 
     model_config = FROZEN
 
     @model_validator(mode="before")
     @classmethod
-    def _keep_the_other(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            return given
-        merged = cast("dict[str, Any]", given).copy()
+    def _keep_the_other(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        merged = cast("dict[str, Any]", values).copy()
         for name, value in merged.items():
             field = cls.model_fields.get(name)
             if isinstance(value, dict) and field and field.annotation is Threshold:
@@ -98,20 +98,21 @@ class WithThresholds(BaseModel):
 
 
 class VitalsSettings(WithThresholds):
-    """What moves mood, focus and stamina, and by how much."""
+    """The amounts by which events move mood, focus and stamina, and thresholds for them."""
 
     error_stamina: float = 0.10
     error_focus: float = 0.05
     success_stamina: float = 0.02
     loop_stamina: float = 0.004
-    """Comes back only with rest or a completed step. Measured: long successful runs stay above 0.3."""
+    """Cost of a loop. Only rest or a completed step restores it. Measured: long successful runs stay above 0.3."""
 
     stale_focus: float = 0.14
     new_focus: float = 0.10
-    """Measured: together they keep focus over 0.3 in successful runs and bring it under 0.5 before a Duck Call."""
+    """Gain of focus. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs, and below 0.5 before a
+    Duck Call."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
-    """Share of the way that one self-reported confidence moves mood."""
+    """Share of the distance by which one self-reported confidence moves mood towards it."""
     refused_mood: float = 0.15
     approved_mood: float = 0.05
     check_failed_mood: float = 0.10
@@ -131,31 +132,32 @@ class VitalsSettings(WithThresholds):
     focus_lost: float = 0.3
     stamina_depleted: float = 0.1
     stamina_worn: float = 0.5
-    """Below this its face shows it."""
+    """Stamina below which the face in the status bar shows it."""
     focus_beats: int = Field(default=2, ge=1)
-    """At first it plans anew; when focus stays that low for so many beats, it asks."""
+    """Beats with lost focus after which it asks; before that it plans anew."""
 
     recovered: float = 0.9
     rested: float = 0.7
-    """After a Duck Call the vital it was about comes back to the first, the others at least to the second."""
+    """Least value of the other vitals after a Duck Call; the vital it was about rises to `recovered`."""
     trend_length: int = Field(default=60, ge=2)
 
 
 class DetectorSettings(WithThresholds):
-    """When something counts as going in circles. Measured."""
+    """Thresholds for what counts as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
-    """How often anything may come again: a call, an error, a round of steps, talk, an edit of what was just written."""
+    """Number of repetitions that are tolerated: of a call, an error, a round of steps, talk, an edit of own text."""
     within: int = Field(default=12, ge=2)
-    """A call or an error is the same again when it comes among so many last steps."""
+    """Number of last steps among which the same call or error counts as a repetition."""
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)
-    """The same passage of at most this length, so many times on end, while the model is still writing."""
+    """Characters of the longest passage that is looked for; a reply is stopped when it comes `stream_repeats` times
+    in a row."""
 
 
 class PacemakerSettings(BaseModel):
-    """How far Duckflow goes before it asks."""
+    """Settings for how far Duckflow goes before it asks."""
 
     model_config = FROZEN
 
@@ -163,6 +165,6 @@ class PacemakerSettings(BaseModel):
     vitals: VitalsSettings = Field(default_factory=VitalsSettings.model_construct)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings.model_construct)
     window: int = Field(default=40, ge=20)
-    """Steps kept for the findings."""
+    """Steps that are kept for the detectors."""
     memory: int = Field(default=4000, ge=100)
-    """Signatures kept to tell new from old."""
+    """Signatures that are kept to tell new results from old ones."""

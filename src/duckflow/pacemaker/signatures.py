@@ -1,7 +1,7 @@
-"""Signatures: two texts that differ only in what changes by itself (times, addresses, temp paths) look the same.
+"""Signatures of texts. Two texts that differ only in times, addresses or temporary paths have the same signature.
 
-All of it works on a sample of the text, so that a step costs microseconds however long its result is. Signatures hold
-within one process only; after a resume they are made again from the journal.
+They are computed from a sample of the text, so that a step costs microseconds however long its result is. Signatures
+are valid within one process only; after a resume they are computed again from the journal.
 """
 
 import json
@@ -36,7 +36,7 @@ def take_sample(text: str) -> str:
 
 
 def strip_changing(text: str) -> str:
-    """The text without what changes by itself."""
+    """Returns the text without parts that change by themselves, such as times and addresses."""
     if "0x" in text:
         text = re.sub(ADDRESS, "#", text)
     if "/tmp/" in text or "/var/folders/" in text:
@@ -45,12 +45,12 @@ def strip_changing(text: str) -> str:
 
 
 def plain_line(line: str) -> str:
-    """A line of output without anything that may change by itself, numbers included."""
+    """Returns a line of output without anything that may change by itself, including numbers."""
     return re.sub(NUMBER, "#", strip_changing(line)).strip()
 
 
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
-    """The same call has the same signature in whatever order its arguments come. A long text counts as it is."""
+    """Returns a signature of a call that does not depend on the order of arguments. Long texts are not stripped."""
     text = canonical(args)
     return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
@@ -65,7 +65,7 @@ def canonical(args: Mapping[str, Any] | str) -> str:
 
 
 def without_echo(text: str, args: Mapping[str, Any] | str) -> str:
-    """A short result without the words of its own call: what was looked for and not found is no news."""
+    """Removes the arguments of the call from a short result, because an echo of the call is not new."""
     if len(text) < SHORT:
         for value in [args] if isinstance(args, str) else args.values():
             if isinstance(value, str) and len(value) > 2:
@@ -74,13 +74,13 @@ def without_echo(text: str, args: Mapping[str, Any] | str) -> str:
 
 
 def result_signature(text: str, *, printed: bool) -> int:
-    """Only what a command prints can change by itself; the text of a file is compared as it is."""
+    """Returns a signature of a result. Only printed output is stripped; the text of a file is compared as it is."""
     text = take_sample(text.strip())
     return hash(strip_changing(text) if printed else text)
 
 
 def error_signature(text: str) -> int:
-    """The kind of an error is how it begins, numbers and quoted text stripped. Of a traceback the last line tells."""
+    """Returns a signature of an error's beginning without numbers and quotes; for a traceback, of its last line."""
     lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(WORD, line)]
     traced = bool(lines) and lines[0].lstrip().startswith("Traceback")
     telling = lines[-1] if traced else "\n".join(lines)[:SHORT]
@@ -88,7 +88,7 @@ def error_signature(text: str) -> int:
 
 
 def is_empty(text: str) -> bool:
-    """Nothing in it but spaces, brackets or tags."""
+    """Says whether the text has nothing but spaces, brackets or tags."""
     return not text or (len(text) < LABEL and not re.search(WORD, re.sub(TAG, "", text)))
 
 
@@ -97,19 +97,19 @@ def says_nothing_found(text: str) -> bool:
 
 
 def never_ran(text: str) -> bool:
-    """A command that could not be started, as opposed to one that ran and failed."""
+    """Says whether a command could not be started, as opposed to one that ran and failed."""
     return len(text) < SHORT and any(phrase in text.lower() for phrase in NEVER_RAN)
 
 
 def failures_in(text: str) -> int | None:
-    """How many failures an output counts by itself, in its last line that does."""
+    """Returns the number of failures that the output itself states, in the last line that does."""
     failures = re.compile(rf"(?i){joined('output.failures', text)}")
     counts = failures.findall(text[-HEAD:]) or failures.findall(text[:HEAD])
     return int(next(filter(None, counts[-1]))) if counts else None
 
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:
-    """How a call is named to people: the operation and its first argument."""
+    """Returns the name of a call for people: the operation and its first argument."""
     first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
     return f"{name} {' '.join(first[:LABEL].split())}".strip()
 
@@ -118,7 +118,7 @@ SEARCHED = r"(?m)^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$"
 
 
 class LoopStep(NamedTuple):
-    """One action with what came of it. `text` is what a step that talks has said; `tokens` what its loop consumed."""
+    """One action with its result. `text` is the message of a step that talks; `tokens` is the usage of its loop."""
 
     name: str
     args: Mapping[str, Any] | str = ""
@@ -130,38 +130,38 @@ class LoopStep(NamedTuple):
     changed: tuple[str, ...] = ()
     """The files it changed."""
     error: str = ""
-    """Which kind of error it was, where the tool itself says so."""
+    """The kind of error, where the tool states it."""
     about: str = ""
-    """What the call is about, where the tool itself says so."""
+    """The subject of the call, where the tool states it."""
     language: str = DEFAULT_LANGUAGE
-    """The language that the user speaks."""
+    """The user's language."""
     tests: int = 0
-    """How many tests ran, where it was a run of tests that says so."""
+    """Number of tests that ran, where a run of tests states it."""
     waits: bool = False
-    """A command runs in the background meanwhile: to look again is to wait, not to go in circles."""
+    """A command runs in the background, so looking again is waiting and not going in circles."""
 
     @property
     def subject(self) -> str:
-        """Its most telling argument; not said by the tool, that is the first."""
+        """The argument that says most about the call: the one that the tool names, else the first."""
         first = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
         return self.about or first
 
 
 def user_spoke(text: str = "", about: str = "", language: str = DEFAULT_LANGUAGE) -> LoopStep:
-    """A message of the user, which starts everything afresh. `about`: the goal and the plan it belongs to."""
+    """Makes a step for a message of the user, which resets all counts. `about` holds the goal and the plan."""
     return LoopStep("user", about, kind="user", text=text, language=language)
 
 
 def decided_nothing(tokens: int = 0) -> LoopStep:
-    """A Decision without any action."""
+    """Makes a step for a Decision without any action."""
     return LoopStep("nothing", kind="talk", tokens=tokens)
 
 
 def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
-    """The step that a finished action makes. A tool that changed files has edited; a command has run."""
+    """Makes a step from a finished action. A tool that changed files counts as an edit, but a command as a run."""
     failed = not succeeded(result)
     kind = "edit" if result.changed and not failed and result.effect != "run" else result.kind
-    said = str(action.args.get("text", "")) if kind == "talk" else ""
+    text = str(action.args.get("text", "")) if kind == "talk" else ""
     error = "" if result.ok else result.for_user.key
     return LoopStep(
         action.operation,
@@ -169,7 +169,7 @@ def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
         result.for_model,
         failed,
         kind,
-        said,
+        text,
         tokens,
         result.changed,
         error,
@@ -179,11 +179,11 @@ def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
 
 
 def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:
-    """What an edit takes away, as far as its arguments tell."""
+    """Returns the texts that an edit replaces, as far as its arguments show them."""
     if isinstance(args, str):
         return []
     edits: Any = args.get("edits") or [args]
     if isinstance(edits, str):
         return re.findall(SEARCHED, edits)
-    pairs = [cast("Mapping[str, Any]", one) for one in edits if isinstance(one, Mapping)]
-    return [str(one["old"]) for one in pairs if one.get("old")]
+    pairs = [cast("Mapping[str, Any]", edit) for edit in edits if isinstance(edit, Mapping)]
+    return [str(pair["old"]) for pair in pairs if pair.get("old")]

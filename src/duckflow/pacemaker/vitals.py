@@ -1,4 +1,4 @@
-"""Vitals, measured from what happens: every move has a cause. And the health report on them."""
+"""Measures the vitals from what happens, each move with its cause, and reports on them."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ Vital = Literal["mood", "focus", "stamina"]
 
 
 class Signal(StrEnum):
-    """What moves the vitals besides the steps themselves."""
+    """Events that move the vitals, besides the steps themselves."""
 
     CONFIDENCE = "confidence"
-    """The model's own figure, given as the value."""
+    """The model stated its confidence, which is passed as the value."""
     REFUSED = "refused"
     APPROVED = "approved"
     CHECK_FAILED = "check_failed"
@@ -38,7 +38,7 @@ class Signal(StrEnum):
 
 @dataclass(slots=True)
 class VitalsMove:
-    """How far a cause has moved a vital, how often, and by which step last."""
+    """The total by which a cause has moved a vital, how often, and the last step that did."""
 
     delta: float = 0.0
     times: int = 0
@@ -50,14 +50,14 @@ class VitalsMove:
 
 
 class VitalsMeter:
-    """Moves mood, focus and stamina, and remembers why until it is asked."""
+    """Moves mood, focus and stamina, and remembers the causes until `take_changes` is called."""
 
     def __init__(self, settings: VitalsSettings, vitals: Vitals) -> None:
         self._settings = settings
         self._values: dict[Vital, float] = {"mood": vitals.mood, "focus": vitals.focus, "stamina": vitals.stamina}
         self._moved: dict[tuple[Vital, str], VitalsMove] = {}
         self._wear = 0.0
-        """What the loops have cost since the last rest."""
+        """Stamina that loops have cost since the last rest."""
         self.trend: deque[tuple[float, float, float]] = deque(maxlen=settings.trend_length)
 
     @property
@@ -73,13 +73,13 @@ class VitalsMeter:
         return self._values["stamina"]
 
     def see(self, entry: LedgerEntry) -> None:
-        """A step: errors tire and confuse, repetition confuses, news and success help."""
+        """Takes in a step: errors cost stamina and focus, repetition costs focus, news and success restore them."""
         s = self._settings
         if entry.failed:
             self._move("stamina", -s.error_stamina, "error", entry)
             self._move("focus", -s.error_focus, "error", entry)
         elif not entry.step.is_error:
-            # A success makes up for errors, not for the loops.
+            # A success makes up for errors, but not for the cost of loops.
             room = 1.0 - self._wear - self.stamina
             self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
         if entry.confirmed or entry.waits or entry.step.kind == "talk":
@@ -121,7 +121,7 @@ class VitalsMeter:
         self._move("stamina", stamina, cause)
 
     def loop(self) -> None:
-        """A loop begins: it costs a little, and makes one point of the trend."""
+        """Takes in the beginning of a loop, which costs a little stamina and adds a point to the trend."""
         self._wear = min(1.0, self._wear + self._settings.loop_stamina)
         self._move("stamina", -self._settings.loop_stamina, "loop")
         self.trend.append((self.mood, self.focus, self.stamina))
@@ -130,14 +130,14 @@ class VitalsMeter:
         return Vitals(mood=self.mood, focus=self.focus, stamina=self.stamina)
 
     def recover(self, vitals: Vitals) -> None:
-        """After the user answered a Duck Call."""
+        """Raises the vitals after the user answered a Duck Call."""
         self._move("mood", vitals.mood - self.mood, "answered")
         self._move("focus", vitals.focus - self.focus, "answered")
         self._wear = 0.0
         self._move("stamina", vitals.stamina - self.stamina, "answered")
 
     def take_changes(self) -> tuple[VitalsChange, ...]:
-        """What moved since this was last asked, one line for each vital and cause."""
+        """Returns the changes since the last call, one for each vital and cause."""
         moved, self._moved = self._moved, {}
         return tuple(
             VitalsChange(vital=vital, delta=round(move.delta, 3), cause=move.phrase(cause))
@@ -167,7 +167,7 @@ FACES = {
 
 
 class VitalSign(NamedTuple):
-    """One vital: its value, how that is called, and its trend as a line of bars, oldest first."""
+    """One vital: its value, the name of its level, and its trend as a line of bars, oldest first."""
 
     name: str
     value: float
@@ -187,27 +187,27 @@ class VitalSign(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What `/status`, the status bar and a Duck Call show."""
+    """The report on the vitals that `/status`, the status bar and a Duck Call show."""
 
     mood: VitalSign
     focus: VitalSign
     stamina: VitalSign
 
     def bar(self) -> Phrase:
-        """The line of the status bar; with the trends, for who draws them."""
+        """Returns the line of the status bar, with the trends for front ends that draw them."""
         faces = {f"{sign.name}_face": sign.face for sign in self} | {f"{sign.name}_trend": sign.trend for sign in self}
         return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
     def report(self) -> tuple[Phrase, ...]:
-        """One line for each vital, then the finding with what it recommends."""
+        """Returns a line for each vital, then the finding with its recommendation."""
         return say("health.title"), *(sign.line() for sign in self), self._finding("none")
 
     def complaint(self) -> tuple[Phrase, ...]:
-        """The vitals that are low, and the finding. A good one says nothing to somebody who is called for help."""
+        """Returns the lines of low vitals and the finding. Good vitals do not help a user who is asked for help."""
         return *(sign.line() for sign in self if sign.troubled), self._finding("stuck")
 
     def _finding(self, otherwise: str) -> Phrase:
-        """Lost focus says most of what to do, then wear, then doubt; `otherwise` where no vital is low."""
+        """Returns the finding for the worst vital: focus before stamina before mood; `otherwise` where none is low."""
         worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
         return say(f"health.finding.{worst}")
 
@@ -226,11 +226,11 @@ def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], set
 
 
 def _level(value: float, **least: float) -> str:
-    """The first level whose least value is reached; below all of them it is the next worse one."""
+    """Returns the first level whose least value is reached; below all of them, the next worse level."""
     return next((level for level, bound in least.items() if value >= bound), "lost" if "low" in least else "low")
 
 
 @lru_cache(maxsize=8)
 def draw_bars(values: tuple[float, ...]) -> str:
-    """Asked for with every event, other only after a beat."""
+    """Draws values as bars. It is cached, because every event asks for them and only a beat changes them."""
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)
