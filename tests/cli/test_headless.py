@@ -237,7 +237,7 @@ def test_json_output_says_what_is_unverified(shell: Shell) -> None:
     model = shell.script(decide(*work, next_step="continue"), *said)
     done = shell.run("-p", "Create a.py", "-m", model, "--mode", "full-auto", "--output-format", "json")
     told = json.loads(done.stdout)
-    assert told["outcome"] == "done" and told["why"].startswith("Unverified: ") and "b.py" in told["why"]
+    assert told["outcome"] == "done" and told["why"].startswith("Unverified; ") and "b.py" in told["why"]
 
 
 def test_stream_json_is_one_event_a_line_and_ends_with_the_result(shell: Shell) -> None:

@@ -77,8 +77,9 @@ def keep_record(home: Path, folder: Path, into: Path) -> None:
         shutil.copytree(folder, place / "work", symlinks=True, ignore_dangling_symlinks=True)
 
 
-PLAIN_PYTEST = {"set_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}}
-"""The runs of pytest in stories load none of this suite's plugins, which would be most of their time."""
+PLAIN_PYTEST = {"set_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}}
+"""The runs of pytest in stories load none of this suite's plugins, which would be most of their time. A file that is
+edited twice within a second must not be taken for its compiled form, either."""
 OPEN: "list[Story]" = []
 """What a test has begun and not ended: it is ended after the test."""
 

@@ -1,7 +1,7 @@
 """The mode `contained`: in a root of its own everything is done unasked, and elsewhere it is refused."""
 
+import contextlib
 import json
-import os
 import shutil
 import socket
 import sys
@@ -145,8 +145,8 @@ def test_what_is_in_reach_is_named(tmp_path: Path, place: str) -> None:
         match place:
             case "socket":
                 (tmp_path / "run").mkdir()
-                os.chdir(tmp_path / "run")
-                listening.bind("docker.sock")
+                with contextlib.chdir(tmp_path / "run"):
+                    listening.bind("docker.sock")
             case "agent":
                 environ["SSH_AUTH_SOCK"] = str(home)
             case "token":

@@ -60,4 +60,4 @@ def test_ended_from_outside_the_chat_leaves_in_order(tmp_path: Path, opened: lis
     terminal = open_terminal(opened, tmp_path, [])
     terminal.wait_for("/help")
     terminal.process.kill(signal.SIGTERM)
-    assert terminal.wait_for_end() == 0
+    assert terminal.wait_for_end() == 130
