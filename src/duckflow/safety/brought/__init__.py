@@ -1,1 +1,1 @@
-"""Programs that a work folder brings: a copy of the folder as of the user's yes, and how they run."""
+"""Programs that a work folder brings: the copy of the folder from the moment of the user's yes, and how they run."""

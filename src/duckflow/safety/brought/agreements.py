@@ -1,4 +1,4 @@
-"""Which programs of which work folder the user has agreed to: as what, with which rights, from which copy."""
+"""The programs of a work folder that the user has agreed to: with which rights, and from which copy of the folder."""
 
 import contextlib
 import json
@@ -11,17 +11,18 @@ from typing import Any, Literal, NamedTuple
 from duckflow.safety.brought.copies import FolderCopies
 
 Right = Literal["network", "sockets", "home", "outside"]
-"""`network`; `sockets`: local sockets; `home`: a private writable home and cache; `outside`: no sandbox at all."""
+"""A right that a program may get: `network`; `sockets`, local sockets; `home`, a private writable home and cache;
+`outside`, no sandbox at all."""
 RIGHTS: tuple[Right, ...] = ("network", "sockets", "home", "outside")
 
 
 class BroughtProgram(NamedTuple):
-    """A hook or a server that a work folder brings. `name` stays the same when what it runs changes. Anything else that
-    is shown is another program, and asked about."""
+    """A hook or a server that a work folder brings. `name` stays the same when its command changes. A program with any
+    other text in `shown` is another program, and the user is asked about it."""
 
     name: str
     shown: str
-    """All that the user agrees to, for people."""
+    """Everything that the user agrees to, as a text for people."""
 
 
 class Agreement(NamedTuple):
@@ -33,7 +34,8 @@ class Agreement(NamedTuple):
 
 
 class Agreements:
-    """Those for one work folder, in a file of the user's own. The copies that they name are removed with them."""
+    """The agreements for one work folder, in a file of the user's own. The copies that they name are removed with
+    them."""
 
     def __init__(self, kept_in: Path, folder: Path, copies: FolderCopies) -> None:
         self._kept_in = kept_in
@@ -47,12 +49,13 @@ class Agreements:
         return _read(self._load().get(self._folder))
 
     def add(self, agreements: Sequence[Agreement], instead_of: Sequence[BroughtProgram] = ()) -> None:
-        """Also takes the place of an earlier agreement about the same program."""
+        """Adds agreements. Each one replaces an earlier agreement about the same program, and those about
+        `instead_of`."""
         gone = {*instead_of, *(agreement.program for agreement in agreements)}
         self._write([*(known for known in self.all() if known.program not in gone), *agreements])
 
     def withdraw(self) -> int:
-        """Takes back all of them; how many there were."""
+        """Takes back all agreements, and returns how many there were."""
         count = len(self.all())
         self._write([])
         return count
@@ -61,8 +64,13 @@ class Agreements:
         before = {known.copy for known in self.all()}
         table = self._load()
         table[self._folder] = [
-            {"name": one.program.name, "shown": one.program.shown, "rights": one.rights, "copy": one.copy}
-            for one in agreements
+            {
+                "name": agreement.program.name,
+                "shown": agreement.program.shown,
+                "rights": agreement.rights,
+                "copy": agreement.copy,
+            }
+            for agreement in agreements
         ]
         table = {folder: entries for folder, entries in table.items() if entries}
         self._kept_in.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -81,16 +89,18 @@ class Agreements:
 
 
 def agreements_of(data: Path, folder: Path) -> Agreements:
-    """Those for a work folder; `data` is Duckflow's own data folder."""
+    """Returns the agreements for a work folder; `data` is Duckflow's own data folder."""
     return Agreements(data / "brought.json", folder, FolderCopies(data / "copies"))
 
 
 def _read(entries: Any) -> list[Agreement]:
-    """What cannot be read is no agreement."""
-    found: list[Agreement] = []
+    """Reads agreements; an entry that cannot be read is no agreement."""
+    agreements: list[Agreement] = []
     for entry in entries or ():
         with contextlib.suppress(KeyError, TypeError):
             program = BroughtProgram(str(entry["name"]), str(entry["shown"]))
             rights: list[Any] = list(entry["rights"])
-            found.append(Agreement(program, tuple(right for right in RIGHTS if right in rights), str(entry["copy"])))
-    return found
+            agreements.append(
+                Agreement(program, tuple(right for right in RIGHTS if right in rights), str(entry["copy"]))
+            )
+    return agreements

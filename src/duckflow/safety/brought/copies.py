@@ -1,7 +1,7 @@
-"""Copies of a work folder as it is when the user says yes to programs that it brings.
+"""Copies of a work folder from the moment when the user says yes to programs that it brings.
 
-A copy is a folder named by what is in it, so that several yeses share one. Files are links to contents that all copies
-share, and nobody may write them. The walk goes by handles and follows no link."""
+A copy is a folder that is named by a digest of its content, so that several yeses share one. Files are hard links to
+contents that all copies share, and nobody may write them. The walk goes by handles and follows no link."""
 
 import contextlib
 import hashlib
@@ -23,17 +23,18 @@ MIB = 1024 * 1024
 LARGEST_FILE = 50 * MIB
 MOST_BYTES, MOST_FILES = 1024 * MIB, 100_000
 IGNORED_BYTES, IGNORED_FILES = 200 * MIB, 30_000
-"""A folder that git ignores is left out when it holds more than this."""
+"""Limits for a folder that git ignores; a larger one is left out."""
 DEEPEST = 60
 UNUSED_SECONDS = 24 * 3600.0
 FIRST = (".claude", ".codex", ".duckflow", ".agents")
-"""These folders are copied before the others, so that a large project leaves out something else."""
+"""Folders that are copied before the others, so that in a large project something else is left out."""
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CONTENTS, BEGUN = "contents", "begun-"
 
 
 class FolderCopy(NamedTuple):
-    """`left_out`: files and folders that are not in it, since they are too large, secret or not to be read."""
+    """A copy. `left_out` lists the files and folders that are not in it, since they are too large, secret or
+    unreadable."""
 
     name: str
     folder: Path
@@ -47,27 +48,27 @@ class FolderCopies:
         self._top = top
 
     def take(self, folder: Path) -> FolderCopy:
-        """Copies the folder as it is now. OSError when there is no room."""
+        """Copies the folder as it is now. It raises an OSError when there is no room."""
         (self._top / CONTENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
         begun = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
         try:
             copying = _Copying(folder, begun, self._top)
             name = copying.run()
             with contextlib.suppress(OSError):
-                # Another yes may have made the same one.
+                # Another yes may have made the same copy.
                 begun.rename(self._top / name)
         finally:
             shutil.rmtree(begun, ignore_errors=True)
         return FolderCopy(name, self._top / name, tuple(copying.left_out))
 
     def find(self, name: str) -> Path | None:
-        """The folder of a copy; nothing when it is gone."""
+        """Returns the folder of a copy, or nothing when it is gone."""
         folder = self._top / name
         return folder if name and folder.is_dir() else None
 
     def remove_unused(self, used: Collection[str], at_once: Collection[str] = ()) -> None:
-        """Removes copies that no agreement names: those in `at_once` now, others when they are a day old. Somebody may
-        just be asked about a newer one."""
+        """Removes copies that no agreement names: those in `at_once` now, others when they are a day old. The user may
+        be just looking at the question about a newer one."""
         oldest = time.time() - UNUSED_SECONDS
         for copy in self._top.iterdir() if self._top.is_dir() else ():
             if copy.name == CONTENTS or copy.name in used:
@@ -136,7 +137,8 @@ class _Copying:
             os.close(below)
 
     def _link(self, handle: int, path: str, name: str) -> None:
-        """A link inside the folder leads to the same place in the copy; any other one to where it leads now."""
+        """Copies a link. One that stays inside the folder leads to the same place in the copy; any other one to its
+        present target."""
         goal = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
         target = str(goal)
         if goal.is_relative_to(self._real):
@@ -165,7 +167,7 @@ class _Copying:
         with contextlib.suppress(OSError):
             os.link(content, target)
             return
-        # Written beside and renamed, so that nobody finds half of it.
+        # The content is written beside and renamed, so that nobody sees half of it.
         handle, fresh = tempfile.mkstemp(dir=self._target)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -179,7 +181,7 @@ class _Copying:
 
 
 def _small(handle: int) -> bool:
-    """Whether an ignored folder is small enough to be copied."""
+    """Says whether an ignored folder is small enough to be copied."""
     waiting, files, size = [os.dup(handle)], 0, 0
     try:
         while waiting:

@@ -1,8 +1,9 @@
-"""How a program that a work folder brings is started.
+"""Starts a program that a work folder brings.
 
-Words of its command that name files are taken from the copy of the folder as of the user's yes. In the sandbox it works
-in the real folder, with the rights of the model's own commands. With any right beyond that it runs from the copy only:
-whatever it is given leads there, and only a variable that no program of others knows says where the real folder is."""
+Words of its command that name files are taken from the copy of the folder that was made at the user's yes. In the
+sandbox it works in the real folder, with the rights of the model's own commands. With any further right it runs from
+the copy only: every path that it gets leads there, and the real folder is named only by a variable that no foreign
+program knows."""
 
 import os
 import re
@@ -27,13 +28,13 @@ NAMED_FOLDER = re.compile(rf"(?:\"({PROJECT})\"|{PROJECT})((?:/[^\s\"';|&<>()`]*
 WORD = re.compile(r"[^\s;|&<>()=,:\"'`]+")
 NAMED_PATH = re.compile(r"(?<![^\s;|&<>()=,:\"'`])(?:~|\$HOME|\$\{HOME\})?/[^\s;|&<>()=,:\"'`]*")
 WRITTEN = re.compile(r">\s*[\"']?$")
-"""What stands before a file that the shell writes: data, and never a program."""
+"""The text before a file that the shell writes: such a file is data, and never a program."""
 PLAIN_PATH = re.compile(r"[\w./+@-]+")
 MODULE = re.compile(r"\bpython[\d.]*\s+(?:-\w+\s+)*-m\s")
 
 
 class CannotRunError(Exception):
-    """The program cannot run as the user agreed. `key` names the sentence that says why."""
+    """Raised when the program cannot run as the user agreed. `key` names the sentence that says why."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -41,7 +42,7 @@ class CannotRunError(Exception):
 
 
 class CopiedWords:
-    """Puts the copy in the place of the work folder. `only`: nothing may lead into the real folder."""
+    """Replaces the work folder by the copy in a command. With `only` nothing may lead into the real folder."""
 
     def __init__(self, folder: Path, copy: Path, home: str, only: bool) -> None:
         self._folder = Path(os.path.realpath(folder))
@@ -51,30 +52,30 @@ class CopiedWords:
         self._only = only
 
     def line(self, text: str) -> str:
-        """A line for a shell."""
+        """Rewrites a line for a shell."""
         if self._only:
             text = self._without_folder(text)
         top = str(self._copy) if PLAIN_PATH.fullmatch(str(self._copy)) else f'"${COPY_NAME}"'
-        text = NAMED_FOLDER.sub(lambda found: self._named(found, top), text)
+        text = NAMED_FOLDER.sub(lambda match: self._named(match, top), text)
         words = {word.rstrip("/") for word in WORD.findall(text)}
         bases = ["", *(word for word in words if self._inside(word) and (self._copy / word).is_dir())]
 
-        def of_copy(found: re.Match[str]) -> str:
-            if WRITTEN.search(text, 0, found.start()):
-                return found[0]
+        def of_copy(word: re.Match[str]) -> str:
+            if WRITTEN.search(text, 0, word.start()):
+                return word[0]
             for base in bases:
-                path = self._inside(found[0], base)
+                path = self._inside(word[0], base)
                 if path and (self._copy / path).is_file():
                     return f"{top}/{path}"
-            return found[0]
+            return word[0]
 
         text = WORD.sub(of_copy, text)
         self._require_no_other_name(text)
         return text
 
     def word(self, text: str) -> str:
-        """A word for a program that no shell reads."""
-        named = NAMED_FOLDER.sub(lambda found: self._named(found, str(self._copy)), text)
+        """Rewrites a word of a command that no shell reads."""
+        named = NAMED_FOLDER.sub(lambda match: self._named(match, str(self._copy)), text)
         if self._only:
             named = self._without_folder(named)
         self._require_no_other_name(named)
@@ -82,7 +83,8 @@ class CopiedWords:
         return str(self._copy / path) if path and (self._copy / path).is_file() else named
 
     def search_path(self, text: str) -> str:
-        """Places in the real folder become those of the copy, or go where the copy has none."""
+        """Rewrites a search path: places in the real folder become those of the copy, or are left out where the copy
+        has none."""
         places: list[str] = []
         for place in text.split(os.pathsep):
             path = self._inside(place or ".")
@@ -93,18 +95,18 @@ class CopiedWords:
         return os.pathsep.join(places)
 
     def value(self, text: str) -> str:
-        """A variable."""
+        """Rewrites the value of a variable."""
         return self._without_folder(text) if self._only else text
 
-    def _named(self, found: re.Match[str], top: str) -> str:
-        path = found[2].strip("/")
-        if WRITTEN.search(found.string, 0, found.start()):
-            return found[0].replace(FOLDER_NAMES[0], REAL_NAME)
-        only = self._only and REAL_NAME not in found[0]
-        return f"{top}{found[2]}" if only or (path and (self._copy / path).is_file()) else found[0]
+    def _named(self, match: re.Match[str], top: str) -> str:
+        path = match[2].strip("/")
+        if WRITTEN.search(match.string, 0, match.start()):
+            return match[0].replace(FOLDER_NAMES[0], REAL_NAME)
+        only = self._only and REAL_NAME not in match[0]
+        return f"{top}{match[2]}" if only or (path and (self._copy / path).is_file()) else match[0]
 
     def _inside(self, word: str, base: str = "") -> str | None:
-        """The path beneath the work folder that a word names; none when it names nothing there."""
+        """Returns the path beneath the work folder that a word names, or none when it names nothing there."""
         for home in ("~/", "$HOME/", "${HOME}/"):
             if self._home and word.startswith(home):
                 word = f"{self._home}/{word.removeprefix(home)}"
@@ -124,15 +126,15 @@ class CopiedWords:
         for folder in sorted(self._written, key=len, reverse=True):
             text = _replaced(text, folder, str(self._copy))
 
-        def of_copy(found: re.Match[str]) -> str:
-            path = self._inside(found[0])
-            return found[0] if path is None else str(self._copy / path)
+        def of_copy(match: re.Match[str]) -> str:
+            path = self._inside(match[0])
+            return match[0] if path is None else str(self._copy / path)
 
         return NAMED_PATH.sub(of_copy, text)
 
     def _require_no_other_name(self, line: str) -> None:
-        """A shell puts a name together from quotes, escapes and patterns. One that still leads to the real folder is
-        refused: it cannot be led to the copy."""
+        """Refuses a line in which a name still leads to the real folder. A shell puts a name together from quotes,
+        escapes and patterns, and such a name cannot be led to the copy."""
         for name in _names_for_shell(line) if self._only else ():
             path, parts = self._inside(name), self._folder.parts
             pattern = Path(name).parts
@@ -142,7 +144,7 @@ class CopiedWords:
 
 
 def changed_files(folder: Path, copy: Path, line: str) -> list[str]:
-    """Files of the copy that a line names, and that are not the same in the work folder any more."""
+    """Returns the files of the copy that a line names, and that are no longer the same in the work folder."""
     written = CopiedWords(folder, copy, os.environ.get("HOME", ""), only=False).line(line)
     named = [Path(word) for word in WORD.findall(written) if Path(word).is_relative_to(copy)]
     paths = {path.relative_to(copy) for path in named if path.is_file()}
@@ -157,7 +159,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _names_for_shell(line: str) -> Iterator[str]:
-    """The whole paths that a shell makes of a line, and one of its words that is itself a line."""
+    """Yields the absolute paths that a shell makes of a line, including those in a word that is itself a line."""
     try:
         words = shlex.split(line)
     except ValueError:
@@ -175,7 +177,8 @@ def _replaced(text: str, folder: str, copy: str) -> str:
 
 
 def python_folders(line: str, folder: Path, may: Callable[[Path], bool]) -> list[str]:
-    """The folders of the scripts that a line names. PYTHONSAFEPATH keeps Python from looking there by itself."""
+    """Returns the folders of the scripts that a line names. PYTHONSAFEPATH keeps Python from looking there by
+    itself."""
     scripts = [Path(os.path.realpath(folder / Path(word).expanduser())) for word in WORD.findall(line) if ".py" in word]
     return list(dict.fromkeys(str(script.parent) for script in scripts if script.is_file() and may(script)))
 
@@ -186,7 +189,8 @@ def python_path(environment: Mapping[str, str], added: Sequence[str]) -> dict[st
 
 
 def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> dict[str, str]:
-    """For programs of the user's own: none of their libraries is taken from the work folder."""
+    """Returns the environment for the user's own programs, so that none of their libraries is taken from the work
+    folder."""
     real = Path(os.path.realpath(folder))
 
     def outside(place: str) -> bool:
@@ -203,7 +207,7 @@ def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> d
 
 
 class BroughtLaunch:
-    """Everything about one start but the command itself."""
+    """Everything about one start except the command itself."""
 
     def __init__(self, folder: Path, copy: Path, rights: Sequence[Right], home: Path) -> None:
         self._folder = folder
@@ -219,7 +223,7 @@ class BroughtLaunch:
         cwd: str = "",
         leaves_rest: bool = False,
     ) -> Launch:
-        """`line`: what a shell, named by `argv`, is to carry out."""
+        """Makes the launch. `line` is a text for a shell, which `argv` names, to run."""
         words = CopiedWords(self._folder, self._copy, environment.get("HOME", ""), bool(self._rights))
         spoken = [words.line(line)] if line is not None else []
         variables = self._variables(words, environment)
@@ -234,7 +238,8 @@ class BroughtLaunch:
     def confine(
         self, launch: Launch, sandbox: Sandbox, writes: bool, folder_writable: bool, readable: Sequence[Path] = ()
     ) -> Launch:
-        """The same where the user agreed to. CannotRunError when there is no sandbox that it could run in."""
+        """Returns the launch in the sandbox that the user agreed to. It raises CannotRunError when there is no sandbox
+        to run it in."""
         if "outside" in self._rights:
             return launch
         if sandbox.kind == "none":

@@ -1,1 +1,2 @@
-"""Where shell commands run: they write in the work folder only, and see neither secrets nor the network."""
+"""The sandbox that shell commands run in: they write in the work folder only, and see neither secrets nor the
+network."""

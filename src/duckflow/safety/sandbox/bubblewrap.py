@@ -1,8 +1,8 @@
-"""Commands in namespaces of their own, by bubblewrap.
+"""Runs commands in namespaces of their own, by bubblewrap.
 
-The system's own files are there but read-only, and nothing else of the machine; the work folder is writable; secrets
-are covered. What lies in the work folder and must stay as it is (git's hooks, configuration and packs) is a mount of
-its own, and so is every folder above it: a mount point cannot be renamed or removed, so it cannot be moved away and
+Commands see the system's own files, read-only, and nothing else of the machine; the work folder is writable; secrets
+are covered. Files in the work folder that must stay as they are (git's hooks, configuration and packs) are mounts of
+their own, and so is every folder above them: a mount point cannot be renamed or removed, so it cannot be moved away and
 replaced."""
 
 import contextlib
@@ -31,8 +31,8 @@ SHARED_MEMORY = 256 * 1024 * 1024
 
 
 class TooManySecrets(ToolError, OSError):
-    """There are more secret files than can be covered. For those who start programs of their own it is a program that
-    cannot be started."""
+    """Raised when there are more secret files than can be covered. It is also an OSError, because callers that start
+    programs of their own treat it as a program that cannot be started."""
 
 
 class Bubblewrap(Sandbox):
@@ -43,18 +43,18 @@ class Bubblewrap(Sandbox):
     def __init__(self, program: str, machine: Machine, paths: SandboxPaths, sizes: bool = True) -> None:
         super().__init__(paths, say("sandbox.bubblewrap"))
         self._sizes = sizes
-        """Whether this bubblewrap can limit the size of a mount in memory."""
+        """Says whether this bubblewrap can limit the size of a mount in memory."""
         self._program = program
         self._machine = machine
         self._packs: list[Packs] = []
-        """The packs that were guarded last; the same for a sandbox that reaches other places."""
+        """The packs that were guarded last. A sandbox that reaches other places shares this list."""
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
-        found = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
-        before = found.traces()
-        packs = Packs(self.paths.folder, found.git_folders)
+        git_places = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
+        before = git_places.traces()
+        packs = Packs(self.paths.folder, git_places.git_folders)
         if writes_folder:
             self._packs[:] = [packs]
         mounts = Mounts(self.paths, writes)
@@ -62,7 +62,7 @@ class Bubblewrap(Sandbox):
             mounts.lay(_shared_memory(launch) if self._sizes else 0)
             if not secrets:
                 mounts.cover(self.paths.covered())
-            mounts.guard([*found.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
+            mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             info, tell = os.pipe()
             os.set_blocking(info, False)
             mounts.fds += [tell, rules := self._rules(network)]
@@ -84,7 +84,7 @@ class Bubblewrap(Sandbox):
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, "/tmp"),
             fds=(*launch.fds, *mounts.fds),
-            meddled=lambda: found.meddled(before, self.paths.folder) + self._forged(packs),
+            meddled=lambda: git_places.meddled(before, self.paths.folder) + self._forged(packs),
             info=info,
         )
 
@@ -106,7 +106,7 @@ class Bubblewrap(Sandbox):
 
 
 class Mounts:
-    """What is mounted where. Outer places come first, so that inner ones lie on top of them."""
+    """The list of mounts. Outer places come first, so that inner ones lie on top of them."""
 
     def __init__(self, paths: SandboxPaths, writes: bool) -> None:
         self.fds: list[int] = []
@@ -115,18 +115,19 @@ class Mounts:
         self._at: dict[Path, tuple[str, ...]] = {}
         self._handles: dict[Path, int] = {}
         self._pinned: set[Path] = set()
-        """Folders of which all that lies above is a mount."""
+        """Folders above which every folder is a mount."""
         self._hidden = frozenset[Path]()
         self._seen: tuple[Path, ...] = ()
-        """The places that are there for commands. Nothing else of the machine is."""
+        """The places that commands see. They see nothing else of the machine."""
 
     def lay(self, shared_memory: int) -> None:
-        """The file system of every command. `shared_memory`: the size of /dev/shm, 0 where it cannot be limited."""
+        """Lays out the file system of every command. `shared_memory` is the size of /dev/shm, 0 where it cannot be
+        limited."""
         scratch, nothing = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
         folder = self._paths.folder
         self._at = {
-            # Read-only, since to root's files in it root needs no powers: with them it could command the kernel.
-            # The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
+            # It is read-only, since root needs no powers to write root's files in it, and by them it could command the
+            # kernel. The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
             Path("/proc"): ("--proc", "/proc", "--ro-bind", str(nothing), "/proc/1", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
@@ -156,7 +157,7 @@ class Mounts:
             self._pin_above(path)
 
     def cover(self, covered: CoveredSecrets) -> None:
-        """An empty file stands in the place of each secret one. Where git would add that, nobody can read it."""
+        """Puts an empty file in the place of each secret one. Where git would add that file, nobody can read it."""
         if not covered.whole:
             raise TooManySecrets(
                 f"Not run: the folder has more than {MOST_FILES} secret files that git does not track, or too many "
@@ -180,7 +181,7 @@ class Mounts:
                 continue
 
     def guard(self, paths: Sequence[Path]) -> None:
-        """What nobody may change though it lies in a writable folder. A link cannot be guarded: `meddled` tells."""
+        """Makes places in a writable folder read-only. A link cannot be guarded, so `meddled` reports its changes."""
         for path in paths:
             try:
                 self._pin_above(path)
@@ -192,7 +193,7 @@ class Mounts:
     def arguments(self) -> list[str]:
         places = sorted(self._at, key=str)
         mounts = [word for path in places for word in self._at[path]]
-        # At last, since mounting in them makes folders there. What lies in memory takes it from everybody.
+        # These come last, since mounting in them makes folders there. Files in memory take it from everybody.
         in_memory = [path for path in places if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         root = [] if Path("/") in self._at else [Path("/")]
         return mounts + [word for path in (*in_memory, *root) for word in ("--remount-ro", str(path))]
@@ -201,14 +202,14 @@ class Mounts:
         scratch = self._paths.scratch
         inside = (self._paths.folder, *self._writable, *self._paths.readable)
         if any(inner.is_relative_to(path) for inner in inside):
-            # What lies in it must be mounted on it.
+            # Places inside it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
         else:
             empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
             self._at[path] = ("--ro-bind", str(empty), str(path))
 
     def _refuse_links(self, path: Path) -> None:
-        """What is mounted follows links in the name of its place, even out of the sandbox."""
+        """Refuses a path with a link in it: a mount follows links in the name of its place, even out of the sandbox."""
         for top in self._writable:
             if path.is_relative_to(top):
                 os.close(hold(top, path))
@@ -231,7 +232,7 @@ class Mounts:
         self._mount(option, path, handle)
 
     def _mount(self, option: str, path: Path, handle: int) -> None:
-        """By handle and not by name: a command still running could swap the name for a link to anywhere."""
+        """Mounts by handle and not by name: a command still running could swap the name for a link to anywhere."""
         if stat.S_ISLNK(os.fstat(handle).st_mode):
             os.close(handle)
             raise NotADirectoryError(str(path))
@@ -241,7 +242,8 @@ class Mounts:
 
 
 def _speaks_of_git(launch: Launch) -> bool:
-    """Only such a command gets a mount for each pack, which takes time, and can add packs."""
+    """Says whether a command names git. Only such a command gets a mount for each pack, which takes time, and can add
+    packs."""
     return any("git" in word for word in launch.argv)
 
 
@@ -250,5 +252,5 @@ def _shared_memory(launch: Launch) -> int:
 
 
 def _lies_in(folders: Iterable[Path], path: Path) -> bool:
-    """By their texts: a command waits for this."""
+    """Says whether the path lies in one of the folders. It compares their texts, because a command waits for this."""
     return f"{path}/".startswith(tuple(f"{str(folder).rstrip('/')}/" for folder in folders))

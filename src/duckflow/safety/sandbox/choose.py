@@ -1,4 +1,4 @@
-"""Which sandbox this machine has. Each is tried once with a real command: being installed is not being usable."""
+"""Chooses the sandbox of this machine. Each kind is tried once with a real command: an installed one may not work."""
 
 import os
 import subprocess
@@ -28,8 +28,9 @@ def choose(
     record: Path | None = None,
     added: tuple[Path, ...] = (),
 ) -> Sandbox:
-    """The best that works here. `private`: folders that no command may see, such as Duckflow's own. `record`: where it
-    is kept which secret files git tracked. `added`: further folders, which commands may read."""
+    """Returns the best sandbox that works here. `private` lists folders that no command may see, such as Duckflow's
+    own. `record` is the file that remembers which secret files git tracked. `added` lists further folders that commands
+    may read."""
     home = (home or Path.home()).resolve()
     folder = folder.resolve()
     paths = SandboxPaths(folder, home, settings, tuple(private), record=record, git=GitPlaces.of(folder), added=added)
@@ -47,13 +48,14 @@ def choose(
 
 
 def contained_machine(folder: Path, settings: SandboxSettings) -> Sandbox:
-    """No sandbox, since the machine itself is one: commands have the network and may leave something running."""
+    """Returns no real sandbox, since the machine itself is one: commands have the network and may leave something
+    running."""
     settings = settings.model_copy(update={"kind": "none", "network": True})
     return Contained(SandboxPaths(folder.resolve(), Path.home().resolve(), settings), say("sandbox.contained"))
 
 
 def failure(sandbox: Sandbox) -> str:
-    """Why the sandbox does not work; nothing when it does."""
+    """Returns the reason why the sandbox does not work, or nothing when it does."""
     try:
         launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}), secrets=True)
     except OSError as problem:

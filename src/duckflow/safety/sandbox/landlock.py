@@ -1,8 +1,8 @@
-"""Commands shut in by Landlock and seccomp, where bubblewrap does not work.
+"""Confines commands by Landlock and seccomp, where bubblewrap does not work.
 
 Landlock only adds permissions from the root down; it cannot take one away further in. To hide a folder, everything
-beside it is allowed one by one. So it is inside the work folder, where nothing new can be made beside what is hidden;
-git's hooks and configuration are not hidden but watched. See docs/sandbox.md for what else it cannot stop."""
+beside it is allowed one by one. The same holds inside the work folder, where nothing new can be made beside a hidden
+place; git's hooks and configuration are not hidden but watched. docs/sandbox.md says what else it cannot stop."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from duckflow.state.phrase import Phrase
 CREATE_RULESET = 444
 ASK_VERSION = 1
 OLDEST = 3
-"""Before this version a file outside could be emptied by its name."""
+"""The oldest version that is used. Before it, a file outside could be emptied by its name."""
 SCOPES_SINCE = 6
 DEVICE_CONTROL_SINCE = 5
 
@@ -40,14 +40,14 @@ Rule = tuple[int, str]
 
 
 def version() -> int:
-    """Of the kernel's Landlock; below 1 when there is none."""
+    """Returns the version of the kernel's Landlock; below 1 when there is none."""
     import ctypes
 
     return ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, ASK_VERSION)
 
 
 class Landlock(Sandbox):
-    """The lesser sandbox: no namespaces, so what the kernel shares stays shared."""
+    """The lesser sandbox: it has no namespaces, so everything that the kernel shares stays shared."""
 
     kind = "landlock"
 
@@ -59,8 +59,8 @@ class Landlock(Sandbox):
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         settings = self.paths.settings
         network = network or settings.network
-        found = repositories(self.paths.folder)
-        before = found.traces()
+        git_places = repositories(self.paths.folder)
+        before = git_places.traces()
         restricted = on_lifeline(
             launch,
             handled=self._handled(),
@@ -77,7 +77,7 @@ class Landlock(Sandbox):
             restricted,
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: found.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(before, self.paths.folder),
         )
 
     def _handled(self) -> tuple[int, int, int]:
@@ -105,7 +105,8 @@ class Landlock(Sandbox):
 
 
 def _beside(hidden: frozenset[Path], folder: Path, rights: int) -> Iterator[Rule]:
-    """Everything beside what is hidden. Links are left out: what they lead to has its own place."""
+    """Yields rules for everything beside the hidden places. Links are left out, because their targets have their own
+    place."""
     ways = {parent for path in hidden for parent in path.parents}
     waiting = [folder]
     while waiting:

@@ -1,9 +1,9 @@
-"""Git's packs in the sandbox: a command cannot touch those that are there, and a new one is checked.
+"""Git's packs in the sandbox: a command cannot touch the existing ones, and a new one is checked.
 
-A command that does not speak of git finds their whole folder read-only. For others each pack is a read-only mount, so
-nothing can remove, replace or write it. Its list of contents is not, since each mount takes time: a list that is new,
-gone or changed is made anew of its pack. Git itself replaces packs when it collects garbage; a `.keep` beside a pack
-tells it to leave that one alone."""
+A command that does not name git sees their whole folder read-only. For others each pack is a read-only mount, so
+nothing can remove, replace or write it. Its list of contents (`.idx`) is not, since each mount takes time: a list that
+is new, gone or changed is made anew from its pack. Git itself replaces packs when it collects garbage; a `.keep` beside
+a pack tells it to leave that one alone."""
 
 import contextlib
 import os
@@ -19,13 +19,14 @@ from duckflow.safety.sandbox.repositories import hold
 LARGEST_LIST = 2 * 1024 * 1024 * 1024
 KEPT = b"kept by duckflow while commands run\n"
 MOST_PACKS = 80
-"""With more packs all of their folder is read-only: each mount takes time."""
+"""The largest number of packs that are mounted one by one, since each mount takes time. With more, their whole folder
+is read-only."""
 CHECK_SECONDS = 60
 Confine = Callable[[Launch], Launch]
 
 
 class Packs:
-    """The packs of some repositories, as they were when this was made."""
+    """The packs of some repositories, as they were when this object was made."""
 
     def __init__(self, top: Path, git_folders: Iterable[Path]) -> None:
         self._top = top
@@ -33,7 +34,7 @@ class Packs:
         self._there = {folder: _entries(folder) for folder in self._folders}
 
     def guarded(self, may_add: bool) -> list[Path]:
-        """What a command must not change, where it may add packs or not."""
+        """Returns the paths that a command must not change, where it may add packs or not."""
         paths: list[Path] = []
         for folder, names in self._there.items():
             packs = [name for name in names if name.endswith(".pack")]
@@ -45,7 +46,7 @@ class Packs:
         return paths
 
     def let_go(self) -> None:
-        """Take away what `guarded` put beside the packs."""
+        """Removes the files that `guarded` put beside the packs."""
         for folder in self._folders:
             for name in [name for name in _entries(folder) if name.endswith(".keep")]:
                 with contextlib.suppress(OSError), self._entered(folder) as handle:
@@ -53,8 +54,8 @@ class Packs:
                         os.unlink(name, dir_fd=handle)
 
     def forged(self, confine: Confine, scratch: Path) -> list[Path]:
-        """Packs whose list of contents was wrong, which could pass other contents off as old ones, or is gone. The list
-        is made anew; without one the pack is out of use."""
+        """Returns the packs whose list of contents was wrong, and so could pass other contents off as old ones, or is
+        gone. The list is made anew; without one the pack is out of use."""
         wrong: list[Path] = []
         for folder, before in self._there.items():
             now = _entries(folder)
@@ -90,7 +91,8 @@ Trace = tuple[int, int, int]
 
 
 def _entries(folder: Path) -> dict[str, Trace]:
-    """The names of its files, each with what changes whenever its content does: nobody can set the time of change."""
+    """Returns the names of a folder's files, each with a trace that changes whenever its content does: nobody can set
+    the time of change (ctime)."""
     try:
         with os.scandir(folder) as entries:
             files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -114,7 +116,7 @@ def _read(folder: int, name: str) -> bytes:
 
 
 def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
-    """The list of contents that git makes of a pack; nothing when git cannot read the pack."""
+    """Returns the list of contents that git makes from a pack, or nothing when git cannot read the pack."""
     name = f"{secrets.token_hex(16)}.idx"
     digest = "sha256" if len(index.stem.removeprefix("pack-")) > 40 else "sha1"
     pack, one_file = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")
@@ -145,7 +147,7 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
 
 
 def _replace(folder: int, name: str, content: bytes | None) -> None:
-    """Without a list of contents git does not know of a pack; the old list stays under another name."""
+    """Replaces a list of contents. The old one stays under another name. Without a list, git does not know the pack."""
     with contextlib.suppress(FileNotFoundError):
         os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
     if content is not None:

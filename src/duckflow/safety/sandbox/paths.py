@@ -1,4 +1,4 @@
-"""What commands may touch: folders to write in, and places that they must not see."""
+"""The places that commands may touch: folders to write in, and places that they must not see."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ class Scratch:
     def __init__(self) -> None:
         made = Path(tempfile.mkdtemp(prefix="new-")).resolve()
         self._lock = hold_lock(made / LOCK, os.O_CREAT)
-        # Only now: under this name it could be swept away by others before it was locked.
+        # It gets its name only now: under this name others could sweep it away before it was locked.
         self.top = made.rename(made.with_name(PREFIX + made.name.removeprefix("new-")))
         self.folder = self.top / "tmp"
         self.folder.mkdir(mode=0o700)
@@ -40,14 +40,14 @@ class Scratch:
         self.locked.touch(mode=0o000)
         self.empty_folder = self.top / "empty-folder"
         self.empty_folder.mkdir(mode=0o555)
-        # Not tempfile.TemporaryDirectory: to remove a stubborn folder it changes modes through links, and commands
-        # can put links here.
+        # This is not tempfile.TemporaryDirectory: to remove a stubborn folder that changes modes through links, and
+        # commands can put links here.
         self.close = weakref.finalize(self, _remove, str(self.top), self._lock)
 
 
 def sweep_scratch() -> int:
-    """Remove what sessions that were killed have left; how many there were. The system lets go of a dead process's
-    lock, so a folder whose lock can be had belongs to nobody."""
+    """Removes the folders of sessions that were killed, and returns their number. The system lets go of a dead
+    process's lock, so a folder whose lock is free belongs to nobody."""
     swept = 0
     for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
@@ -72,9 +72,9 @@ LOGIN = re.compile(
 COMMENTS = ("#", ";", "--")
 LARGEST_SETTINGS = 256 * 1024
 PROGRAMS_IN_HOME = ("bin", ".local/bin")
-"""Where people keep scripts of their own, and what these read."""
+"""Folders in which people keep scripts of their own, with the files that these read."""
 INTERPRETERS = ("python3", "node", "ruby")
-"""Programs that are often links to where their libraries lie."""
+"""Programs that are often links to the place of their libraries."""
 GIT_PARTS = (
     *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
     *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
@@ -84,8 +84,8 @@ GIT_PARTS = (
 
 
 class GitPlaces(NamedTuple):
-    """The repository around the work folder as it was before any command ran: what a command makes of it later, such as
-    a `.git` that leads elsewhere or one moved away, shows it nothing more."""
+    """The repository around the work folder as it was before any command ran. If a command changes it later, such as by
+    a `.git` that leads elsewhere or one moved away, the command sees nothing more by that."""
 
     top: Path | None = None
     folders: tuple[Path, ...] = ()
@@ -96,7 +96,8 @@ class GitPlaces(NamedTuple):
         return cls(around(folder), own_folders(repository) if repository else ())
 
     def parts(self, writable: Sequence[Path]) -> list[Path]:
-        """Git's own files that do not lie in these folders. A link among them leads to what is not git's."""
+        """Returns git's own files that do not lie in these folders. Links are left out, because they lead to files that
+        are not git's."""
         folders = [folder for folder in self.folders if not any(folder.is_relative_to(place) for place in writable)]
         paths = [folder / name for folder in folders for name in GIT_PARTS]
         paths += [path for folder in folders for path in folder.glob("sharedindex.*")]
@@ -108,35 +109,37 @@ NO_GIT = GitPlaces()
 
 @dataclass(frozen=True)
 class SandboxPaths:
-    """The same for every kind of sandbox."""
+    """The places of a command, the same for every kind of sandbox."""
 
     folder: Path
     home: Path
     settings: SandboxSettings
     private: tuple[Path, ...] = ()
-    """Duckflow's own data: the record of what was done must not be written by what did it."""
+    """Duckflow's own data: a command must not write the record of what it did."""
     scratch: Scratch = field(default_factory=Scratch)
     readable: tuple[Path, ...] = ()
-    """What a command may read though it lies in a hidden place."""
+    """Places that a command may read even though they lie in a hidden place."""
     folder_writable: bool = True
     record: Path | None = None
-    """Where it is kept which secret files git tracked."""
+    """The file that remembers which secret files git tracked."""
     git: GitPlaces = NO_GIT
     added: tuple[Path, ...] = ()
-    """Further folders of the user's. Commands read them and cannot write there, since undo does not reach there."""
+    """Further folders that the user has added. Commands read them and cannot write there, since undo does not reach
+    there."""
     stand_ins: tuple[tuple[Path, Path], ...] = ()
-    """Folders of Duckflow's that a command sees in the place of others, and may write to: the one, and where it is
-    seen. Only namespaces can do that."""
+    """Folders of Duckflow's that a command sees, and may write to, in the place of others: pairs of the folder and the
+    place where it is seen. Only namespaces can do that."""
 
     def writable(self) -> tuple[Path, ...]:
-        """The work folder and what the settings add to it, as far as it is there."""
+        """Returns the work folder and the folders that the settings add to it, as far as they exist."""
         added = as_first_seen(str(self._place(name)) for name in self.settings.writable)
         return (*((self.folder,) if self.folder_writable else ()), *map(Path, added))
 
     def hidden(self) -> tuple[Path, ...]:
-        """Real paths of what must not be read, outermost only; what this user cannot read anyway is left out."""
+        """Returns the real paths of places that must not be read, outermost only; those that this user cannot read
+        anyway are left out."""
         shown = {str(self._place(name)) for name in self.settings.shown}
-        # As texts: most of them are not there, and a command waits for this.
+        # These are texts, because most of them do not exist, and a command waits for this.
         named = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
         wanted = [path for path in named if path not in shown]
         wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
@@ -144,18 +147,19 @@ class SandboxPaths:
         return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
 
     def system(self) -> tuple[Path, ...]:
-        """Real paths of the system's own files, which every command may read."""
-        # The settings of the network are often a link to where a service writes them.
+        """Returns the real paths of the system's own files, which every command may read."""
+        # The settings of the network are often a link to a file that a service writes.
         names = (*SYSTEM, "/etc/resolv.conf")
         return tuple(path for path in _system_places(names) if path != self.folder)
 
     def system_links(self) -> tuple[Path, ...]:
-        """Those of the system's folders that are links, as /bin often is."""
+        """Returns the system's folders that are links, as /bin often is."""
         return tuple(path for path in _system_links() if path != self.folder)
 
     def opened(self) -> tuple[Path, ...]:
-        """What commands see all the same: tools in the home folder, where programs are found, the repository around
-        the work folder, and what the settings name. A repository that holds a whole home shows only git's files."""
+        """Returns the places that commands see all the same: tools in the home folder, places where programs are found,
+        the repository around the work folder, and places that the settings name. A repository that holds a whole home
+        shows only git's files."""
         shown = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
         repository = self.git.parts(self.writable())
         top = around(self.folder)
@@ -167,20 +171,20 @@ class SandboxPaths:
         return outermost(as_first_seen(wanted))
 
     def covered(self) -> CoveredSecrets:
-        """The secret files of the work folder, of the repository around it and of the folders that were added, that no
-        command gets to see unless the user says so."""
+        """Returns the secret files of the work folder, of the repository around it and of the added folders. No command
+        gets to see them unless the user says so."""
         shown = {self._place(name) for name in self.settings.shown}
-        found = [secret_index(top).covered(self.record) for top in (around(self.folder), *self.added)]
-        secrets = tuple(secret for each in found for secret in each.secrets if secret.path not in shown)
-        return CoveredSecrets(secrets, all(each.whole for each in found))
+        indexed = [secret_index(top).covered(self.record) for top in (around(self.folder), *self.added)]
+        secrets = tuple(secret for each in indexed for secret in each.secrets if secret.path not in shown)
+        return CoveredSecrets(secrets, all(each.whole for each in indexed))
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
 
 
 def as_first_seen(paths: Iterable[str]) -> Iterator[str]:
-    """Where these led before any command ran, as far as something is there. What leads elsewhere since is left out: a
-    command may have put a link to anywhere in its place."""
+    """Yields the places that these paths led to before any command ran, as far as they exist. A path that leads
+    elsewhere since then is left out: a command may have put a link to anywhere in its place."""
     for path in paths:
         real = _real(path)
         if os.access(real, os.R_OK) and os.path.realpath(real) == real:
@@ -209,7 +213,7 @@ def _secret_entries(place: str, shown: Container[str]) -> list[str]:
 
 
 def _holds_login(path: str) -> bool:
-    """Whether a password or a token stands in a file of settings, or nobody can tell."""
+    """Says whether a file of settings holds a password or a token, or cannot be read."""
     try:
         about = Path(path).stat()
         return stat.S_ISREG(about.st_mode) and _names_login(path, about.st_ino, about.st_mtime_ns)
@@ -227,11 +231,12 @@ def _names_login(path: str, inode: int, changed_at: int) -> bool:
 
 @lru_cache(4)
 def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ...]:
-    """A virtual environment or a toolchain keeps its libraries beside `bin`; `~/.local` and `~/.cargo` keep logins
-    there, too. They are looked for once: a command waits for this. What lies in the work folder opens a place elsewhere
-    only where that is a toolchain: an earlier command may have made the link."""
+    """Returns the places of programs and their libraries. A virtual environment or a toolchain keeps its libraries
+    beside `bin`; `~/.local` and `~/.cargo` keep logins there, too. The places are looked for only once, because a
+    command waits for this. A link in the work folder opens a place elsewhere only where that is a toolchain: an earlier
+    command may have made the link."""
     places: dict[str, None] = {}
-    # Of these, other lists say which parts are shown.
+    # Other lists say which parts of these are shown.
     listed = {above for name in TOOLS_IN_HOME for above in (home / name).parents}
     for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
@@ -246,17 +251,17 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
 
 
 def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Those of the real paths that lie in none of the others."""
+    """Returns the real paths that lie in none of the others."""
     outer: list[str] = []
     for path in sorted(set(paths), key=lambda path: path.split("/")):
-        # What lies in a folder comes right after it.
+        # The entries of a folder come right after it.
         if not outer or not path.startswith(f"{outer[-1].rstrip('/')}/"):
             outer.append(path)
     return tuple(map(Path, outer))
 
 
 def between(top: Path, path: Path) -> tuple[Path, ...]:
-    """The folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
+    """Returns the folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
     outer, inner = top.parts, path.parts
     if inner[: len(outer)] != outer:
         return ()

@@ -14,7 +14,7 @@ HOLD: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 ALWAYS = ("hooks", "config")
 IF_THERE = ("config.worktree", "commondir")
 REDIRECT = "commondir"
-"""A file of this name in a git folder sends git elsewhere for its configuration and hooks."""
+"""The name of a file in a git folder that sends git elsewhere for its configuration and hooks."""
 MODULE_DEPTH = 4
 
 LARGEST_READ = 1024 * 1024
@@ -22,30 +22,31 @@ SETTLED = 2_000_000_000
 """Nanoseconds after which a file's time of change tells a later change from an earlier one, on any file system."""
 
 Trace = tuple[int, bytes]
-"""A file's mode and a digest of its content. Size and times can be set back; of a file too large or not readable the
-inode and its time of change stand in for the content: nobody can set that time."""
+"""A file's mode and a digest of its content. Size and times can be set back. For a file that is too large or
+unreadable, the inode and the time of change (ctime) stand for the content: nobody can set that time."""
 
 
 @dataclass(frozen=True)
 class Repositories:
-    """Of the work folder and of the folders in it, as they were when this was made. Links are not followed."""
+    """The repositories of the work folder and of the folders in it, as they were when this object was made. Links are
+    not followed."""
 
     git_folders: tuple[Path, ...]
     git_files: tuple[Path, ...]
 
     def guarded(self) -> tuple[Path, ...]:
-        """What commands must not change. The hooks and the configuration may still be missing."""
+        """Returns the paths that commands must not change. The hooks and the configuration may not exist yet."""
         return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)))
 
     def traces(self) -> dict[str, Trace]:
-        """By path. As texts: a command waits for this."""
+        """Returns the traces by path. Paths are texts here, because a command waits for this."""
         traces: dict[str, Trace] = {}
         for path in (*self.guarded(), *(folder / REDIRECT for folder in self.git_folders)):
             traces |= dict(_traces(str(path)))
         return traces
 
     def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
-        """What has changed since then. A redirection that was not there is taken away again."""
+        """Returns the paths that have changed since then. A redirection that was not there before is removed again."""
         after = self.traces()
         names = before.keys() | after.keys()
         changed = sorted(Path(name) for name in names if before.get(name) != after.get(name))
@@ -61,7 +62,7 @@ class Repositories:
 
 
 def repositories(folder: Path) -> Repositories:
-    """In the folder itself and in the folders directly in it."""
+    """Returns the repositories in the folder itself and in the folders directly in it."""
     git_folders: list[Path] = []
     git_files: list[Path] = []
     for path in (folder, *(entry / ".git" for entry in (folder, *_folders(folder)))):
@@ -108,8 +109,8 @@ def _content(path: str, about: os.stat_result) -> bytes:
 
 @lru_cache(1024)
 def _settled(path: str, _: tuple[int, ...]) -> bytes:
-    """The digest of a file that has not changed lately. The stamp changes with the content: nobody can set a file's
-    time of change."""
+    """Returns the digest of a file that has not changed lately. The stamp changes with the content: nobody can set a
+    file's time of change."""
     return _digest(path)
 
 
@@ -120,7 +121,7 @@ def _digest(path: str) -> bytes:
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:
-    """The git folders of submodules; their names may have slashes."""
+    """Yields the git folders of submodules; their names may have slashes."""
     for entry in _folders(folder):
         if _is_git_folder(entry):
             yield entry
@@ -142,7 +143,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _kind(path: Path) -> int:
-    """The file's type, 0 when there is none."""
+    """Returns the file's type, 0 when there is none."""
     try:
         return stat.S_IFMT(path.lstat().st_mode)
     except OSError:
@@ -150,7 +151,7 @@ def _kind(path: Path) -> int:
 
 
 def hold(top: Path, path: Path) -> int:
-    """Opens what is beneath `top` without going through any link; a link on the way is an OSError."""
+    """Opens a path beneath `top` without going through any link; a link on the way raises an OSError."""
     folder = os.open(top, HOLD | os.O_DIRECTORY)
     *parents, last = path.relative_to(top).parts
     for name in parents:

@@ -1,4 +1,4 @@
-"""What a sandbox is: it turns the launch of a command into one that cannot do harm."""
+"""The interface of a sandbox: it turns the launch of a command into one that cannot do harm."""
 
 import sys
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 
 
 class Sandbox(ABC):
-    """Runs commands where they cannot do harm. `says` tells people what holds here."""
+    """Runs commands where they cannot do harm. `says` tells people what this sandbox stops."""
 
     kind: ClassVar[Kind]
 
@@ -26,37 +26,38 @@ class Sandbox(ABC):
 
     @abstractmethod
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        """The same in the sandbox. Without `writes` even the work folder is read-only, and without `secrets` its secret
-        files are covered, where that can be done."""
+        """Returns the launch in the sandbox. Without `writes` even the work folder is read-only, and without `secrets`
+        its secret files are covered, where that can be done."""
 
     def reaching(self, paths: SandboxPaths) -> Self:
-        """The same sandbox for a command that may reach other places. Its scratch folder stays the same."""
+        """Returns the same sandbox for a command that may reach other places. Its scratch folder stays the same."""
         other = copy(self)
         other.paths = paths
         return other
 
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
-        """What the launch gives, with a place for temporary files and caches."""
+        """Returns the launch's environment, with a place for temporary files and caches."""
         return {**caches(launch.environment, temporary), **launch.environment, "TMPDIR": temporary}
 
     def close(self) -> None:
-        """Remove what was kept for the commands: their temporary files."""
+        """Removes the commands' temporary files."""
         self.paths.scratch.close()
 
 
 class Unconfined(Sandbox):
-    """No sandbox: the command can do what the user can, but nothing outlives it. Every command must be asked for."""
+    """No sandbox: the command can do everything that the user can, but nothing outlives it. Every command must be asked
+    for."""
 
     kind = "none"
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        found = repositories(self.paths.folder)
-        before = found.traces()
+        git_places = repositories(self.paths.folder)
+        before = git_places.traces()
         return replace(
             on_lifeline(launch) if sys.platform == "linux" else launch,
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: found.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(before, self.paths.folder),
         )
 
 

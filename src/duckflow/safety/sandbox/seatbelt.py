@@ -1,4 +1,5 @@
-"""Commands under macOS's own sandbox, by a profile in its language. Of two rules that match, the later one counts."""
+"""Confines commands by macOS's own sandbox, with a profile in its language. If two rules match, the later one
+counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from duckflow.state.phrase import say
 PROGRAM = "/usr/bin/sandbox-exec"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
 GIT_RUNS = r"/\.git/(.+/)?(hooks(/.*)?|config|config\.worktree|commondir)$"
-# Programs started by these services, on a command's behalf, would not be in the sandbox.
+# Programs that these services start for a command would not be in the sandbox.
 STARTERS = ("coreservices.launchservicesd", "coreservices.appleevents", "SecurityServer", "pasteboard.1")
 
 
@@ -26,20 +27,20 @@ class Seatbelt(Sandbox):
         super().__init__(paths, say("sandbox.seatbelt"))
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        found = repositories(self.paths.folder)
-        before = found.traces()
+        git_places = repositories(self.paths.folder)
+        before = git_places.traces()
         text = profile(self.paths, network or self.paths.settings.network, writes)
         return replace(
             launch,
             argv=(PROGRAM, "-p", text, *launch.argv),
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: found.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(before, self.paths.folder),
         )
 
 
 def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
-    """Everything is allowed but what is denied, and denied but what is allowed again."""
+    """Returns the profile. Everything is allowed except what is denied, and some of that is allowed again."""
     folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
     inside = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
     opened = [path for path in folders if any(path.is_relative_to(place) for place in inside)]

@@ -1,10 +1,10 @@
-"""The filter of system calls, as a program for the kernel's packet filter machine.
+"""The filter of system calls, as a program for the kernel's packet filter machine (BPF).
 
-Sockets are refused by family. With bubblewrap the command has a network of its own, so its own 127.0.0.1 may work;
-what such a network does not stop are local sockets (the docker daemon's) and kinds of sockets that know no borders.
-io_uring could open sockets behind the filter's back, so it is not there. Names for new user namespaces are refused:
-they would hand out powers over mounts that the sandbox has taken away. Bubblewrap's own first process is nobody's to
-trace, read or take open files from: it must end with Duckflow. A command may trace its own processes."""
+Sockets are refused by family. With bubblewrap the command has a network of its own, so its own 127.0.0.1 may work; such
+a network does not stop local sockets (the docker daemon's) and kinds of sockets that know no borders. io_uring could
+open sockets past the filter, so it is missing. New user namespaces are refused: they would give back powers over mounts
+that the sandbox has taken away. Nobody may trace bubblewrap's own first process, read it or take open files from it: it
+must end with Duckflow. A command may trace its own processes."""
 
 import errno
 import os
@@ -52,7 +52,7 @@ class Machine:
     audit_arch: int
     numbers: Mapping[str, int]
     first_foreign: int | None = None
-    """From this number on the calls belong to another binary interface (x32)."""
+    """From this number on, calls belong to another binary interface (x32)."""
 
 
 MACHINES = {
@@ -80,33 +80,33 @@ REFUSED = (
     "fspick", "mount_setattr", "setns", "keyctl", "add_key", "request_key", "bpf", "perf_event_open",
     "pidfd_getfd",
 )  # fmt: skip
-# Programs take these for an old kernel and go another way.
+# Programs take a missing call as the sign of an old kernel and go another way.
 MISSING = ("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3")
-# What Landlock does not look at, and what bubblewrap's namespaces stop anyway.
+# Calls that Landlock does not check, and that bubblewrap's namespaces stop anyway.
 REFUSED_WITHOUT_NAMESPACES = (
     "chown", "fchown", "lchown", "fchownat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr",
     "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "shmget", "shmat", "shmctl", "semget", "semop",
     "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
 )  # fmt: skip
-# By these a command that only reads could still change files: Landlock looks at what is in them, not at their modes.
+# Calls by which a command that only reads could still change files: Landlock checks their contents, not their modes.
 CHANGES_OF_FILES = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat")
 # The first argument names a process; 0 is the caller itself.
 ONLY_OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity")
-# Which argument names the process that is looked into.
+# The argument that names the process that is looked into.
 INTO_A_PROCESS = {"ptrace": 1, "process_vm_readv": 0, "process_vm_writev": 0}
 FIRST_PROCESS = 1
-# Whose priority: the first argument is the kind (one process, a group, a user), the second its number.
+# The first argument is the kind (one process, a group, a user), the second its number.
 PRIORITIES = {"setpriority": 0, "ioprio_set": 1}
 
 
 def machine() -> Machine | None:
-    """This computer's; none when the filter is not made for it."""
+    """Returns this computer's machine, or none when the filter does not support it."""
     return MACHINES.get(os.uname().machine)
 
 
 def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool, writes: bool = True) -> bytes:
-    """The filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock). Without `writes`
-    a command without namespaces cannot change the modes and times of files either."""
+    """Returns the filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock). Without
+    `writes`, a command without namespaces cannot change the modes and times of files either."""
     numbers = known.numbers
     refused = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
     if not (namespaces or writes):
@@ -138,7 +138,7 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
 
 
 def _same_interface(known: Machine) -> list[Instruction]:
-    """A call by another interface has other numbers: the filter would read it wrongly."""
+    """Ends a process that calls by another interface. It has other numbers, so the filter would read them wrongly."""
     steps = [(LOAD, 0, 0, ARCH_AT), (EQUAL, 1, 0, known.audit_arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
     if known.first_foreign is not None:
         steps += [(AT_LEAST, 0, 1, known.first_foreign), (RETURN, 0, 0, KILL)]
@@ -146,7 +146,7 @@ def _same_interface(known: Machine) -> list[Instruction]:
 
 
 def _when(number: int, steps: list[Instruction]) -> list[Instruction]:
-    """The steps are for this call only, and must end it one way or the other."""
+    """Returns the steps for this call only; they must end it one way or the other."""
     return [(EQUAL, 0, len(steps), number), *steps]
 
 

@@ -1,1 +1,1 @@
-"""Undo, redo and diff per turn: what Duckflow and its commands did to the files of the work folder."""
+"""Undo, redo and diff per turn, for everything that Duckflow and its commands did to the files of the work folder."""

@@ -1,4 +1,4 @@
-"""Hunks of a file's change: found, taken back one by one, and put in again."""
+"""Hunks of a file's change: finds them, takes them back one by one, and applies them again."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,29 +12,30 @@ if TYPE_CHECKING:
 
 CONTEXT = 3
 EXACTLY_COMPARED = 2000
-"""Longer texts are compared more roughly: many equal lines would take minutes otherwise."""
+"""The largest number of lines that are compared exactly. Longer texts are compared more roughly: many equal lines would
+take minutes otherwise."""
 ID_LENGTH = 12
 
 
 def hunks_in(turn: int, job: str, versions: "Sequence[FileVersions]") -> list[Hunk]:
-    """The changes of all files of some work that are texts; git's own files are left out."""
+    """Returns the changes of all text files of some work; git's own files are left out."""
     texts = [
-        one
-        for one in versions
-        if one.before != one.after and ".git" not in one.path.split("/") and b"\0" not in (one.before or b"")
-        if b"\0" not in (one.after or b"")
+        file
+        for file in versions
+        if file.before != file.after and ".git" not in file.path.split("/") and b"\0" not in (file.before or b"")
+        if b"\0" not in (file.after or b"")
     ]
     return [
         hunk
-        for one in texts
+        for file in texts
         for hunk in hunks_of(
-            turn, job, one.path, None if one.before is None else one.old, None if one.after is None else one.new
+            turn, job, file.path, None if file.before is None else file.old, None if file.after is None else file.new
         )
     ]
 
 
 def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | None) -> list[Hunk]:
-    """The changes of a file; nothing on one side is a file that was made or deleted."""
+    """Returns the changes of a file; None on one side means that the file was made or deleted."""
     old, new = split_lines(before or ""), split_lines(after or "")
     matcher = SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > EXACTLY_COMPARED)
     hunks = list[Hunk]()
@@ -48,8 +49,8 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
         text = "\n".join((f"{turn}/{job}/{path}", *lines))
         starts = [start + (stop > start) for start, stop in ((group[0][1], group[-1][2]), (group[0][3], group[-1][4]))]
         hunk_id = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:ID_LENGTH]
-        # Two equal changes of one file differ in their places only.
-        hunk_id += f"-{sum(one.hunk_id.startswith(hunk_id) for one in hunks)}"
+        # Two equal changes of one file differ only in their places.
+        hunk_id += f"-{sum(hunk.hunk_id.startswith(hunk_id) for hunk in hunks)}"
         whole = before is None or after is None
         hunks.append(
             Hunk(
@@ -67,7 +68,7 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
 
 
 def with_hunk(text: str, hunk: Hunk, back: bool) -> str | None:
-    """The text with the hunk taken back, or put in again; nothing where its lines are not there any more."""
+    """Returns the text with the hunk taken back, or applied again; nothing where its lines are no longer there."""
     have, want = (hunk.after, hunk.before) if back else (hunk.before, hunk.after)
     lines, wanted = split_lines(text), split_lines(have)
     start = (hunk.new_start if back else hunk.old_start) - 1
@@ -86,6 +87,6 @@ def _signed(sign: str, lines: Sequence[str]) -> list[str]:
 
 
 def split_lines(text: str) -> list[str]:
-    """With their newlines; no other sign ends a line here, as none does for git."""
+    """Splits a text into lines with their newlines; as in git, no other character ends a line."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])

@@ -1,4 +1,4 @@
-"""Undo keeps on disk: facts about files, their contents, and what each turn, and each step of a job, changed."""
+"""Undo's record on disk: facts about files, their contents, and the changes of each turn and each step of a job."""
 
 import contextlib
 import hashlib
@@ -21,8 +21,8 @@ TICK = 2_000_000_000
 
 
 class Fact(NamedTuple):
-    """`content` is a file's content id or a link's target; of a file that is too large to keep, or cannot be read, it
-    only tells whether it is the same."""
+    """The state of a file. `content` is a file's content id or a link's target. For a file that is too large to keep,
+    or cannot be read, it only tells whether it is the same."""
 
     kind: Kind
     mode: int
@@ -33,22 +33,22 @@ class Fact(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether it could be put back after it was removed."""
+        """Says whether it could be put back after it was removed."""
         return self.kind != "special" and not (self.kind == "file" and self.content.startswith(UNKEPT))
 
     @property
     def blob(self) -> str:
-        """The id of the content to keep for it, or nothing."""
+        """Returns the id of the content to keep for it, or nothing."""
         return self.content if self.kind == "file" and self.kept else ""
 
     @property
     def bare(self) -> "Fact":
-        """Without mode and owner."""
+        """Returns the fact without mode and owner."""
         return self._replace(mode=0, owner=0, group=0)
 
 
 class Stamp(NamedTuple):
-    """What the file system says of a file. While it stays the same, so does the content: no program can set the time
+    """The file system's data about a file. While they stay the same, so does the content: no program can set the time
     of the last change (`changed`)."""
 
     inode: int
@@ -66,17 +66,17 @@ class Stamp(NamedTuple):
 
     @property
     def unkept_content(self) -> str:
-        """Stays the same when a file is renamed, and changes when it is written to."""
+        """Returns a text that stays the same when a file is renamed, and changes when it is written to."""
         return f"{UNKEPT}{self.inode}-{self.size}-{self.modified}"
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Changes when a file is replaced, written to, or given another mode; not when it gets another name."""
+        """Returns data that change when a file is replaced, written to or given another mode; not by a new name."""
         return (self.inode, self.size, self.modified, self.mode)
 
     @property
     def settled(self) -> bool:
-        """Not when a file written to again right now would get the same time."""
+        """Says whether the stamp is old enough: a file written to again right now would not get the same time."""
         return self.changed < time.time_ns() - TICK
 
 
@@ -94,7 +94,7 @@ def load_seen(text: str) -> Seen:
 
 
 FILE = "undo-3.sqlite"
-"""What other versions kept, in a form that is not read here, has another number."""
+"""The database's name. Other versions of Duckflow, with a form that is not read here, use another number."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS contents (blob TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS baseline (path BLOB PRIMARY KEY, seen TEXT NOT NULL);
@@ -121,9 +121,9 @@ class Database:
             if not other.name.startswith(FILE):
                 other.unlink(missing_ok=True)
         path = folder / FILE
-        # It holds the contents of the user's files.
+        # The file holds the contents of the user's files.
         path.touch(0o600)
-        # Used by one thread at a time; which one it is may differ.
+        # One thread at a time uses it, but not always the same one.
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
         try:
             for setting in SETTINGS:
@@ -141,7 +141,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
-        """Alone: other processes wait."""
+        """Runs alone: other processes wait."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -154,12 +154,12 @@ class Database:
 
     @property
     def version(self) -> int:
-        """Changes when another process has written something."""
+        """Returns a number that changes when another process has written something."""
         return self.execute("PRAGMA data_version")[0][0]
 
     @property
     def size(self) -> int:
-        """Bytes in use; freed ones do not count."""
+        """Returns the bytes in use; freed ones do not count."""
         ((pages,),), ((free,),), ((size,),) = (
             self.execute(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size")
         )
@@ -174,8 +174,8 @@ def content_id(data: bytes) -> str:
 
 
 class Contents:
-    """A content is known by its id, so the same content is kept once. Nothing is taken from the user's repository: what
-    lies there is not ours to rely on."""
+    """The contents of files, each kept once and known by its id. Nothing is taken from the user's repository, because
+    undo must not rely on it."""
 
     def __init__(self, database: Database, budget: int) -> None:
         self._database = database
@@ -183,11 +183,11 @@ class Contents:
         self._held: set[str] | None = None
 
     def begin(self) -> None:
-        """Before a survey: as much may be copied as one takes."""
+        """Begins a survey, for which the whole budget of copies is free again."""
         self._left = self._budget
 
     def keep(self, blob: str, data: bytes) -> bool:
-        """Make sure of it; not when that is more than may be copied."""
+        """Makes sure that a content is kept; returns False when that is more than may be copied."""
         if blob in self._all():
             return True
         if self._left < len(data):
@@ -207,7 +207,7 @@ class Contents:
         self.look_again()
 
     def look_again(self) -> None:
-        """Another process wrote, or what we wrote was taken back."""
+        """Forgets what is cached, because another process wrote, or our own write was taken back."""
         self._held = None
 
     def _all(self) -> set[str]:
@@ -217,9 +217,9 @@ class Contents:
 
 
 class Change(NamedTuple):
-    """One piece of work made this of a path. `own`: Duckflow did it, or a command known to write there; else it
-    happened while a command ran, or around the time Duckflow was interrupted, by whomever. `order`: its place among
-    all changes."""
+    """One change of a path by one piece of work. With `own`, Duckflow did it, or a command known to write there; else
+    anybody did, while a command ran or around the time Duckflow was interrupted. `order` is its place among all
+    changes."""
 
     path: str
     before: Fact | None
@@ -231,7 +231,7 @@ class Change(NamedTuple):
 
 
 def moves(changes: Iterable[Change]) -> list[set[str]]:
-    """The paths between which files were moved: what went in one place came in another at the same time."""
+    """Returns the paths between which files were moved: a file left one place and came to another at once."""
     sources, targets = dict[tuple[int, str], set[str]](), dict[tuple[int, str], set[str]]()
     for change in changes:
         if change.before and change.after is None and change.before.blob:
@@ -243,9 +243,9 @@ def moves(changes: Iterable[Change]) -> list[set[str]]:
 
 @dataclass
 class UndoWork:
-    """The work of one author in one session: what it changed, and what of that undo does not cover (kind, name, number
-    of files). A path stands there again where somebody else had changed it in between. `latest`: the place of its last
-    change among all changes. `undone`: an undo has taken back as much of it as was possible."""
+    """The work of one author in one session: its changes, and those that undo does not cover (kind, name, number of
+    files). A path occurs again where somebody else had changed it in between. `latest` is the place of its last change
+    among all changes. `undone` says that an undo has taken back as much of it as was possible."""
 
     session: str
     author: WorkAuthor
@@ -256,11 +256,11 @@ class UndoWork:
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def record(self, changes: Iterable[Change]) -> None:
-        """A change that goes on from the one before it is one with that; a path that ends as it began is no change. A
-        move stays as it was, so that both of its paths are known."""
+        """Adds changes. A change that continues the one before it is joined with that; a path that ends as it began is
+        no change. A move stays as it was, so that both of its paths are known."""
         moved = {path for paths in moves(self.changes) for path in paths}
-        ends = [one for one in self.changes if one.path in moved and None in (one.before, one.after)]
-        standing = {one.path: one for one in self.changes if not one.undone and one not in ends}
+        ends = [change for change in self.changes if change.path in moved and None in (change.before, change.after)]
+        standing = {change.path: change for change in self.changes if not change.undone and change not in ends}
         joined = list[Change]()
         for change in changes:
             earlier = standing.get(change.path)
@@ -280,8 +280,8 @@ class UndoWork:
 
 
 class Window(NamedTuple):
-    """A change, command or undo under way; one that is left over from a crash is closed later. `paths`: what is
-    changed, or what a command is known to write. `marks`: where the repositories stood before."""
+    """A change, command or undo under way; one left over from a crash is closed later. `paths` are those that are
+    changed, or that a command is known to write. `marks` is the state of the repositories before."""
 
     session: str
     author: WorkAuthor
@@ -312,13 +312,13 @@ class UndoLedger:
         return {window_id: _load_window(window) for window_id, window in rows}
 
     def work(self, session: str, author: WorkAuthor) -> UndoWork:
-        """New work when nothing is known of it."""
+        """Returns the author's work, or new work when nothing is known of it."""
         question = "SELECT * FROM works WHERE session = ? AND name = ?"
         rows = self._database.execute(question, (session, author.name))
         return _load(rows[0]) if rows else UndoWork(session, author, time.time())
 
     def save(self, work: UndoWork) -> None:
-        """Work without an effect leaves no trace."""
+        """Saves the work; work without an effect leaves no trace."""
         if not work.changes and not work.left_out:
             self._database.execute("DELETE FROM works WHERE session = ? AND name = ?", (work.session, work.author.name))
             return
@@ -329,26 +329,27 @@ class UndoLedger:
         self._database.execute("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def works(self, session: str) -> list[UndoWork]:
-        """The work that changed something, covered or not, the latest last."""
+        """Returns the work that changed something, covered or not, the latest last."""
         rows = self._database.execute("SELECT * FROM works WHERE session = ? ORDER BY latest, at", (session,))
         return [work for work in map(_load, rows) if work.changes or work.left_out]
 
     def changes_of(self, path: str) -> list[Change]:
-        """All changes of a path, of every session, in their order."""
+        """Returns all changes of a path, of every session, in their order."""
         question = "SELECT * FROM works WHERE instr(record, ?) ORDER BY latest"
         works = map(_load, self._database.execute(question, (json.dumps(path),)))
-        return sorted((one for work in works for one in work.changes if one.path == path), key=lambda one: one.order)
+        edits = (edit for work in works for edit in work.changes if edit.path == path)
+        return sorted(edits, key=lambda edit: edit.order)
 
     def next_order(self) -> int:
         return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
 
     def forget(self, session: str, name: str) -> None:
-        """Only that there was something stays known."""
+        """Forgets the record of some work; only the fact that there was something stays known."""
         question = "UPDATE works SET record = ? WHERE session = ? AND name = ?"
         self._database.execute(question, (NOTHING, session, name))
 
     def forgotten(self, session: str) -> int:
-        """The last turn of whose work something is not known any more; 0 for none."""
+        """Returns the last turn with work that is partly forgotten; 0 for none."""
         question = "SELECT author FROM works WHERE session = ? AND record = ?"
         rows = self._database.execute(question, (session, NOTHING))
         return max((WorkAuthor(*json.loads(author)).turn for (author,) in rows), default=0)
@@ -358,7 +359,7 @@ class UndoLedger:
         return [(session, name) for session, name in self._database.execute(question, (NOTHING,))]
 
     def blobs(self) -> set[str]:
-        """Every content that an undo or redo may need."""
+        """Returns every content that an undo or redo may need."""
         works = (_load(row) for row in self._database.execute("SELECT * FROM works"))
         changes = (change for work in works for change in work.changes)
         return {fact.blob for change in changes for fact in (change.before, change.after) if fact}
@@ -368,30 +369,30 @@ def _load(row: tuple[Any, ...]) -> UndoWork:
     session, _, author, at, latest, undone, record = row
     rows, left_out = json.loads(record)
     changes = [
-        Change(path, before and Fact._make(before), after and Fact._make(after), *rest)
-        for path, before, after, *rest in rows
+        Change(path, before and Fact._make(before), after and Fact._make(after), *others)
+        for path, before, after, *others in rows
     ]
     return UndoWork(session, WorkAuthor(*json.loads(author)), at, latest, bool(undone), changes, left_out)
 
 
 def _take_over_turns(database: Database) -> None:
-    """Moves what was kept before jobs had work of their own: every change belonged to a turn."""
+    """Converts records from before jobs had work of their own, when every change belonged to a turn."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'turns'"):
         return
     turns = database.execute("SELECT session, number, at, undone, record FROM turns ORDER BY at")
     for order, (session, number, at, undone, record) in enumerate(turns, 1):
         rows, left_out = json.loads(record)
         changes = [[*row[:4], order, undone if row[4] else 0] for row in rows]
-        kept = NOTHING if record == NOTHING else json.dumps([changes, left_out])
-        work = (session, str(number), json.dumps(WorkAuthor(number)), at, order, bool(undone), kept)
+        new_record = NOTHING if record == NOTHING else json.dumps([changes, left_out])
+        work = (session, str(number), json.dumps(WorkAuthor(number)), at, order, bool(undone), new_record)
         database.execute("INSERT OR IGNORE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work)
     for window_id, text in database.execute("SELECT id, window FROM windows"):
-        session, number, *rest = json.loads(text)
-        window = json.dumps([session, WorkAuthor(number), *rest])
+        session, number, *others = json.loads(text)
+        window = json.dumps([session, WorkAuthor(number), *others])
         database.execute("UPDATE windows SET window = ? WHERE id = ?", (window, window_id))
     database.execute("DROP TABLE turns")
 
 
 def _load_window(text: str) -> Window:
-    session, author, *rest = json.loads(text)
-    return Window(session, WorkAuthor(*author), *rest)
+    session, author, *others = json.loads(text)
+    return Window(session, WorkAuthor(*author), *others)

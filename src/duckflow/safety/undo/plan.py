@@ -1,4 +1,4 @@
-"""What must be done to bring files to an earlier or later state, what stands in the way, and doing it."""
+"""Plans the steps that bring files to an earlier or later state, finds what stands in the way, and carries them out."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from duckflow.safety.undo.ledger import Fact, Seen
 from duckflow.safety.undo.tree import Tree, upwards
 
 MOST_LINES = 20_000
-"""More lines than this are not compared: it would take too long."""
+"""The largest number of lines that are compared; more would take too long."""
 NOBODY = 0
 
 
@@ -26,7 +26,7 @@ class Version(NamedTuple):
 
 @dataclass(slots=True)
 class HistoryLine:
-    """A line keeps its place after it was removed. `made` and `removed` are numbers of changes."""
+    """A line, which keeps its place after it was removed. `made` and `removed` are numbers of changes."""
 
     text: bytes
     made: int = NOBODY
@@ -47,21 +47,21 @@ class LineHistory:
     """Goes through all changes of a text in their order, up to the text as it is now."""
 
     def __init__(self, versions: Sequence[Version], now: bytes, gone: Collection[int]) -> None:
-        """`gone`: the changes that are not in the text now."""
+        """`gone` lists the changes that are not in the text now."""
         self._lines = [HistoryLine(text) for text in _split(versions[0].before)]
         self._gone = gone
         for version in versions:
-            undone = {one.number for one in versions if one.undone and one.undone < version.number}
+            undone = {earlier.number for earlier in versions if earlier.undone and earlier.undone < version.number}
             self._go_on(version.before, NOBODY, undone)
             self._go_on(version.after, version.number, undone)
         self._go_on(now, NOBODY, gone)
 
     def without(self, number: int) -> bytes | None:
-        """The text without a change; nothing where other changes took over its lines."""
+        """Returns the text without a change, or nothing where other changes took over its lines."""
         return self._text(number, {*self._gone, number})
 
     def with_again(self, number: int) -> bytes | None:
-        return self._text(number, {one for one in self._gone if one != number})
+        return self._text(number, {other for other in self._gone if other != number})
 
     def _text(self, number: int, gone: Collection[int]) -> bytes | None:
         if any(line.taken_over(number, gone) for line in self._lines):
@@ -73,18 +73,18 @@ class LineHistory:
         new = _split(text)
         changes = SequenceMatcher(None, [line.text for line in standing], new).get_opcodes()
         places = {id(line): place for place, line in enumerate(self._lines)}
-        # From the end, so that the places before stay as they are.
+        # It goes from the end, so that the places before stay as they are.
         for kind, start, end, first, last in reversed(changes):
             if kind == "equal":
                 continue
             for line in standing[start:end]:
                 line.removed.add(number)
             place = places[id(standing[end - 1])] + 1 if end else 0
-            self._lines[place:place] = [HistoryLine(one, number) for one in new[first:last]]
+            self._lines[place:place] = [HistoryLine(text_line, number) for text_line in new[first:last]]
 
 
 def history_of(versions: Sequence[Version], now: bytes, gone: Collection[int]) -> LineHistory | None:
-    """Nothing for what is no text, or too long."""
+    """Returns the history of a text, or nothing for a file that is no text, or too long."""
     texts = [now, *(text for version in versions for text in (version.before, version.after))]
     if any(b"\0" in text or text.count(b"\n") > MOST_LINES // 2 for text in texts):
         return None
@@ -97,11 +97,12 @@ def _split(text: bytes) -> list[bytes]:
 
 OPEN = 0o700
 Rewrite = Callable[[Fact, Fact], Fact | None]
-"""Gives the text as it is now with a change taken back or done again; nothing where others took over its lines."""
+"""A function that returns the present text with a change taken back or done again; nothing where others took over its
+lines."""
 
 
 class Overlap(Exception):
-    """Somebody else has changed the same since."""
+    """Raised when somebody else has changed the same lines since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class UndoStep:
     own: bool = True
     overlaps: bool = False
     facts: tuple[Fact | None, ...] = ()
-    """What it becomes with each of its changes; the last is the target."""
+    """The facts that it becomes with each of its changes; the last is the target."""
 
     @property
     def fact(self) -> Fact | None:
@@ -122,21 +123,21 @@ class UndoStep:
 
     @property
     def same_content(self) -> bool:
-        """Only mode and owner differ."""
+        """Says whether only mode and owner differ."""
         now, target = self.fact, self.target
         return now is not None and target is not None and now.bare == target.bare
 
     @property
     def safe(self) -> bool:
-        """Nothing is promised that is not there, and nothing is only removed that could not be brought back. What the
-        work itself has put in the place of something (a pipe, a huge file) makes way for that."""
+        """Says whether the step can be taken: its target is really kept, and nothing is removed that could not be
+        brought back. A thing that the work itself has put there (a pipe, a huge file) makes way for the target."""
         if self.same_content:
             return True
         return self.target.kept if self.target else self.fact is None or self.fact.kept
 
     @property
     def replaces(self) -> bool:
-        """Whether something new takes the place of what is there by a mere renaming."""
+        """Says whether something new takes the place of the old by a mere renaming."""
         return self.target is not None and not is_folder(self.target) and not is_folder(self.fact)
 
 
@@ -148,15 +149,16 @@ class UndoPlan:
     conflicts: list[UndoStep] = field(default_factory=list[UndoStep])
     impossible: list[UndoStep] = field(default_factory=list[UndoStep])
     left: list[UndoStep] = field(default_factory=list[UndoStep])
-    """Steps that are not taken: those of others' work, and what they stand in the way of."""
+    """Steps that are not taken: those of others' work, and steps that these block."""
 
     @property
     def maybe_others(self) -> list[UndoStep]:
-        """Those that take back what changed while a command ran, and is not known to be the command's."""
+        """Returns the steps that take back changes from the time of a command that are not known to be the
+        command's."""
         return [step for step in self.steps if not step.own]
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
-        """These, and the steps that cannot be taken because of them; gives all of them."""
+        """Removes these steps, and those that cannot be taken because of them, and returns all of them."""
         out = new = list(stuck)
         while new:
             gone = {step.path for step in new}
@@ -172,7 +174,7 @@ class UndoPlan:
         def blocked(step: UndoStep) -> bool:
             above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
             stays = step.path in holding and is_folder(step.fact) and step.target is not None
-            return stays or any(not is_folder(one.fact) for one in above)
+            return stays or any(not is_folder(higher.fact) for higher in above)
 
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
@@ -180,9 +182,9 @@ class UndoPlan:
 def moved(
     now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
 ) -> Fact | None:
-    """What becomes of a path that is as it is `now`, when a change from `want` to `expected` is taken back. Mode and
-    owner stay as they are where the change did not touch them. `went_on`: later changes stand; if one of them has made
-    the path as wanted, it would bring the change back when it is taken back itself. Raises Overlap."""
+    """Returns what a path that is as it is `now` becomes when a change from `want` to `expected` is taken back. Mode
+    and owner stay as they are where the change did not touch them. `went_on` says that later changes stand; if one of
+    them has made the path as wanted, it would bring the change back when it is taken back itself. Raises Overlap."""
     target = _dressed(now, expected, want)
     if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
@@ -211,7 +213,8 @@ def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact
 
 
 def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) -> UndoPlan:
-    """Sorts the steps that lead anywhere. A file that was moved goes back whole, or stays: it is not there twice."""
+    """Sorts the steps that change anything. A file that was moved goes back whole, or stays, so that it never exists
+    twice."""
     wanted = [step for step in steps if step.overlaps or step.fact != step.target]
     ties = list(moves)
     for _ in ties:
@@ -219,13 +222,13 @@ def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) 
         tied = {path for paths in ties if not stuck.isdisjoint(paths) for path in paths}
         wanted = [replace(step, overlaps=step.overlaps or step.path in tied) for step in wanted]
     possible = [step for step in wanted if step.safe]
-    found = UndoPlan([step for step in possible if not step.overlaps], [step for step in possible if step.overlaps])
-    found.impossible = found.take_out(step for step in wanted if not step.safe)
-    return found
+    plan = UndoPlan([step for step in possible if not step.overlaps], [step for step in possible if step.overlaps])
+    plan.impossible = plan.take_out(step for step in wanted if not step.safe)
+    return plan
 
 
 def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:
-    """All of the steps or none. Gives the folders that had to stay because other things are in them."""
+    """Takes all of the steps or none. It returns the folders that had to stay because other things are in them."""
     try:
         return _take(planned.steps, tree)
     except (OSError, ToolError) as problem:
@@ -245,7 +248,7 @@ def _put_back(steps: list[UndoStep], tree: Tree) -> bool:
 
 
 def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
-    """In an order in which each is possible."""
+    """Takes the steps in an order in which each is possible."""
     steps = sorted(steps, key=lambda step: step.path)
     for step in steps:
         # A folder that is closed even to its owner cannot be emptied or filled.
@@ -260,11 +263,11 @@ def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
         if step.target is None or step.same_content:
             continue
         if not is_folder(step.target):
-            # What was in the way has been removed, unless it is replaced in one go.
+            # Anything in the way has been removed, unless it is replaced in one go.
             tree.put(step.path, step.target, step.now if step.replaces else None)
         elif not is_folder(step.fact):
             tree.make_folder(step.path)
-    # Modes last, and from below: a folder may be one that nobody can enter.
+    # Modes come last, and from below: a folder may be one that nobody can enter.
     for step in reversed(steps):
         if step.target and (is_folder(step.target) or step.same_content):
             tree.dress(step.path, step.target)

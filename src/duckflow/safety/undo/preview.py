@@ -1,4 +1,4 @@
-"""What undo would do or has done, with its diff."""
+"""Descriptions of what undo would do or has done, with a diff."""
 
 import difflib
 import re
@@ -21,7 +21,7 @@ UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class TextDiff(NamedTuple):
-    """Counts, and the lines of a unified diff without its header."""
+    """The counts of added and removed lines, and the lines of a unified diff without its header."""
 
     added: int = 0
     removed: int = 0
@@ -29,7 +29,7 @@ class TextDiff(NamedTuple):
 
 
 def text_diff(old: bytes | None, new: bytes | None) -> TextDiff:
-    """Nothing on one side: a file that is made or deleted."""
+    """Compares two contents; None on one side means a file that is made or deleted."""
     before, after = _text(old or b""), _text(new or b"")
     if before is None or after is None:
         sizes = [shown_size(len(data)) if data is not None else "∅" for data in (old, new)]
@@ -45,7 +45,7 @@ def text_diff(old: bytes | None, new: bytes | None) -> TextDiff:
 
 
 def _text(data: bytes) -> str | None:
-    """Nothing for what is no text."""
+    """Decodes a text; returns nothing for data that are no text."""
     if b"\0" in data and not data.startswith(UTF_16_MARKS):
         return None
     for encoding in ("utf-16",) if data.startswith(UTF_16_MARKS) else ENCODINGS:
@@ -57,8 +57,8 @@ def _text(data: bytes) -> str | None:
 
 
 def _lines(text: str, other: str) -> list[str]:
-    """Line ends are shown only where the two differ in them."""
-    if all(one.count("\n") == one.count("\r\n") for one in (text, other)):
+    """Splits a text into lines; line ends are shown only where the two texts differ in them."""
+    if all(version.count("\n") == version.count("\r\n") for version in (text, other)):
         text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     return lines[:-1] if not lines[-1] else [*lines[:-1], f"{lines[-1]}\n{NO_NEWLINE}"]
@@ -72,10 +72,10 @@ Content = Callable[[str], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """Whose work it is, what would happen to which file, and what is not part of it: in `conflicts` someone else
-    changed the same lines since; `maybe_yours` may have been changed by someone while a command ran, and needs a yes of
-    its own (`nothing_else`: it is all). `name`: of the job or step; a turn has none, and `wish` tells how the user's
-    message began."""
+    """The preview of an undo: whose work it is, what would happen to which file, and what is not part of it. In
+    `conflicts` someone else changed the same lines since. The files in `maybe_yours` may have been changed by someone
+    while a command ran, and need a yes of their own (`nothing_else`: there are no others). `name` is that of the job or
+    step; a turn has none, and `wish` tells how the user's message began."""
 
     authors: tuple[WorkAuthor, ...]
     name: str = ""
@@ -94,7 +94,7 @@ class UndoPreview:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an undo or redo did, and what not. `cleared`: changed files that no work of the session changes any more."""
+    """The result of an undo or redo. `cleared` lists changed files that no work of the session changes any more."""
 
     authors: tuple[WorkAuthor, ...]
     name: str = ""
@@ -109,23 +109,24 @@ class Outcome:
 
 
 def name_some(key: str, names: Mapping[str, int]) -> Phrase:
-    """`count` files, of which the first few places are named."""
+    """Returns a phrase with the number of files and the names of the first few places."""
     ordered = sorted(names, key=lambda name: (-names[name], name))
     listed = ", ".join(shown(name) for name in ordered[:NAMED])
     return say(f"undo.{key}", count=sum(names.values()), names=listed + (", …" if len(names) > NAMED else ""))
 
 
 def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
-    """Files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too much)."""
-    for one in changes:
-        for fact in [fact for fact in (one.before or one.after,) if fact and not fact.kept]:
+    """Yields files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too
+    much)."""
+    for change in changes:
+        for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
             large = "large" if fact.size > largest_mb * MB else "unkept"
-            yield "special" if fact.kind == "special" else large, one.path
+            yield "special" if fact.kind == "special" else large, change.path
 
 
 def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:
-    """Impacts and a diff. Only the first files are compared line by line, and so many lines are shown. Git's own files
-    are one impact, and what HEAD and the branches are is in the diff."""
+    """Returns impacts and a diff. Only the first files are compared line by line, and the number of lines is limited.
+    Git's own files are one impact; the diff shows HEAD and the branches."""
     folders = dict.fromkeys(folder for move in moves if (folder := git_folder(move.path)))
     moves = [move for move in moves if not git_folder(move.path) or REFERENCE.search(move.path)]
     renamed = _renamed([move for move in moves if not git_folder(move.path)])
@@ -133,12 +134,12 @@ def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) 
     impacts = [FileImpact(path=shown(folder), change="edit") for folder in folders]
     diff: list[str] = []
     for move in moves:
-        found = _compare(move, content) if move.path in close else TextDiff()
+        compared = _compare(move, content) if move.path in close else TextDiff()
         if not git_folder(move.path):
-            impacts.append(_impact(move, found, renamed))
-        diff += _header(move, renamed) + list(found.lines)
-    if (more := len(diff) - settings.diff_lines) > 0:
-        diff = [*diff[: settings.diff_lines], f"… +{more}"]
+            impacts.append(_impact(move, compared, renamed))
+        diff += _header(move, renamed) + list(compared.lines)
+    if (hidden := len(diff) - settings.diff_lines) > 0:
+        diff = [*diff[: settings.diff_lines], f"… +{hidden}"]
     return tuple(impacts), "\n".join(diff)
 
 
@@ -151,28 +152,34 @@ def _compare(move: Change, content: Content) -> TextDiff:
 
 
 def _renamed(moves: Sequence[Change]) -> dict[str, str]:
-    """Both ends of files that only get another name, each with the other end."""
-    gone = {one.before.content: one.path for one in moves if one.before and not one.after and one.before.kind == "file"}
-    found: dict[str, str] = {}
-    for one in moves:
-        made = one.after if not one.before and one.after and one.after.kind == "file" and one.after.size else None
+    """Returns both ends of files that only get another name, each with the other end."""
+    gone = {
+        move.before.content: move.path
+        for move in moves
+        if move.before and not move.after and move.before.kind == "file"
+    }
+    ends: dict[str, str] = {}
+    for move in moves:
+        made = move.after if not move.before and move.after and move.after.kind == "file" and move.after.size else None
         if made and (source := gone.pop(made.content, None)):
-            found |= {source: one.path, one.path: source}
-    return found
+            ends |= {source: move.path, move.path: source}
+    return ends
 
 
-def _impact(move: Change, found: TextDiff, renamed: dict[str, str]) -> FileImpact:
+def _impact(move: Change, compared: TextDiff, renamed: dict[str, str]) -> FileImpact:
     name = shown(move.path)
     fact = move.after or move.before
     if fact and fact.kind == "folder":
         return FileImpact(path=f"{name}/", change="delete" if move.after is None else "folder")
     if move.after is None:
-        return FileImpact(path=name, change="move" if move.path in renamed else "delete", removed=found.removed)
-    return FileImpact(path=name, change="edit" if move.before else "create", added=found.added, removed=found.removed)
+        return FileImpact(path=name, change="move" if move.path in renamed else "delete", removed=compared.removed)
+    return FileImpact(
+        path=name, change="edit" if move.before else "create", added=compared.added, removed=compared.removed
+    )
 
 
 def _header(move: Change, renamed: dict[str, str]) -> list[str]:
-    """In git's words."""
+    """Returns the lines above a file's diff, in git's format."""
     name, old, new = shown(move.path), move.before, move.after
     if move.path in renamed:
         return [f"rename from {name}", f"rename to {shown(renamed[move.path])}"] if new is None else []

@@ -1,4 +1,4 @@
-"""Notes down what a change or a command does to the work folder: before it happens, and after."""
+"""Records what a change or a command does to the work folder: before it happens, and after."""
 
 import contextlib
 import json
@@ -29,12 +29,12 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
 SLACK = 5
-"""Turns are forgotten when this share of the allowed number has come on top of it."""
+"""Turns are forgotten once they exceed the allowed number by this fraction of it (a fifth)."""
 Owns = Callable[[str], bool]
 
 
 class Baseline:
-    """The work folder as it was last seen. On disk, so that a crash does not lose it."""
+    """The work folder as it was last seen. It is on disk, so that a crash does not lose it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,10 +48,10 @@ class Baseline:
         return self._entries
 
     def write(self, seen: Mapping[str, Seen | None]) -> None:
-        present = {path: one for path, one in seen.items() if one}
-        gone = [path for path, one in seen.items() if one is None and self.entries.pop(path, None)]
+        present = {path: fact for path, fact in seen.items() if fact}
+        gone = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
         self.entries.update(present)
-        rows = [(os.fsencode(path), json.dumps(one)) for path, one in present.items()]
+        rows = [(os.fsencode(path), json.dumps(fact)) for path, fact in present.items()]
         self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
         self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in gone])
 
@@ -60,8 +60,8 @@ class Baseline:
 
 
 class Recorder:
-    """Compares the work folder with how it was last seen (the baseline), and notes what differs as somebody's work: a
-    window is opened before a change or command and closed after it. What it needs is on disk in between."""
+    """Compares the work folder with how it was last seen (the baseline), and notes the differences as somebody's work:
+    a window is opened before a change or command and closed after it. Everything it needs is on disk in between."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self.settings = settings
@@ -72,7 +72,7 @@ class Recorder:
             self.presence = Presence(data / "alive")
         self.contents = Contents(self.database, settings.copied_mb * MB)
         self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self.presence.token)
-        own = (one.stat() for one in (data, *workspace.private) if one.exists())
+        own = (place.stat() for place in (data, *workspace.private) if place.exists())
         self._own = frozenset((facts.st_dev, facts.st_ino) for facts in own)
         self._version = self.database.version
         self._baseline = Baseline(self.database)
@@ -83,8 +83,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
-        """All or nothing, alone among the processes; what a crash left open is closed first, but for the one that is
-        closing."""
+        """Runs all or nothing, alone among the processes. Windows that a crash left open are closed first, except for
+        `closing`."""
         try:
             with self.database.transaction():
                 if self.database.version != self._version:
@@ -95,20 +95,21 @@ class Recorder:
                 self._recover(closing)
                 yield
         except BaseException:
-            # What is in memory may say what the database was not allowed to keep.
+            # The memory may hold data that the database was not allowed to keep.
             self._baseline.read_again()
             self.contents.look_again()
             raise
 
     def open_change(self, session: str, author: WorkAuthor, paths: Sequence[str]) -> int:
-        """For Duckflow's own changes. What lies in a folder belongs to it, ignored files too."""
+        """Opens a window for Duckflow's own change. Everything in a folder belongs to it, ignored files too."""
         with self.transaction():
             work = self.ledger.work(session, author)
             self._compare(self._look_at(work, paths), *self._running())
             return self._opened(work, "change", paths)
 
     def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int | None:
-        """For everything a command may do. Nothing when the folder has too many files for that."""
+        """Opens a window for everything a command may do. It returns nothing when the folder has too many files for
+        that."""
         with self.transaction():
             work = self.ledger.work(session, author)
             if left_running:
@@ -123,7 +124,8 @@ class Recorder:
             return self._opened(work, "command", writes, marks_in(self._work, survey.repositories))
 
     def open_watch(self, session: str) -> int | None:
-        """For a command of the user's own, which is nobody's work. Nothing when the folder has too many files."""
+        """Opens a window for a command of the user's own, which is nobody's work. It returns nothing when the folder
+        has too many files."""
         with self.transaction():
             try:
                 self._sync(*self._running())
@@ -135,7 +137,8 @@ class Recorder:
         return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "restore", paths)
 
     def close(self, window_id: int) -> list[Change]:
-        """Gives what changed. What could not be noted down now is found out later, as after a crash."""
+        """Closes a window and returns the changes. Changes that could not be noted down now are found out later, as
+        after a crash."""
         self._open.discard(window_id)
         self._changed = []
         with self.transaction(closing=window_id):
@@ -145,7 +148,7 @@ class Recorder:
         return self._changed
 
     def restored(self, paths: Iterable[str]) -> None:
-        """An undo or redo changed these: no command did."""
+        """Notes that an undo or redo changed these paths, and no command did."""
         now = {path: self.tree.look(path) for path in paths if not PACK.search(path)}
         self._compare(now, None, _owns(None))
 
@@ -155,7 +158,7 @@ class Recorder:
         return window_id
 
     def _recover(self, closing: int) -> None:
-        """Close what a crash left open. Who made the changes since then is not certain."""
+        """Closes windows that a crash left open. It is not certain who made the changes since then."""
         for window_id, window in self.ledger.windows().items():
             alive = window_id in self._open if window.token == self.presence.token else None
             if window_id != closing and not (self.presence.alive(window.token) if alive is None else alive):
@@ -197,29 +200,29 @@ class Recorder:
         self.ledger.save(work)
 
     def _running(self) -> tuple[UndoWork | None, Owns]:
-        """What changed while a command runs is taken for that one's doing."""
+        """Returns the work of a command that is running: changes meanwhile are taken for its doing."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
                 return self.ledger.work(window.session, window.author), _owns(window)
         return None, _owns(None)
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
-        """Compare the whole folder. Without an author's work what differs is nobody's in particular."""
+        """Compares the whole folder. Without an author's work, the differences are nobody's in particular."""
         known = self._baseline.entries
-        kept = known if self._survey else ()
-        survey = FolderWalk(self.tree, known, self.settings, self._own, kept).walk("", self._work)
+        not_ignored = known if self._survey else ()
+        survey = FolderWalk(self.tree, known, self.settings, self._own, not_ignored).walk("", self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
-            # Gone, or ignored by now.
+            # The file is gone, or ignored by now.
             if work is None or survey.watched.get(path) != known[path].stamp:
                 now[path] = self.tree.look(path) if work else None
-        # What a change of Duckflow's own is about to do is noted with that one.
+        # Paths that a change of Duckflow's own is about to touch are noted with that change.
         windows = self.ledger.windows().values()
         changing = [path for window in windows if window.kind == "change" for path in window.paths]
         now = {path: seen for path, seen in now.items() if not _near(path, changing)}
         if work and self._survey:
-            # What was left out before was there before.
+            # Files that were left out before existed before.
             old = self._survey
             self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
         if work:
@@ -229,8 +232,8 @@ class Recorder:
         return survey
 
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Whether undo leaves a change of git's own files: new objects, all of a repository that the work made, and an
-        index that stages what it did before."""
+        """Says whether undo leaves a change of git's own files: new objects, all of a repository that the work made,
+        and an index that still stages the same."""
         folder, known = git_folder(path), self._baseline.entries
         if not folder:
             return False
@@ -246,8 +249,9 @@ class Recorder:
         return before is not None and after is not None and same_staged(before, after)
 
     def note_damage(self, session: str) -> None:
-        """Look for objects that were changed in place, which git never does. A survey does not look at files that never
-        change, so this is done when somebody wants to undo; the author of the last command is held to have done it."""
+        """Looks for objects that were changed in place, which git never does. A survey does not look at files that
+        never change, so this is done when somebody wants to undo; the author of the last command counts as the one who
+        did it."""
         known, now = self._baseline.entries, dict[str, Seen | None]()
         for folder in [path for path in known if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
@@ -260,7 +264,7 @@ class Recorder:
             self._compare(now, self.ledger.work(session, author), _owns(None))
 
     def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
-        """Note as somebody's work how these differ from the baseline, and bring that up to date."""
+        """Notes as somebody's work how these paths differ from the baseline, and brings the baseline up to date."""
         known = self._baseline.entries
         differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
         pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
@@ -279,14 +283,15 @@ class Recorder:
         self.ledger.save(work)
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
-        """These paths, all that is or was beneath them unless it is too much, and the folders above them."""
+        """Looks at these paths, everything that is or was beneath them unless it is too much, and the folders above
+        them."""
         known = self._baseline.entries
-        found: dict[str, Seen | None] = {}
+        looked_at: dict[str, Seen | None] = {}
         for path in paths:
-            for one in upwards(path):
-                found[one] = self.tree.look(one)
-            beneath = {one: None for one in known if one.startswith(f"{path}/")}
-            seen = found[path]
+            for above in upwards(path):
+                looked_at[above] = self.tree.look(above)
+            beneath = {inner: None for inner in known if inner.startswith(f"{path}/")}
+            seen = looked_at[path]
             if seen and seen.fact.kind == "folder":
                 try:
                     beneath |= FolderWalk(self.tree, known, self.settings, self._own).walk(path).covered
@@ -294,17 +299,18 @@ class Recorder:
                     work.leave_out("too_many", {path: self.settings.files})
                     self.ledger.save(work)
                     continue
-            found |= beneath
-        return found
+            looked_at |= beneath
+        return looked_at
 
     def sweep(self) -> None:
-        """Drop contents that neither an undo nor the next command's undo needs."""
+        """Drops contents that neither an undo nor the next command's undo needs."""
         needed = {seen.fact.blob for seen in self._baseline.entries.values()}
         self.contents.forget_all_but(needed | self.ledger.blobs())
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
-    """Forgets work beyond the allowed number, some at a time, then until little enough is left. The current stays."""
+    """Forgets work beyond the allowed number, some at a time, then until the rest is small enough. The current work
+    stays."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
     older = [work for work in ledger.oldest_first() if work != current]
     beyond = len(older) + 1 - settings.kept_turns
@@ -321,7 +327,8 @@ def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
 
 
 def _owns(window: Window | None) -> Owns:
-    """Duckflow's own change; or the command's, when it is known to write there; or nobody's."""
+    """Returns a function that says whether a change of a path is certainly Duckflow's own, or a command's that is known
+    to write there."""
     if window is None:
         return lambda path: False
     git = GIT in window.paths
@@ -329,5 +336,5 @@ def _owns(window: Window | None) -> Owns:
 
 
 def _near(path: str, others: Iterable[str]) -> bool:
-    """One of them, in one of them, or a folder above one of them."""
-    return any(path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in others)
+    """Says whether the path is one of the others, in one of them, or a folder above one of them."""
+    return any(path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in others)

@@ -28,7 +28,8 @@ class Tree:
         self._temporary = temporary_name(token)
 
     def look(self, path: str) -> Seen | None:
-        """What lies there; nothing when there is nothing, or only something beyond a link. Its content is kept."""
+        """Returns what a path holds, and keeps its content; nothing when it is missing, or only something beyond a
+        link."""
         try:
             with self._place(path) as (folder, name):
                 return self.see(folder, name, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -38,7 +39,7 @@ class Tree:
         return None
 
     def see(self, folder: int, name: str, facts: os.stat_result) -> Seen:
-        """What a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
+        """Returns what a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
         stamp, kind = Stamp.of(facts), kind_of(facts.st_mode)
         if kind == "file":
             return self._read(folder, name) or _file(stamp, stamp.unkept_content, settled=True)
@@ -48,7 +49,7 @@ class Tree:
         return Seen(Fact(kind, facts.st_mode & 0o7777, stamp.owner, stamp.group, 0, ""), stamp, settled=True)
 
     def _read(self, folder: int, name: str) -> Seen | None:
-        """A plain file, its content kept; nothing when it is too large, or not ours to read."""
+        """Reads a plain file and keeps its content; returns nothing when it is too large, or may not be read."""
         try:
             with os.fdopen(open_regular(folder, name), "rb", buffering=0) as file:
                 before = Stamp.of(os.fstat(file.fileno()))
@@ -67,27 +68,27 @@ class Tree:
         return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled)
 
     def stamps(self, folder: str) -> dict[str, Stamp]:
-        """The stamp of everything that lies directly in a folder; none when it is not there."""
-        found: dict[str, Stamp] = {}
+        """Returns the stamp of everything that lies directly in a folder; none when it does not exist."""
+        stamps: dict[str, Stamp] = {}
         with contextlib.suppress(OSError):
             handle = self.open_folder(folder)
             try:
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        found[f"{folder}/{entry.name}"] = Stamp.of(entry.stat(follow_symlinks=False))
+                        stamps[f"{folder}/{entry.name}"] = Stamp.of(entry.stat(follow_symlinks=False))
             finally:
                 os.close(handle)
-        return found
+        return stamps
 
     def open_folder(self, path: str) -> int:
-        """For listing; the caller closes it."""
+        """Opens a folder for listing; the caller closes it."""
         if not path:
             return os.open(".", READ_FOLDER, dir_fd=self.root)
         with self._place(path) as (folder, name):
             return os.open(name, READ_FOLDER, dir_fd=folder)
 
     def put(self, path: str, fact: Fact, now: Seen | None) -> None:
-        """A file or link in place of what is there `now`: whole or not at all, with the fact's mode and owner."""
+        """Puts a file or link in place of what is there `now`: whole or not at all, with the fact's mode and owner."""
         data = self._contents.get(fact.blob) if fact.blob else b""
         if data is None:
             raise OSError(0, "the content is gone", path)
@@ -107,23 +108,24 @@ class Tree:
                 raise
 
     def make_folder(self, path: str) -> None:
-        """Open to its owner only, until `dress` gives it its mode: what is put into it must be possible to put."""
+        """Makes a folder that is open to its owner only, until `dress` gives it its mode, so that files can be put into
+        it."""
         with self._place(path) as (folder, name):
             os.mkdir(name, 0o700, dir_fd=folder)
 
     def dress(self, path: str, fact: Fact) -> None:
-        """Give a file or folder the fact's mode and owner; its content stays."""
+        """Gives a file or folder the fact's mode and owner; its content stays."""
         with self._place(path) as (folder, name):
             _dress(folder, name, fact)
 
     def remove(self, path: str, now: Seen) -> None:
-        """A file or link that is still what was looked at."""
+        """Removes a file or link that is still the same as when it was looked at."""
         with self._place(path) as (folder, name):
             self._refuse_if_touched(folder, name, path, now)
             os.unlink(name, dir_fd=folder)
 
     def remove_folder(self, path: str) -> bool:
-        """Only an empty one; says whether it is gone."""
+        """Removes an empty folder; says whether it is gone."""
         with self._place(path) as (folder, name):
             try:
                 os.rmdir(name, dir_fd=folder)
@@ -134,7 +136,7 @@ class Tree:
         return True
 
     def clean_up(self, token: str, paths: Iterable[str]) -> None:
-        """Remove what a process that died while it put these paths back may have left beside them."""
+        """Removes files that a process which died while it put these paths back may have left beside them."""
         for folder in {path.rpartition("/")[0] for path in paths}:
             place = self._place(f"{folder}/{temporary_name(token)}".lstrip("/"))
             with contextlib.suppress(OSError), place as (handle, name):
@@ -163,7 +165,7 @@ class Tree:
 
 
 def temporary_name(token: str) -> str:
-    """One for each process, so that what a dead one left behind is known."""
+    """Returns a name that each process has for itself, so that the leftovers of a dead one are recognised."""
     return f".duckflow-{token[:12]}.tmp"
 
 
@@ -173,7 +175,7 @@ def _file(stamp: Stamp, content: str, settled: bool) -> Seen:
 
 
 def _dress(folder: int, name: str, fact: Fact) -> None:
-    """Also what its owner may not read, and never what a link points to."""
+    """Sets mode and owner, even of a file that its owner may not read, and never of a link's target."""
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if (facts.st_uid, facts.st_gid) != (fact.owner, fact.group):
         with contextlib.suppress(PermissionError):
@@ -191,6 +193,6 @@ def _dress(folder: int, name: str, fact: Fact) -> None:
 
 
 def upwards(path: str) -> list[str]:
-    """The path itself, and every folder above it."""
+    """Returns the path itself, and every folder above it."""
     names = path.split("/")
     return ["/".join(names[:count]) for count in range(len(names), 0, -1)]

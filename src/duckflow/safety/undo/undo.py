@@ -30,7 +30,7 @@ from duckflow.state.phrase import Phrase, say
 
 
 class FileVersions(NamedTuple):
-    """A file before some work and after it; nothing where there was or is none."""
+    """A file before some work and after it; None where it did not exist."""
 
     path: str
     before: bytes | None
@@ -46,7 +46,7 @@ class FileVersions(NamedTuple):
 
 
 class UndoDesk:
-    """Each method is one transaction, or two where something must be on disk before files are touched."""
+    """Does the work of `Undo`. Each method is one transaction, or two where something must be on disk first."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self._settings = settings
@@ -55,13 +55,13 @@ class UndoDesk:
         self._ledger = self.recorder.ledger
 
     def authors(self, session: str) -> list[WorkAuthor]:
-        """Whose work could be taken back, the latest first."""
+        """Returns the authors whose work could be taken back, the latest first."""
         with self.recorder.transaction():
             works = reversed(self._ledger.works(session))
             return [work.author for work in works if any(not change.undone for change in work.changes)]
 
     def diff(self, session: str, scope: UndoScope) -> UndoPreview:
-        """What some work did; where the scope names none, the latest that is not undone."""
+        """Returns what some work did; where the scope names none, the latest that is not undone."""
         with self.recorder.transaction():
             known = self._ledger.works(session)
             if not known:
@@ -74,12 +74,12 @@ class UndoDesk:
             return self._preview(works, _in_all(_changes(works, scope)), UndoPlan())
 
     def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
-        """The files that some work has changed, as far as their contents are kept. What was taken back is left out."""
+        """Returns the files that some work changed and that were not taken back, as far as their contents are kept."""
         with self.recorder.transaction():
             works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
             changes = _in_all([change for change in _changes(works, scope) if not change.undone])
-            kept = [one for one in changes if all(not fact or fact.blob for fact in (one.before, one.after))]
-            return [FileVersions(one.path, self._content(one.before), self._content(one.after)) for one in kept]
+            stored = [edit for edit in changes if all(not fact or fact.blob for fact in (edit.before, edit.after))]
+            return [FileVersions(edit.path, self._content(edit.before), self._content(edit.after)) for edit in stored]
 
     def _content(self, fact: Fact | None) -> bytes | None:
         return self.recorder.contents.get(fact.blob) if fact else None
@@ -106,7 +106,7 @@ class UndoDesk:
             self.recorder.close(window)
         with self.recorder.transaction():
             self._mark(works, back, scope, planned)
-            standing = {one.path for work in self._ledger.works(session) for one in work.changes if not one.undone}
+            standing = {edit.path for work in self._ledger.works(session) for edit in work.changes if not edit.undone}
             self.recorder.restored(step.path for step in planned.steps)
             left_out = self._left_out(works, planned)
         if stayed:
@@ -119,11 +119,11 @@ class UndoDesk:
         return Outcome(authors, "", changed, cleared, _conflicts(planned), tuple(left_out))
 
     def close(self) -> None:
-        for one in (self.recorder.database, self.recorder.tree, self.recorder.presence):
-            one.close()
+        for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
+            resource.close()
 
     def _chosen(self, session: str, back: bool, scope: UndoScope) -> list[UndoWork]:
-        """The work that the scope names, or the latest. Undone work is done again in the opposite order."""
+        """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
         if back and scope.paths and not scope.named:
             newest = _newest(works, scope).values()
@@ -134,7 +134,7 @@ class UndoDesk:
             chosen = [work for work in fitting if scope.named or (last and work.author.whole == last.whole)]
         else:
             number = max((change.undone for work in works for change in work.changes), default=0)
-            chosen = [work for work in works if number and any(one.undone == number for one in work.changes)]
+            chosen = [work for work in works if number and any(change.undone == number for change in work.changes)]
         if not chosen and scope.paths:
             raise DuckflowError("undo.nothing_of", names=", ".join(map(shown, scope.paths)))
         if not chosen:
@@ -142,10 +142,10 @@ class UndoDesk:
         return chosen
 
     def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
-        """Back: as if the work had not been. Else: as the work had made it."""
+        """Plans the steps. With `back` it is as if the work had not been, else as the work had made it."""
         by_path = dict[str, list[Change]]()
         for change in _to_move(works, back, scope):
-            # An object that is there again takes nothing away.
+            # An object that exists again takes nothing away.
             if back or not adds_only(change.path):
                 by_path.setdefault(change.path, []).append(change)
         steps = [self._step(path, changes, back) for path, changes in by_path.items()]
@@ -172,7 +172,7 @@ class UndoDesk:
         return UndoStep(path, now, fact, own, facts=tuple(facts))
 
     def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
-        """The text as it is now, without a change or with it again; it is kept, so that it can be put in place."""
+        """Returns the present text without a change or with it again, and keeps it to be put in place."""
         keep, read = self.recorder.contents.keep, self.recorder.contents.get
         present, versions = read(now.blob) if now.blob else None, list[Version]()
         for change in every:
@@ -191,10 +191,10 @@ class UndoDesk:
         """Notes what is taken back. What is done again is noted as if it were done now."""
         number = self._ledger.next_order()
         moving = _to_move(works, back, scope)
-        marked = {(one.path, one.order): one._replace(undone=number if back else 0) for one in moving}
+        marked = {(change.path, change.order): change._replace(undone=number if back else 0) for change in moving}
         last = number
         for step in planned.steps if not back else ():
-            changes = sorted((one for one in moving if one.path == step.path), key=lambda one: one.order)
+            changes = sorted((change for change in moving if change.path == step.path), key=lambda change: change.order)
             for place, (change, before) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
                 last = max(last, number + place)
                 again = change._replace(before=before, after=step.facts[place], order=number + place, undone=0)
@@ -215,10 +215,10 @@ class UndoDesk:
         tracked = tracked_files(self._folder, [impact.path for impact in impacts])
         impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts)
         maybe = planned.maybe_others
-        told = (name_some("maybe_yours", _names(maybe)),) if maybe else ()
+        maybe_yours = (name_some("maybe_yours", _names(maybe)),) if maybe else ()
         authors = tuple(work.author for work in works)
         uncovered, nothing_else = tuple(self._left_out(works, planned)), len(maybe) == len(planned.steps)
-        return UndoPreview(authors, "", impacts, diff, uncovered, _conflicts(planned), told, nothing_else)
+        return UndoPreview(authors, "", impacts, diff, uncovered, _conflicts(planned), maybe_yours, nothing_else)
 
     def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
         kinds = dict[str, dict[str, int]]()
@@ -239,7 +239,7 @@ def _changes(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
 
 
 def _to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
-    """The changes that an undo takes back, or those that the last undo took back."""
+    """Returns the changes that an undo takes back, or those that the last undo took back."""
     if back and scope.paths and not scope.named:
         newest = _newest(works, scope)
         pairs = [(work, change) for work in works for change in work.changes if not change.undone]
@@ -250,13 +250,13 @@ def _to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Ch
 
 
 def _newest(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
-    """The turn or job that has changed each path last and is not taken back."""
-    standing = [(one.order, one.path, work.author.whole) for work in works for one in work.changes if not one.undone]
-    return {path: whole for _, path, whole in sorted(standing) if scope.touches(path)}
+    """Returns the turn or job that has changed each path last and is not taken back."""
+    rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
+    return {path: whole for _, path, whole in sorted(rows) if scope.touches(path)}
 
 
 def _in_all(changes: Sequence[Change]) -> list[Change]:
-    """One change for each path, from what it was first to what it was last."""
+    """Returns one change for each path, from its first state to its last."""
     whole = dict[str, Change]()
     for change in sorted(changes, key=lambda change: change.order):
         first = whole.get(change.path)
@@ -269,7 +269,7 @@ def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
 
 
 def _names(steps: Iterable[UndoStep]) -> dict[str, int]:
-    """The paths; git's own files are named by their `.git` alone."""
+    """Returns the paths; git's own files are named by their `.git` alone."""
     return {git_folder(step.path) or step.path: 1 for step in steps}
 
 
@@ -278,9 +278,9 @@ T = TypeVar("T")
 
 
 class Undo:
-    """Wraps every change and command of a session, and takes work back. `data` lies outside the work folder and
-    belongs to it alone; sessions in the same folder share it. All of it is on disk before a change happens, so it
-    survives a crash at any moment."""
+    """Wraps every change and command of a session, and takes work back. `data` lies outside the work folder and belongs
+    to it alone; sessions in the same folder share it. All of it is on disk before a change happens, so it survives a
+    crash at any moment."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings, session: str = "") -> None:
         self._workspace = workspace
@@ -291,52 +291,53 @@ class Undo:
         self._lock = threading.Lock()
 
     def change(self, author: WorkAuthor, paths: Sequence[str]) -> AbstractAsyncContextManager[list[Change]]:
-        """Around one change of Duckflow's own, with every path it may touch. Raises ToolError, before anything is
-        changed, when what is there cannot be kept."""
+        """Wraps one change of Duckflow's own, with every path it may touch. Raises ToolError, before anything is
+        changed, when the present files cannot be kept."""
         return self._window(lambda recorder: recorder.open_change(self._session, author, self._roots(paths)))
 
     def command(
         self, author: WorkAuthor, left_running: str = "", text: str = ""
     ) -> AbstractAsyncContextManager[list[Change]]:
-        """Around a command; what is given holds at the end what changed meanwhile. `left_running`: its name, when it
-        goes on in the background after this ends. `text`: by it files are known that it writes. What else changes
-        meanwhile may be somebody else's doing."""
+        """Wraps a command; at the end the list that it yields holds the changes. `left_running` is the command's name,
+        when it goes on in the background after this ends. `text` tells which files it writes; other changes may be
+        somebody else's doing."""
         known = self._roots(named_targets(text, self._workspace.root))
-        # Whoever names git means its files.
+        # A command that names git may change its files.
         known += [GIT] if re.search(r"\bgit\b", text) else []
         return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, known))
 
     def watch(self) -> AbstractAsyncContextManager[list[Change]]:
-        """Around a command of the user's own; what is given holds at the end what changed meanwhile. It is
-        nobody's work, so no undo takes it back."""
+        """Wraps a command of the user's own; at the end the list that it yields holds the changes. They are nobody's
+        work, so no undo takes them back."""
         return self._window(lambda recorder: recorder.open_watch(self._session))
 
     async def authors(self) -> list[WorkAuthor]:
-        """Whose work could be taken back, the latest first."""
+        """Returns the authors whose work could be taken back, the latest first."""
         return await self._do(lambda desk: desk.authors(self._session))
 
     async def diff(self, scope: UndoScope = LATEST) -> UndoPreview:
-        """What some work did; where none is named, the latest that is not undone."""
+        """Returns what some work did; where none is named, the latest that is not undone."""
         return await self._do(lambda desk: desk.diff(self._session, scope))
 
     async def versions(self, scope: UndoScope) -> list[FileVersions]:
-        """The files that some work has changed, before it and after it."""
+        """Returns the files that some work has changed, before it and after it."""
         return await self._do(lambda desk: desk.versions(self._session, scope))
 
     async def rewrite(self, author: WorkAuthor, path: str, change: Callable[[bytes], bytes]) -> None:
-        """A change that the user makes in some work: it belongs to that work, and goes with it when it is undone."""
+        """Makes a change that the user wants in some work: it belongs to that work, and goes with it when it is
+        undone."""
         async with self.change(author, (path,)):
             data = self._workspace.read_bytes(path, self._settings.largest_file_mb * MB)
             self._workspace.write_atomic(path, change(data), digest(data))
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
-        """What `restore` would do."""
+        """Returns what `restore` would do."""
         return await self._do(lambda desk: desk.preview(self._session, back, self._beneath(scope)))
 
     async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> Outcome:
-        """Bring the files to where they would be without that work; or undo the latest undo. Where someone else changed
-        the same lines since, a file stays as it is and is named. `only_own`: so does what the preview calls
-        `maybe_yours`."""
+        """Brings the files to where they would be without that work; or undoes the latest undo. Where someone else
+        changed the same lines since, a file stays as it is and is named. With `only_own`, files in the preview's
+        `maybe_yours` stay, too."""
         return await self._do(lambda desk: desk.restore(self._session, back, only_own, self._beneath(scope)))
 
     async def close(self) -> None:
@@ -359,29 +360,29 @@ class Undo:
             yield changed
         finally:
             if window is not None:
-                # Also when the turn is being cancelled: what was done was done.
+                # This happens even when the turn is being cancelled: what was done was done.
                 await asyncio.shield(asyncio.to_thread(self._note, window, changed))
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:
             changed += self._at_desk(lambda desk: desk.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
-            # What was noted before is safe; what came of it is found out the next time.
+            # What was noted before is safe; the outcome is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
 
     def _beneath(self, scope: UndoScope) -> UndoScope:
-        """The scope with its paths as undo knows them, however the user has written them."""
+        """Returns the scope with its paths as undo knows them, however the user has written them."""
         return scope._replace(paths=tuple(self._roots(scope.paths)) or scope.paths)
 
     def _roots(self, paths: Sequence[str]) -> list[str]:
-        """With and without following a link in last place: a tool may write through it, or replace it."""
-        found: dict[str, None] = {}
+        """Returns each path with a last link followed and not: a tool may write through it, or replace it."""
+        roots: dict[str, None] = {}
         for path, follow in product(paths, (False, True)):
             # A path that is refused here is refused to the tool as well.
             with contextlib.suppress(OSError, PathRefused):
-                found[self._workspace.relative(path, follow).removeprefix("./")] = None
-        found.pop(".", None)
-        return list(found)
+                roots[self._workspace.relative(path, follow).removeprefix("./")] = None
+        roots.pop(".", None)
+        return list(roots)
 
     async def _do(self, work: Callable[[UndoDesk], T]) -> T:
         if not self._settings.enabled:

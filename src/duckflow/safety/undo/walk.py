@@ -1,4 +1,5 @@
-"""The work folder looked through as a whole, for undo: what is kept, what is only watched, and what cannot be seen."""
+"""A survey of the whole work folder for undo: which files are kept, which are only watched, and which cannot be
+seen."""
 
 import contextlib
 import os
@@ -23,45 +24,48 @@ Facts = os.stat_result
 
 
 class TooManyFiles(Exception):
-    """More than may be covered."""
+    """Raised when there are more files than may be covered."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """What lies in the folder, by path."""
+    """The files of the folder, by path."""
 
     covered: dict[str, Seen] = field(default_factory=dict[str, Seen])
     watched: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
-    """Files that git ignores: only whether they changed is known."""
+    """Files that git ignores: only changes of their stamps are known."""
     places: set[str] = field(default_factory=set[str])
     """The ignored files and folders that these belong to."""
     blind: dict[str, str] = field(default_factory=dict[str, str])
-    """Folders of which nothing is known: not ours to read, too deep, or more than is watched. And what to call them."""
+    """Folders of which nothing is known (unreadable, too deep, or more than is watched), each with its name for
+    people."""
     repositories: list[str] = field(default_factory=list[str])
 
     def left_out(self, path: str) -> bool:
-        """Whether something may have been there that is not covered."""
+        """Says whether something may have been there that is not covered."""
         return any(above in self.places or above in self.blind for above in upwards(path))
 
     def unseen(self, path: str) -> bool:
         return any(above in self.blind for above in upwards(path))
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
-        """How many ignored files are new, gone or different, by the ignored file or folder they are in; no caches."""
-        found: dict[str, int] = {}
+        """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in; no
+        caches."""
+        counts: dict[str, int] = {}
         paths = (before.watched | self.watched).keys() - before.covered.keys()
         for path in (path for path in paths if not CACHE.search(path)):
             old, seen = before.watched.get(path), self.covered.get(path)
             new = seen.stamp if seen else self.watched.get(path)
             if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
                 place = next(above for above in upwards(path) if above in before.places | self.places)
-                found[place] = found.get(place, 0) + 1
-        return found
+                counts[place] = counts.get(place, 0) + 1
+        return counts
 
 
 class FolderWalk:
-    """Goes by handles of folders. Files whose stamp is known are not read again. `own`: what is left out (undo's data,
-    private places). `kept`: what was not ignored when the first command ran, so that no command can make it so."""
+    """Goes by handles of folders. Files whose stamp is known are not read again. `own` lists what is left out (undo's
+    data, private places). `kept` lists paths that were not ignored when the first command ran, so that no command can
+    make them so."""
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class FolderWalk:
         self._of_git = 0
 
     def walk(self, start: str, work: Path | None = None) -> Survey:
-        """All beneath a folder; of the work folder without what git ignores and git's packs."""
+        """Surveys everything beneath a folder; in the work folder without ignored files and git's packs."""
         self._ignored = IgnoredPaths(work) if work else None
         handle = self._tree.open_folder(start)
         try:
@@ -92,7 +96,7 @@ class FolderWalk:
         return self._survey
 
     def _list(self, handle: int, prefix: str, rules: RulesFile | None, place: str) -> None:
-        """`place`: the ignored folder that this one lies in, if it does."""
+        """Lists a folder. `place` is the ignored folder that this one lies in, if it does."""
         files: dict[str, Facts] = {}
         folders: dict[str, Facts] = {}
         with os.scandir(handle) as entries:
@@ -100,7 +104,7 @@ class FolderWalk:
                 try:
                     facts = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
-                    # Removed while we looked.
+                    # It was removed while we looked.
                     continue
                 if (facts.st_dev, facts.st_ino) not in self._own:
                     (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
@@ -153,11 +157,11 @@ class FolderWalk:
                 # The history of a repository one level down is kept, though its files are ignored.
                 self._survey.covered[path] = known or self._tree.see(handle, name, facts)
         else:
-            found = self._tree.see(handle, name, facts)
+            seen = self._tree.see(handle, name, facts)
             if self._in_git and FAN_OUT.search(path):
-                self._objects(handle, path, found)
+                self._objects(handle, path, seen)
                 return
-            self._survey.covered[path] = known if known and known.fact == found.fact else found
+            self._survey.covered[path] = known if known and known.fact == seen.fact else seen
             if self._in_git and APART.search(path):
                 self._survey.blind[path] = path
                 return
@@ -175,17 +179,17 @@ class FolderWalk:
         finally:
             os.close(inner)
 
-    def _objects(self, handle: int, path: str, found: Seen) -> None:
-        """Objects never change, so one that is known is not looked at again; where none came or went since the folder
-        was listed, the folder is not listed again."""
+    def _objects(self, handle: int, path: str, folder: Seen) -> None:
+        """Surveys a folder of objects. Objects never change, so a known one is not looked at again; where none came or
+        went since the folder was listed, the folder is not listed again."""
         known = self._known.get(path)
-        if known and known.stamp == found.stamp and known.settled:
+        if known and known.stamp == folder.stamp and known.settled:
             self._survey.covered[path] = known
             objects = self._known_objects.get(path, {})
             self._survey.covered |= objects
             self._of_git += len(objects)
             return
-        self._survey.covered[path] = found._replace(settled=found.stamp.settled)
+        self._survey.covered[path] = folder._replace(settled=folder.stamp.settled)
         inner = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
         try:
             for name in os.listdir(inner):
@@ -200,12 +204,12 @@ class FolderWalk:
 
     @cached_property
     def _known_objects(self) -> dict[str, dict[str, Seen]]:
-        """The known objects by their folder."""
-        found: dict[str, dict[str, Seen]] = {}
+        """Returns the known objects by their folder."""
+        objects: dict[str, dict[str, Seen]] = {}
         for path, seen in self._known.items():
             if "objects/" in path and OBJECT.search(path):
-                found.setdefault(path.rpartition("/")[0], {})[path] = seen
-        return found
+                objects.setdefault(path.rpartition("/")[0], {})[path] = seen
+        return objects
 
     @property
     def _watches_enough(self) -> bool:
