@@ -113,7 +113,7 @@ FINDINGS = (
     )),
     Finding("10", "a rule for a tool covers another place or target", (
         "tests/safety/commands/test_project_runs.py"
-        "::test_a_rule_for_a_tool_is_none_for_another_place_environment_or_target",
+        "::test_a_rule_for_a_tool_does_not_cover_another_place_environment_or_target",
     )),
     Finding("15", "in mode auto a file is lost that undo does not keep", (
         "tests/journeys/test_mode_auto.py::test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for",

@@ -1,4 +1,4 @@
-"""Which variables a command sees."""
+"""The environment variables that a command sees."""
 
 import pytest
 
@@ -21,7 +21,7 @@ GIVEN = {
 }
 
 
-def test_only_what_is_needed_is_seen() -> None:
+def test_a_command_sees_only_the_variables_it_needs() -> None:
     seen = environment(GIVEN)
     assert {name for name in GIVEN if name in seen} == {"PATH", "HOME", "LC_ALL", "TERM", "VIRTUAL_ENV"}
     assert seen["TERM"] == "dumb"

@@ -1,4 +1,4 @@
-"""What git ignores is worked out without git, and comes out as git has it."""
+"""Ignored files are computed without git, and the result is the same as git's."""
 
 import random
 import subprocess
@@ -43,7 +43,7 @@ def test_rules_are_read_as_git_reads_them(tmp_path: Path, seed: int) -> None:
         assert {path for path in files if rules_file(text).ignores(path, is_folder=False)} == ignored, text
 
 
-def test_the_deepest_file_decides_and_what_is_tracked_is_never_ignored(tmp_path: Path) -> None:
+def test_the_deepest_rules_file_decides_and_tracked_files_are_never_ignored(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     fill(tmp_path, "part/kept.log", "part/other.log", "out/made", "out/deep/tracked", "node_modules/x/y.js")
     git(tmp_path, "add", "out/deep/tracked")

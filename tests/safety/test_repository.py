@@ -49,7 +49,7 @@ def test_gits_own_file_watcher_is_harmless(tmp_path: Path) -> None:
     assert not git_runs_programs(tmp_path)
 
 
-def test_a_hook_that_looking_triggers_is_found(tmp_path: Path) -> None:
+def test_a_hook_that_reading_triggers_is_found(tmp_path: Path) -> None:
     hook = repository(tmp_path) / ".git/hooks/post-index-change"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\n")
@@ -101,9 +101,9 @@ def test_the_index_is_read_as_git_reads_it(tmp_path: Path, form: str, digest: st
     git(tmp_path, *FORMS[form])
     fill(tmp_path, "after.py")
     git(tmp_path, "add", "after.py")
-    found = find_repository(tmp_path)
-    assert found
-    assert set(found.index()) == set(git(tmp_path, "ls-files", "-z").split("\0")) - {""}
+    repository = find_repository(tmp_path)
+    assert repository
+    assert set(repository.index()) == set(git(tmp_path, "ls-files", "-z").split("\0")) - {""}
 
 
 def test_files_are_known_from_a_folder_below_and_in_a_linked_worktree(tmp_path: Path) -> None:

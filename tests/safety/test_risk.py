@@ -63,11 +63,11 @@ VERDICTS = {
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("level", ["low", "medium", "high", "forbidden"])
-def test_each_mode(mode: Mode, level: Risk) -> None:
+def test_each_mode_lets_its_own_risks_pass(mode: Mode, level: Risk) -> None:
     assert judge(mode, Assessment(level), changes=True, doubtful=False) == VERDICTS[mode][level]
 
 
-def test_a_command_of_medium_risk_is_no_edit() -> None:
+def test_a_command_of_medium_risk_does_not_count_as_an_edit() -> None:
     run = Assessment("medium", runs=True)
     rulings = {mode: judge(mode, run, changes=True, doubtful=False) for mode in Mode}
     passing = {mode for mode, ruling in rulings.items() if ruling == "pass"}
@@ -77,7 +77,7 @@ def test_a_command_of_medium_risk_is_no_edit() -> None:
 
 
 @given(st.sampled_from(OFFERED), st.sampled_from(["low", "medium", "high", "forbidden"]), st.booleans())
-def test_what_always_asks_and_what_is_doubtful_never_passes(mode: Mode, level: Risk, changes: bool) -> None:
+def test_risks_that_always_ask_and_doubtful_changes_never_pass(mode: Mode, level: Risk, changes: bool) -> None:
     assert judge(mode, Assessment(level, always_ask=True), changes, doubtful=False) != "pass"
     assert judge(mode, Assessment(level), changes=True, doubtful=True) != "pass"
 
@@ -97,7 +97,7 @@ OF_THE_MACHINE = (
 
 
 @pytest.mark.parametrize("command", BEYOND_THE_MACHINE + OF_THE_MACHINE)
-def test_where_the_machine_is_the_sandbox_only_what_reaches_beyond_it_is_refused(command: str) -> None:
+def test_where_the_machine_is_the_sandbox_only_dangers_beyond_it_are_refused(command: str) -> None:
     verdict = judge_command(command, CommandFacts("/app", "/root", git_runs_programs=False))
     deed = Deed("run", command=JudgedCommand(verdict.verdict, verdict.reasons, sandboxed=False, online=True))
     ruling = judge(Mode.CONTAINED, assess(deed), changes=True, doubtful=False)
@@ -129,7 +129,7 @@ def test_texts_that_look_like_keys() -> None:
     assert not secret_text("the skeleton key is under the mat")
 
 
-def test_what_is_hidden_and_what_is_left() -> None:
+def test_secrets_are_hidden_and_the_rest_of_a_text_stays() -> None:
     assert mask("password = 'correct-horse-battery'") == ("password = '•••'", 1)
     assert mask("MY_TOKEN=abcdef123456\nMY_TOKEN=$(cat token1234)\nKEYS=12345678901") == (
         "MY_TOKEN=•••\nMY_TOKEN=$(cat token1234)\nKEYS=12345678901",

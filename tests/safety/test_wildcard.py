@@ -1,4 +1,4 @@
-"""Patterns fit what a shell and git would let them fit, and never take long."""
+"""Patterns match what they match in a shell and in git, and never take long."""
 
 import fnmatch
 import re
@@ -34,7 +34,7 @@ from duckflow.safety.ignore_rules import Wildcard, escaped, wildcards
         ("日*語", ["日本語", "日語"], ["日本"]),
     ],
 )
-def test_what_a_pattern_fits(pattern: str, fits: list[str], not_: list[str]) -> None:
+def test_a_pattern_matches_its_paths_and_no_others(pattern: str, fits: list[str], not_: list[str]) -> None:
     wildcard = Wildcard(pattern)
     assert [path for path in fits if not wildcard.matches(path)] == []
     assert [path for path in not_ if wildcard.matches(path)] == []
@@ -42,7 +42,7 @@ def test_what_a_pattern_fits(pattern: str, fits: list[str], not_: list[str]) -> 
 
 def test_braces_are_choices() -> None:
     def fits(pattern: str, path: str) -> bool:
-        return any(one.matches(path) for one in wildcards(pattern))
+        return any(wildcard.matches(path) for wildcard in wildcards(pattern))
 
     assert fits("*.{js,ts}", "a.ts") and not fits("*.{js,ts}", "a.py")
     assert fits("{src,lib}/{a,b{c,d}}", "lib/bd") and not fits("{src,lib}/{a,b{c,d}}", "lib/b")
@@ -63,7 +63,7 @@ def test_within_a_name_it_agrees_with_the_standard_library(pattern: str, name: s
 
 
 @given(st.text("ab*?[]\\{}!", min_size=1, max_size=8))
-def test_an_escaped_path_fits_only_itself(path: str) -> None:
+def test_an_escaped_path_matches_only_itself(path: str) -> None:
     assert Wildcard(escaped(path)).matches(path)
     assert not Wildcard(escaped(path)).matches(path + "x")
 

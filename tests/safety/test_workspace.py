@@ -29,7 +29,7 @@ def text(workspace: Workspace, path: str) -> str:
     "path",
     ["src/app.py", "./src//app.py", "src/../src/app.py", "src/./app.py", "src/app.py/", "src/nothing/../app.py"],
 )
-def test_many_spellings_of_one_file(workspace: Workspace, path: str) -> None:
+def test_many_spellings_mean_the_same_file(workspace: Workspace, path: str) -> None:
     (workspace.root / "src/nothing").mkdir()
     assert text(workspace, path) == "inside"
     assert workspace.relative(path) == "src/app.py"
@@ -55,7 +55,7 @@ def test_a_folder_whose_name_only_begins_like_the_work_folder_is_outside(workspa
     "path",
     ["../secret.txt", "src/../../secret.txt", "..", "/etc/passwd", "~", "~/.profile", "src/../../work/src/app.py", "/"],
 )
-def test_what_leads_out_is_refused_and_named(workspace: Workspace, path: str) -> None:
+def test_a_path_that_leads_out_is_refused_and_named(workspace: Workspace, path: str) -> None:
     for use in (workspace.open, workspace.relative, workspace.make_folder, workspace.listdir, workspace.delete):
         with pytest.raises(PathRefused) as refused:
             use(path)
@@ -63,7 +63,7 @@ def test_what_leads_out_is_refused_and_named(workspace: Workspace, path: str) ->
 
 
 @pytest.mark.parametrize("path", ["", "  ", "a\0b", "a" * 5000, "a" * 256, "/".join("a" * 300), "a\ud800b"])
-def test_what_is_no_usable_path_is_refused_in_plain_words(workspace: Workspace, path: str) -> None:
+def test_an_unusable_path_is_refused_in_plain_words(workspace: Workspace, path: str) -> None:
     with pytest.raises(PathRefused) as refused:
         workspace.open(path)
     assert refused.value.key in ("path.empty", "path.unusable")
@@ -86,7 +86,7 @@ def test_a_folder_called_tilde_is_not_the_home_folder(workspace: Workspace) -> N
     workspace.write_atomic("./~/notes.txt", b"mine")
     spelled = workspace.relative("./~/notes.txt")
     assert text(workspace, spelled) == "mine"
-    assert "~/notes.txt" in [found.path.removeprefix("./") for found in workspace.walk()]
+    assert "~/notes.txt" in [entry.path.removeprefix("./") for entry in workspace.walk()]
 
 
 def test_links_that_stay_inside_are_followed(workspace: Workspace) -> None:
@@ -168,15 +168,15 @@ def test_open_for_writing_makes_the_file_but_never_outside(workspace: Workspace,
 def test_the_listing_is_sorted_and_names_links_without_following_them(workspace: Workspace, tmp_path: Path) -> None:
     (workspace.root / "out").symlink_to(tmp_path)
     (workspace.root / "b.txt").write_text("12345")
-    listed = [(found.path, found.kind, found.size) for found in workspace.listdir() if found.kind != "folder"]
+    listed = [(entry.path, entry.kind, entry.size) for entry in workspace.listdir() if entry.kind != "folder"]
     assert [entry[:2] for entry in listed] == [("b.txt", "file"), ("out", "link")]
     assert listed[0][2] == 5
-    assert [found.path for found in workspace.walk()] == ["b.txt", "out", "src", "src/app.py"]
-    assert [found.path for found in workspace.walk("src")] == ["src/app.py"]
-    assert [found.path for found in workspace.walk(enter=lambda folder: False)] == ["b.txt", "out", "src"]
+    assert [entry.path for entry in workspace.walk()] == ["b.txt", "out", "src", "src/app.py"]
+    assert [entry.path for entry in workspace.walk("src")] == ["src/app.py"]
+    assert [entry.path for entry in workspace.walk(enter=lambda folder: False)] == ["b.txt", "out", "src"]
 
 
-def test_a_removed_work_folder_is_said(tmp_path: Path) -> None:
+def test_people_are_told_that_the_work_folder_was_removed(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     workspace = Workspace(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -189,7 +189,7 @@ NAMES = st.sampled_from(["..", ".", "a", "b", "in", "out", "up", "file", "", "de
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(NAMES, max_size=8), absolute=st.booleans())
-def test_whatever_path_is_tried_both_ways_agree_and_stay_inside(
+def test_both_ways_of_opening_agree_on_every_path_and_stay_inside(
     tmp_path: Path, names: list[str], absolute: bool
 ) -> None:
     folder = tmp_path / "work"

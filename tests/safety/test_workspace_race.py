@@ -14,7 +14,7 @@ from duckflow.safety.workspace import Workspace
 
 SECONDS = 0.5
 PATIENCE = 30
-"""On a busy machine the folder may stand still so rarely that nothing was read yet."""
+"""Seconds to wait. On a busy machine the folder may stand still so rarely that nothing was read yet."""
 
 # Swaps by renaming, as fast as it can: `folder` and `file` are now real, now links to the outside.
 SWAPPER = """
@@ -54,7 +54,7 @@ def top(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_reading_never_brings_what_is_outside(top: Path) -> None:
+def test_reading_never_returns_a_file_from_outside(top: Path) -> None:
     workspace = Workspace(top / "work")
     seen: set[bytes] = set()
     with swapping(top / "work"):
@@ -66,7 +66,7 @@ def test_reading_never_brings_what_is_outside(top: Path) -> None:
     assert seen == {b"inside"}
 
 
-def test_changing_never_reaches_what_is_outside(top: Path) -> None:
+def test_changing_never_reaches_a_file_outside(top: Path) -> None:
     workspace = Workspace(top / "work")
     done = 0
     with swapping(top / "work"):

@@ -1,4 +1,4 @@
-"""Writing, moving and deleting: whole or not at all, never over something unseen, never outside."""
+"""Writing, moving and deleting happen whole or not at all, never over something unseen, never outside."""
 
 import os
 import resource
@@ -88,7 +88,7 @@ def test_a_hard_link_to_the_outside_is_cut_off_not_written_through(workspace: Wo
     assert (tmp_path / "outside.txt").read_text() == "outside"
 
 
-def test_a_full_disk_leaves_the_old_file_and_no_rest(workspace: Workspace) -> None:
+def test_a_full_disk_leaves_the_old_file_and_no_leftovers(workspace: Workspace) -> None:
     (workspace.root / "a.txt").write_text("old")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
@@ -118,7 +118,7 @@ def test_a_folder_or_file_that_is_read_only_stays_as_it_is(workspace: Workspace)
     assert (workspace.root / "kept.txt").read_text() == "old"
 
 
-def test_deleting_takes_the_link_not_what_it_points_to(workspace: Workspace, tmp_path: Path) -> None:
+def test_deleting_removes_the_link_and_not_its_target(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/a.txt").write_text("outside")
     (workspace.root / "link").symlink_to(tmp_path / "outside")

@@ -216,12 +216,12 @@ def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequen
     return tuple(sorted(path for path in places if path.is_relative_to(top) or Path(top).is_relative_to(path)))
 
 
-def refuse_private(places: Iterable[Path], real: Path, given: str, whole: bool = False) -> None:
+def refuse_private(places: Iterable[Path], real: Path, spelling: str, whole: bool = False) -> None:
     """Refuses a path in a private place. With `whole` everything beneath the path counts too, as when it is moved or
     deleted."""
     for place in places:
         if real.is_relative_to(place) or (whole and place.is_relative_to(real)):
-            name = shown(given)
+            name = shown(spelling)
             raise PathRefused(
                 f"{name} is private (keys, logins, or Duckflow's own state): no tool opens or changes it. "
                 "Do without it, or tell the user.",

@@ -1,4 +1,4 @@
-"""git: what looks, what changes, what throws work away, and whose settings it obeys."""
+"""Calls of git: which ones read, change or throw work away, and whose settings they obey."""
 
 import pytest
 
@@ -23,7 +23,7 @@ UNSEEN = (CommandFacts(folder="/work/pond"), CommandFacts(folder="/work/pond", g
         "git grep -n quack",
     ],
 )
-def test_reading_what_is_recorded_is_safe_in_every_repository(command: str, facts: CommandFacts) -> None:
+def test_reading_recorded_data_is_safe_in_every_repository(command: str, facts: CommandFacts) -> None:
     assert judge_command(command, facts).verdict == "safe"
 
 
@@ -33,7 +33,7 @@ def test_reading_what_is_recorded_is_safe_in_every_repository(command: str, fact
     ["git log -p", "git log --st", "git log -Sx", "git log -L1,2:a", "git ls-files --modif", "git ls-files -om"]
     + ["git describe --dirty", "git describe --dir=x", "git log --format=%G?", "git -c a.b=c log", "cd x && git log"],
 )
-def test_comparing_contents_needs_a_look(command: str, facts: CommandFacts) -> None:
+def test_comparing_contents_is_safe_only_after_the_settings_were_checked(command: str, facts: CommandFacts) -> None:
     assert judge_command(command, facts).verdict == "ask"
 
 
@@ -51,7 +51,7 @@ def test_comparing_contents_needs_a_look(command: str, facts: CommandFacts) -> N
         "cd /work/pond && git status",
     ],
 )
-def test_looking_is_safe_once_the_repository_has_been_looked_at(command: str) -> None:
+def test_reading_is_safe_once_the_repository_was_checked(command: str) -> None:
     assert judge_command(command, CHECKED).verdict == "safe"
     assert {judge_command(command, facts).verdict for facts in UNSEEN} == {"ask"}
 
@@ -99,7 +99,7 @@ def test_looking_is_safe_once_the_repository_has_been_looked_at(command: str) ->
         "git rm --cached duck.py",
     ],
 )
-def test_what_changes_or_may_run_something_is_asked_about(command: str) -> None:
+def test_a_call_that_changes_or_may_run_something_is_asked_about(command: str) -> None:
     assert judge_command(command, CHECKED).verdict == "ask"
 
 
@@ -140,5 +140,5 @@ def test_what_changes_or_may_run_something_is_asked_about(command: str) -> None:
         "git clone 'ext::sh -c rm% -rf% ~'",
     ],
 )
-def test_what_throws_work_away_is_dangerous(command: str) -> None:
+def test_a_call_that_throws_work_away_is_dangerous(command: str) -> None:
     assert judge_command(command, CHECKED).verdict == "dangerous"

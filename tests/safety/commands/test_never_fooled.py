@@ -1,4 +1,4 @@
-"""Whatever text comes, there is a verdict, and harm stays harm."""
+"""Every text gets a verdict, and a harmful command stays harmful in every surrounding."""
 
 import shlex
 import time
@@ -142,7 +142,7 @@ def test_harm_added_to_any_text_is_never_safe(text: str, between: str) -> None:
 
 
 @given(COMMANDS, some.lists(WRAPPINGS, min_size=1, max_size=3))
-def test_wrapping_never_makes_a_command_less_than_it_was(command: str, wrappings: list[str]) -> None:
+def test_wrapping_never_makes_a_command_less_dangerous(command: str, wrappings: list[str]) -> None:
     wrapped = command
     for wrapping in wrappings:
         wrapped = wrapping.format(plain=wrapped, quoted=shlex.quote(wrapped), mark=f"END{len(wrapped)}")
@@ -174,7 +174,7 @@ def test_a_readable_text_in_quotes_is_judged_like_the_text(text: str) -> None:
     ],
     ids=lambda text: text[:8],
 )
-def test_no_text_holds_the_judge_up(text: str) -> None:
+def test_no_text_takes_the_judge_long(text: str) -> None:
     start = time.process_time()
     assert judge_command(text).verdict
     assert time.process_time() - start < 4

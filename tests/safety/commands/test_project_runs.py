@@ -1,4 +1,4 @@
-"""Which commands are runs of the project's own tests, linters and builds, and which only look like it."""
+"""Commands that run the project's own tests, linters and builds, and commands that only look like it."""
 
 import pytest
 
@@ -158,19 +158,19 @@ sh -c pytest
 
 
 @pytest.mark.parametrize(("command", "kind", "name"), PLAIN)
-def test_a_run_is_known_however_it_is_called(command: str, kind: str, name: str) -> None:
+def test_a_run_is_recognised_however_it_is_called(command: str, kind: str, name: str) -> None:
     judged = judge_command(command, HERE)
     assert judged.verdict == "ask" and judged.tools == ((kind, name),)
     assert [reason.key for reason in judged.reasons] == [f"harm.runs_{kind}"]
 
 
 @pytest.mark.parametrize("command", NOT_PLAIN.strip().splitlines())
-def test_other_words_make_it_a_command_like_others(command: str) -> None:
+def test_with_other_words_it_is_a_command_like_others(command: str) -> None:
     judged = judge_command(command, HERE)
     assert judged.verdict != "safe" and not judged.tools
 
 
-def test_each_of_several_runs_counts_and_many_hide_nothing() -> None:
+def test_each_of_several_runs_counts_and_many_runs_hide_nothing_else() -> None:
     both = judge_command("ruff check . && python -m pytest -q", HERE)
     assert [tool.name for tool in both.tools] == ["ruff check", "pytest"]
     many = "pytest && make && tox && nox && jest && mypy && ruff check && black --check . && swim"
@@ -199,7 +199,7 @@ OTHER_RUNS = {
 
 
 @pytest.mark.parametrize(("name", "command"), [(name, run) for name, runs in OTHER_RUNS.items() for run in runs])
-def test_a_rule_for_a_tool_is_none_for_another_place_environment_or_target(name: str, command: str) -> None:
+def test_a_rule_for_a_tool_does_not_cover_another_place_environment_or_target(name: str, command: str) -> None:
     judged = judge_command(command, HERE)
     assert judged.verdict != "safe"
     assert name not in [tool.name for tool in judged.tools]

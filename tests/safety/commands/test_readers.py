@@ -320,6 +320,6 @@ head -c 5 -- ../x
 
 @pytest.mark.parametrize("command", RUNS_CODE_OR_LEAVES_THE_FOLDER.strip().split("\n"))
 def test_reading_that_runs_code_writes_or_leaves_the_folder_is_asked_about(command: str) -> None:
-    """Arithmetic and subscripts run what is in them, git runs pagers and aliases, options name programs and files."""
+    """Arithmetic and subscripts run the code in them, git runs pagers and aliases, options name programs and files."""
     facts = CommandFacts(folder="/work/pond", home="/home/duck", git_runs_programs=False)
     assert judge_command(command, facts).verdict != "safe"

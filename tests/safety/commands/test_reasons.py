@@ -1,4 +1,4 @@
-"""A verdict says why; and it costs nothing before it is needed."""
+"""A verdict says why, and the judge costs nothing before it is needed."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def test_dangers_come_before_doubts_and_each_reason_once() -> None:
     assert len({reason.model_dump_json() for reason in verdict.reasons}) == len(verdict.reasons)
 
 
-def test_long_or_broken_values_are_made_fit_to_show() -> None:
+def test_long_or_broken_values_are_shortened_and_escaped() -> None:
     verdict = judge_command("rm -rf 'a\nb" + "x" * 500 + "'")
     path = verdict.reasons[0].values["path"]
     assert isinstance(path, str)
@@ -48,7 +48,7 @@ def test_long_or_broken_values_are_made_fit_to_show() -> None:
     assert len(path) < 100
 
 
-def test_the_folder_decides_what_is_inside() -> None:
+def test_inside_and_outside_depend_on_the_folder() -> None:
     here = CommandFacts(folder="/work/pond", home="/home/duck")
     assert judge_command("cat /work/pond/a", here).verdict == "safe"
     assert judge_command("cat /work/pond2/a", here).verdict == "ask"

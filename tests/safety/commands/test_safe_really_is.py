@@ -19,8 +19,9 @@ def test_nothing_changes_and_nothing_is_sent_when_commands_called_safe_are_run(t
     assert tally.heard == 0
 
 
-def test_the_fuzz_would_notice(tmp_path: Path) -> None:
-    """Each canary once: a file made, rights, times, a file gone, an alias run, something read outside, or sent."""
+def test_the_fuzz_notices_each_kind_of_harm(tmp_path: Path) -> None:
+    """Sets off each canary once: a file made, rights, times, a file gone, an alias run, something read outside, or
+    sent."""
     top, ear = tmp_path.resolve(), Ear()
     pond, sandbox = Pond(new_folder(top / "pond")), choose(SandboxSettings(), top)
     changing = [

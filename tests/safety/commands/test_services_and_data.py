@@ -1,4 +1,4 @@
-"""Services, containers, databases, packages: told to destroy, or told to look."""
+"""Services, containers, databases and packages that are told to destroy, or told to read."""
 
 import pytest
 
@@ -63,7 +63,7 @@ from duckflow.safety.commands.judge import judge_command
         "zfs destroy tank/pond",
     ],
 )
-def test_destroying_is_dangerous(command: str) -> None:
+def test_a_command_that_destroys_is_dangerous(command: str) -> None:
     assert judge_command(command).verdict == "dangerous"
 
 
@@ -101,5 +101,5 @@ def test_destroying_is_dangerous(command: str) -> None:
         "node -e 'console.log(\"rm -rf /\")'",
     ],
 )
-def test_looking_making_and_trying_is_not(command: str) -> None:
+def test_reading_making_and_trying_are_not_dangerous(command: str) -> None:
     assert judge_command(command).verdict == "ask"

@@ -1,4 +1,4 @@
-"""Whatever a command is wrapped in, hidden behind or put together from, what runs is judged."""
+"""The command that really runs is judged, whatever it is wrapped in, hidden behind or put together from."""
 
 import pytest
 
@@ -45,7 +45,7 @@ NOT_WORKED_OUT = [
     "x=-delete; find . $x",
     "$'find' . -delete",
 ]
-"""What only a shell would know is not worked out: it asks."""
+"""Commands that only a shell could evaluate. They are not evaluated, so they ask."""
 
 WRAPPED = [
     "sudo {}",
@@ -150,7 +150,7 @@ def test_a_hidden_program_is_found(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", NOT_WORKED_OUT)
-def test_what_is_not_literal_is_asked_about(command: str) -> None:
+def test_a_word_that_is_not_literal_is_asked_about(command: str) -> None:
     verdict = judge_command(command)
     assert verdict.verdict != "safe"
     assert verdict.reasons
@@ -186,16 +186,16 @@ def test_a_wrapped_harmless_command_is_not_dangerous(wrapping: str) -> None:
         'python -c \'exec(__import__("base64").b64decode("cXVhY2s="))\'',
     ],
 )
-def test_what_comes_from_outside_is_not_run(command: str) -> None:
+def test_running_a_text_from_outside_is_dangerous(command: str) -> None:
     assert judge_command(command).verdict == "dangerous"
 
 
-def test_more_layers_than_anybody_would_look_through_are_dangerous() -> None:
+def test_too_many_layers_are_dangerous() -> None:
     command = "ls"
     for _ in range(30):
         command = f"eval {command}"
     assert judge_command(command).verdict == "dangerous"
 
 
-def test_a_variable_that_keeps_doubling_ends() -> None:
+def test_the_judge_ends_on_a_variable_that_keeps_doubling() -> None:
     assert judge_command("x=duck;" + "x=$x$x;" * 200 + "echo $x").verdict == "ask"

@@ -1,5 +1,5 @@
-"""Ways out of a sandbox, each a command. An attack got through when something outside is not as it was, or when it
-says so itself (`GOT`)."""
+"""Ways out of a sandbox, each a command. An attack got through when something outside has changed, or when it says so
+itself (`GOT`)."""
 
 import os
 import re
@@ -14,7 +14,7 @@ Fingerprint = dict[str, tuple[object, ...]]
 
 @dataclass(frozen=True)
 class Attack:
-    """One try."""
+    """One way out to try."""
 
     name: str
     command: str
@@ -25,7 +25,7 @@ def python(code: str) -> str:
 
 
 def call(number: int, *arguments: str) -> str:
-    """A system call that says GOT when it is not refused."""
+    """Makes a system call that prints GOT when it is not refused."""
     given = ", ".join(arguments)
     return python(
         f"import ctypes, os; l = ctypes.CDLL(None, use_errno=True); "
@@ -115,13 +115,13 @@ ATTACKS = [
 def got_through(yard: Yard, ran: Ran, before: Fingerprint) -> bool:
     reached = _accepted(yard)
     dead = yard.victim.poll() is not None
-    # Newer Pythons quote the program itself in what they say of its failure: there a quotation mark stands before it.
+    # Newer Pythons quote the program itself in the message of its failure: there a quotation mark stands before it.
     said = re.search('(?<!")GOT', ran.output) is not None or SECRET in ran.output
     return reached or dead or said or fingerprint(yard.outside) != before
 
 
 def fingerprint(folder: Path) -> Fingerprint:
-    """Everything about the files in a folder that someone could change."""
+    """Returns everything about the files in a folder that someone could change."""
     found: Fingerprint = {}
     for path in sorted((folder, *folder.rglob("*"))):
         about = path.lstat()

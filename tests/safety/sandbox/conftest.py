@@ -1,4 +1,4 @@
-"""A yard for every test that asks for one."""
+"""Makes a yard for every test that asks for one."""
 
 from collections.abc import Generator
 

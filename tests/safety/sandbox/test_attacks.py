@@ -1,4 +1,4 @@
-"""About fifty ways out of the sandbox, tried as whoever runs the tests."""
+"""Tries about fifty ways out of the sandbox, as the user who runs the tests."""
 
 import shutil
 import time
@@ -13,7 +13,7 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 
 LANDLOCK_CANNOT_STOP = {"chmod", "utime"}
 
-# Those that do no harm to the machine when nothing stops them.
+# Attacks that do no harm to the machine when nothing stops them.
 HARMLESS = {
     "write a new file", "overwrite", "append", "truncate by name", "truncate while reading", "delete",
     "remove a folder", "make a folder", "chmod", "chown", "utime", "rename outside", "take away", "move out",
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 
 
 def through(place: Yard, sandbox: Sandbox) -> set[str]:
-    """The names of the attacks that got through."""
+    """Returns the names of the attacks that got through."""
     found: set[str] = set()
     for attack in ATTACKS:
         before = fingerprint(place.outside)
@@ -59,7 +59,7 @@ def test_without_a_sandbox_the_attack_is_real(place: Yard, attack: Attack) -> No
     sandbox = place.sandbox(SandboxSettings(kind="none"))
     before = fingerprint(place.outside)
     ran, end = place.run(sandbox, attack.command), time.monotonic() + PATIENCE
-    # What is killed may live a moment longer.
+    # A killed process may live a moment longer.
     while not (real := got_through(place, ran, before)) and time.monotonic() < end:
         time.sleep(0.02)
     assert real

@@ -1,4 +1,4 @@
-"""What commands can and cannot do in the full sandbox, besides being attacked from."""
+"""The full sandbox apart from attacks: what commands can and cannot do in it."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def sandbox(place: Yard) -> Sandbox:
     return place.sandbox(SandboxSettings())
 
 
-def test_it_is_chosen_where_it_works_and_says_so(sandbox: Sandbox) -> None:
+def test_bubblewrap_is_chosen_where_it_works_and_says_so(sandbox: Sandbox) -> None:
     assert (sandbox.kind, sandbox.says.key) == ("bubblewrap", "sandbox.bubblewrap")
 
 
@@ -120,7 +120,7 @@ def test_secrets_in_the_work_folder_stay_hidden_and_in_place(place: Yard) -> Non
     assert (place.home / "new").exists() and (place.home / ".config/gh/hosts.yml").read_text() == SECRET
 
 
-def test_a_work_folder_inside_a_hidden_folder_is_there(place: Yard) -> None:
+def test_a_work_folder_inside_a_hidden_folder_is_visible(place: Yard) -> None:
     place.folder = place.home / ".ssh/project"
     place.folder.mkdir()
     ran = place.run(place.sandbox(SandboxSettings()), "echo x > new; cat ../id_ed25519")
@@ -136,13 +136,13 @@ def test_a_repository_that_holds_a_home_beside_the_work_folder_works(place: Yard
 
 @pytest.fixture
 def below_tmp(place: Yard) -> Generator[Path]:
-    """A folder below /tmp, whatever TMPDIR says."""
+    """Makes a folder below /tmp, whatever TMPDIR says."""
     top = Path(tempfile.mkdtemp(prefix="home-", dir="/tmp"))
     yield top
     shutil.rmtree(top)
 
 
-def test_a_home_below_tmp_is_closed_but_for_what_tools_need(place: Yard, below_tmp: Path) -> None:
+def test_a_home_below_tmp_is_hidden_except_for_places_that_tools_need(place: Yard, below_tmp: Path) -> None:
     shutil.copytree(place.home, below_tmp, symlinks=True, dirs_exist_ok=True)
     (below_tmp / "notes").write_text("as it was")
     (below_tmp / ".m2/repository").mkdir(parents=True)
@@ -165,7 +165,7 @@ def test_a_work_folder_in_a_home_below_tmp_can_be_written(place: Yard, below_tmp
     assert (below_tmp / "notes").read_text() == "as it was" and not Path("/tmp/mine").exists()
 
 
-def test_programs_below_tmp_on_the_path_are_there(
+def test_programs_below_tmp_on_the_path_are_visible(
     place: Yard, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, library = below_tmp / "bin/greet", below_tmp / "lib/words"

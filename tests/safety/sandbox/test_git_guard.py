@@ -1,4 +1,4 @@
-"""What makes git run programs stays as it is, whatever a command does in the work folder."""
+"""Files that make git run programs stay as they are, whatever a command does in the work folder."""
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def test_hooks_and_configuration_cannot_be_changed(place: Yard, sandbox: Sandbox
 
 
 @needs_bubblewrap
-def test_those_that_are_not_there_yet_cannot_be_made(place: Yard, sandbox: Sandbox) -> None:
+def test_missing_hooks_and_configuration_cannot_be_made(place: Yard, sandbox: Sandbox) -> None:
     git(place.folder, "init", "-q")
     shutil.rmtree(place.folder / ".git/hooks")
     (place.folder / ".git/config").unlink()
@@ -80,7 +80,7 @@ def test_git_cannot_be_sent_to_another_folder(place: Yard, sandbox: Sandbox) -> 
 
 
 @needs_bubblewrap
-def test_a_worktree_and_a_submodule_keep_what_they_point_to(place: Yard, sandbox: Sandbox) -> None:
+def test_a_worktree_and_a_submodule_keep_their_git_folder(place: Yard, sandbox: Sandbox) -> None:
     git(place.folder, "init", "-q")
     git(place.folder, "commit", "-q", "--allow-empty", "-m", "first")
     git(place.folder, "worktree", "add", "-q", "tree")
@@ -124,14 +124,14 @@ def test_links_planted_for_the_next_command_open_nothing(place: Yard, sandbox: S
 
 
 @needs_landlock
-def test_landlock_cannot_guard_them_but_tells(place: Yard) -> None:
+def test_landlock_cannot_guard_these_files_but_reports_changes(place: Yard) -> None:
     git(place.folder, "init", "-q")
     ran = place.run(place.sandbox(SandboxSettings(kind="landlock")), EVIL + "cp evil .git/hooks/pre-commit")
     assert ran.meddled == (".git/hooks/pre-commit",)
 
 
 @needs_landlock
-def test_a_change_that_sets_size_and_time_back_is_told_all_the_same(place: Yard) -> None:
+def test_a_change_that_sets_size_and_time_back_is_reported(place: Yard) -> None:
     git(place.folder, "init", "-q")
     config = place.folder / ".git/config"
     config.write_text("[core]\n\tbare = false\n\tpager = cat\n")

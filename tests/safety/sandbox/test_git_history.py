@@ -118,7 +118,7 @@ class Ground:
             self.git("gc", "-q")
 
     def history(self) -> str:
-        """What is checked out and staged, and every branch, tag and stash, with all their objects."""
+        """Returns what is checked out and staged, and every branch, tag and stash, with all their objects."""
         self.git("fsck", "--full", "--strict")
         questions = ("for-each-ref", "stash list", "log --all --format=%H%T%P", "ls-files --stage", "rev-parse HEAD")
         told = [self.git(*question.split()) for question in questions]
@@ -151,7 +151,7 @@ async def test_no_command_loses_history_for_good(ground: Ground, way: str, packe
     try:
         outcome = await ground.undo.restore()
     except DuckflowError as nothing:
-        # The sandbox let nothing happen.
+        # The sandbox stopped the command, so nothing happened.
         assert nothing.key == "undo.nothing"
     else:
         lost = {"undo.packs", "undo.git_gone", "undo.impossible"}
@@ -182,7 +182,7 @@ async def test_unusual_repositories_work_and_come_back(ground: Ground, option: s
     assert ground.history() == before
 
 
-async def test_a_shallow_clone_and_one_with_alternates_keep_what_they_have(ground: Ground) -> None:
+async def test_a_shallow_clone_and_one_with_alternates_keep_their_history(ground: Ground) -> None:
     ground.begin(True)
     for name, options in {"shallow": ["--depth=1"], "sharing": ["--shared"]}.items():
         ground.git("clone", "-q", *options, f"file://{ground.folder}" if name == "shallow" else ".", name)
@@ -211,7 +211,7 @@ async def test_a_folder_that_is_a_bare_repository_itself(ground: Ground) -> None
 
 
 async def test_a_forged_pack_changes_no_history(ground: Ground) -> None:
-    """A list of contents that names an old object where the pack holds another one."""
+    """Tries a list of contents that names an old object where the pack holds another one."""
     ground.begin(True)
     before = ground.history()
     blob = ground.git("rev-parse", "HEAD:a").strip()
@@ -235,7 +235,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("way", SCRIPTS)
-async def test_a_command_that_does_not_speak_of_git_finds_the_packs_read_only(ground: Ground, way: str) -> None:
+async def test_a_command_that_does_not_name_git_sees_the_packs_read_only(ground: Ground, way: str) -> None:
     ground.begin(True)
     (ground.folder / "lose.py").write_text(SCRIPTS[way])
     packs = ground.folder / ".git/objects/pack"
@@ -247,7 +247,7 @@ async def test_a_command_that_does_not_speak_of_git_finds_the_packs_read_only(gr
     assert ground.history() == before
 
 
-async def test_nothing_of_ours_stays_beside_the_packs(ground: Ground) -> None:
+async def test_no_keep_file_of_duckflow_stays_beside_the_packs(ground: Ground) -> None:
     ground.begin(True)
     packs = ground.folder / ".git/objects/pack"
     there = {path.name for path in packs.iterdir()}
@@ -258,7 +258,7 @@ async def test_nothing_of_ours_stays_beside_the_packs(ground: Ground) -> None:
 
 
 def forged(old: bytes, content: bytes) -> tuple[bytes, bytes]:
-    """A pack with one blob, and a list of contents that gives it the name of another object."""
+    """Makes a pack with one blob, and a list of contents that gives it the name of another object."""
     size = len(content)
     entry = bytes([0x30 | size]) + zlib.compress(content)
     pack = b"PACK" + struct.pack(">II", 2, 1) + entry

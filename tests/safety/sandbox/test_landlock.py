@@ -1,4 +1,4 @@
-"""What commands can and cannot do in the lesser sandbox, besides being attacked from."""
+"""The lesser sandbox apart from attacks: what commands can and cannot do in it."""
 
 import subprocess
 
@@ -32,7 +32,7 @@ def test_the_exit_code_is_the_commands(place: Yard, sandbox: Sandbox) -> None:
     assert place.run(sandbox, "kill -9 $$").code == 137
 
 
-def test_signals_mean_what_they_mean_elsewhere(place: Yard, sandbox: Sandbox) -> None:
+def test_signals_work_as_they_do_elsewhere(place: Yard, sandbox: Sandbox) -> None:
     assert place.run(sandbox, "yes | head -n 1").output == "y\n"
 
 
@@ -52,8 +52,8 @@ def test_a_command_that_only_reads_changes_no_modes_and_times(place: Yard, sandb
     before = [path.stat() for path in (place.folder / "file", place.folder)]
     place.run(sandbox, change, writes=False)
     after = [path.stat() for path in (place.folder / "file", place.folder)]
-    assert [(one.st_mode, one.st_mtime_ns, one.st_ctime_ns) for one in after] == [
-        (one.st_mode, one.st_mtime_ns, one.st_ctime_ns) for one in before
+    assert [(facts.st_mode, facts.st_mtime_ns, facts.st_ctime_ns) for facts in after] == [
+        (facts.st_mode, facts.st_mtime_ns, facts.st_ctime_ns) for facts in before
     ]
 
 
@@ -78,7 +78,7 @@ def test_the_network_is_there_when_allowed(place: Yard, sandbox: Sandbox) -> Non
     assert place.run(sandbox, CONNECT, network=True).code == 0
 
 
-def test_what_lies_beside_a_secret_can_be_read(place: Yard, sandbox: Sandbox) -> None:
+def test_files_beside_a_secret_can_be_read(place: Yard, sandbox: Sandbox) -> None:
     (place.home / ".gitconfig").write_text("[user] name = Duck")
     ran = place.run(sandbox, "cat ~/.gitconfig; ls ~/.ssh; cat ~/.ssh/*; ls / > $TMPDIR/list")
     assert "Duck" in ran.output and SECRET not in ran.output

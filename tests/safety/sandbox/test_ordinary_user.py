@@ -1,4 +1,4 @@
-"""The same attacks as a user without any powers, when the tests run as root."""
+"""Runs the same attacks as a user without any powers, when the tests run as root."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which sandbox is used, and what people are told of it."""
+"""The choice of the sandbox, and the text about it for people."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ BROKEN = "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\ne
 
 
 def chosen(folder: Path, kind: str, path: Path) -> list[str]:
-    """In a process of its own, since it depends on PATH."""
+    """Chooses in a process of its own, since the choice depends on PATH."""
     done = subprocess.run(
         [sys.executable, "-c", CHOOSE, kind],
         cwd=folder,
@@ -57,7 +57,7 @@ def put(folder: Path, text: str) -> None:
 
 
 @pytest.mark.skipif(version() < 3, reason="the kernel has no Landlock, or an old one")
-def test_landlock_stands_in_for_bubblewrap(work: Path, programs: Path) -> None:
+def test_landlock_is_used_where_bubblewrap_is_missing(work: Path, programs: Path) -> None:
     assert chosen(work, "auto", programs) == ["landlock", "sandbox.landlock_missing"]
     put(programs, BROKEN)
     kind, key, reason = chosen(work, "auto", programs)
@@ -76,7 +76,7 @@ def test_a_bubblewrap_that_came_with_the_work_folder_is_not_used(work: Path) -> 
     assert chosen(work, "bubblewrap", work) == ["none", "sandbox.none_missing"]
 
 
-def test_it_can_be_switched_off(tmp_path: Path) -> None:
+def test_the_sandbox_can_be_switched_off(tmp_path: Path) -> None:
     sandbox = choose(SandboxSettings(kind="none"), tmp_path)
     assert (sandbox.kind, sandbox.says.key) == ("none", "sandbox.off")
 
@@ -91,7 +91,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_a_killed_session_leaves_is_swept_and_what_a_living_one_uses_is_not(
+def test_temporary_files_of_a_killed_session_are_removed_and_those_of_a_living_one_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))

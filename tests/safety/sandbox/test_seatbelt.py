@@ -31,12 +31,12 @@ def test_brackets_are_balanced_and_names_are_quoted(paths: SandboxPaths) -> None
 
 
 def test_writing_is_denied_then_allowed_in_the_folder_then_denied_for_git(paths: SandboxPaths) -> None:
-    found = lines(paths)
-    denied = found.index("(deny file-write*)")
-    allowed = next(index for index, line in enumerate(found) if line.startswith("(allow file-write* (subpath"))
-    guarded = next(index for index, line in enumerate(found) if "hooks" in line)
+    profile_lines = lines(paths)
+    denied = profile_lines.index("(deny file-write*)")
+    allowed = next(index for index, line in enumerate(profile_lines) if line.startswith("(allow file-write* (subpath"))
+    guarded = next(index for index, line in enumerate(profile_lines) if "hooks" in line)
     assert denied < allowed < guarded
-    assert 'my \\"work\\"' in found[allowed]
+    assert 'my \\"work\\"' in profile_lines[allowed]
 
 
 def test_a_command_that_only_reads_may_write_temporary_files_only(paths: SandboxPaths) -> None:

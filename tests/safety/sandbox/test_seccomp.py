@@ -62,7 +62,7 @@ def test_sockets_are_allowed_by_family(machine: Machine, namespaces: bool, netwo
     assert not any(opens(family) for family in (socket.AF_UNIX, 17, 38, 40))
 
 
-def test_only_pairs_that_stay_a_pair_are_made(machine: Machine) -> None:
+def test_only_socket_pairs_that_stay_a_pair_are_allowed(machine: Machine) -> None:
     nonblocking = 0o4000
     assert decide(machine, "socketpair", socket.AF_UNIX, socket.SOCK_STREAM | nonblocking) == ALLOW
     assert decide(machine, "socketpair", socket.AF_UNIX, socket.SOCK_DGRAM | nonblocking) == REFUSED

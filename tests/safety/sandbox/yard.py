@@ -27,7 +27,7 @@ PYTHON = str(Path(sys.executable).resolve())
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a command."""
+    """The result of a command."""
 
     code: int
     output: str
@@ -36,7 +36,7 @@ class Ran:
 
 @dataclass
 class Yard:
-    """Its folders are outside /tmp, since a sandbox may have a /tmp of its own."""
+    """The place of a test. Its folders are outside /tmp, since a sandbox may have a /tmp of its own."""
 
     top: Path
     folder: Path

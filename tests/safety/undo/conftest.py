@@ -1,4 +1,4 @@
-"""A playground for every test that asks for one."""
+"""Makes a playground for every test that asks for one."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A model of files of which some work may never have been: undo is held against it."""
+"""A model of files in which any piece of work may never have been done: undo is compared with it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -10,7 +10,8 @@ Gone = Collection[WorkAuthor | None]
 
 @dataclass
 class Slot:
-    """A place for a line, with all that ever stood there and who wrote it; None for a line that was deleted."""
+    """A place for a line, with all the lines that ever stood there and their authors; None for a line that was
+    deleted."""
 
     versions: list[tuple[WorkAuthor | None, str | None]]
 
@@ -41,7 +42,8 @@ class Life:
         return [text for text in texts if text is not None]
 
     def overlaps(self, author: WorkAuthor, gone: Gone) -> bool:
-        """Others changed the author's lines again, deleted the file, or work in a file that the author has made."""
+        """Says whether others changed the author's lines again, deleted the file, or work in a file that the author has
+        made."""
         writers = {writer for slot in self.slots for writer, _ in slot.versions}
         others = {writer for writer in writers if writer not in (None, author) and writer not in gone}
         ended = author in writers and any(ender != author and ender not in gone for ender in self.enders)
@@ -49,8 +51,8 @@ class Life:
         return made or ended or any(slot.rewritten(author, gone) for slot in self.slots)
 
     def regions(self, lines: list[str]) -> list[list[str]]:
-        """The lines between those that nobody has touched. In which order lines stood of which some were replaced and
-        their neighbours deleted in one go, the texts alone do not tell."""
+        """Returns the lines between those that nobody has touched. If some lines were replaced and their neighbours
+        deleted in one go, the texts alone do not tell their order."""
         untouched = {slot.versions[0][1] for slot in self.slots if len(slot.versions) == 1 and not slot.versions[0][0]}
         regions: list[list[str]] = [[]]
         for line in lines:
@@ -61,7 +63,7 @@ class Life:
 
 @dataclass
 class Draft:
-    """All that was ever to be found under a path."""
+    """All files that ever existed under a path."""
 
     lives: list[Life] = field(default_factory=list[Life])
 
@@ -98,7 +100,8 @@ class Draft:
                 life.slots.insert(life.slots.index(slot) + 1, Slot([(author, words)]))
 
     def overlaps(self, author: WorkAuthor, gone: Gone) -> bool:
-        """The author's work cannot be taken out of what is there now, for others have gone on from it."""
+        """Says whether others have continued from the author's work, so that it cannot be taken out of the present
+        files."""
         without = {*gone, author}
         return sum(life.stands(without) for life in self.lives) > 1 or any(
             life.overlaps(author, gone) for life in self.lives

@@ -22,7 +22,7 @@ PATHS_OF = {"move_file": ("source", "target")}
 
 
 OPEN: list[Undo] = []
-"""What a test has begun: it is closed after the test, as far as a crash would have left it open."""
+"""The objects that a test has made. They are closed after the test, if a crash would have left them open."""
 
 
 class Playground:
@@ -40,7 +40,7 @@ class Playground:
         self.restart()
 
     def restart(self, session: str = "s1") -> Undo:
-        """Everything in memory is gone, as after a crash."""
+        """Loses everything in memory, as a crash does."""
         workspace = Workspace(self.folder)
         self._tools = {tool.operation: tool for tool in file_tools(workspace, FileSettings())}
         self.undo = Undo(workspace, self.data, self.settings, session)
@@ -53,7 +53,7 @@ class Playground:
         return self._turn
 
     async def do(self, name: str, **args: Any) -> None:
-        """One of Duckflow's own changes, in the turn that is open."""
+        """Makes one of Duckflow's own changes, in the turn that is open."""
         tool = self._tools[f"file_ops.{name}"]
         checked = tool.args.model_validate(args)
         paths = [args[path] for path in PATHS_OF.get(name, ("path",))]
@@ -68,7 +68,7 @@ class Playground:
         return self.undo.command(self.author, **given)
 
     def run(self, command: str) -> None:
-        """As somebody other than Duckflow."""
+        """Runs a command as somebody other than Duckflow."""
         subprocess.run(
             ["bash", "-c", command], cwd=self.folder, env=self.environment(), capture_output=True, check=True
         )
@@ -101,28 +101,28 @@ class Playground:
             self.put(path, content)
 
     def picture(self) -> Picture:
-        """Every file, folder and link with its mode and bytes; git's own files are not in it."""
-        found: Picture = {}
+        """Returns every file, folder and link with its mode and bytes; git's own files are not in it."""
+        picture: Picture = {}
         for path in sorted(self.folder.rglob("*")):
             name = str(path.relative_to(self.folder))
             if ".git" in Path(name).parts:
                 continue
             facts = path.lstat()
             if stat.S_ISLNK(facts.st_mode):
-                found[name] = ("link", 0, os.fsencode(path.readlink()))
+                picture[name] = ("link", 0, os.fsencode(path.readlink()))
             elif stat.S_ISDIR(facts.st_mode):
-                found[name] = ("folder", stat.S_IMODE(facts.st_mode), b"")
+                picture[name] = ("folder", stat.S_IMODE(facts.st_mode), b"")
             else:
                 content = path.read_bytes() if stat.S_ISREG(facts.st_mode) else b""
-                found[name] = ("file", stat.S_IMODE(facts.st_mode), content)
-        return found
+                picture[name] = ("file", stat.S_IMODE(facts.st_mode), content)
+        return picture
 
     async def not_covered(self) -> set[str]:
-        """Keys of what an undo would say it leaves out."""
+        """Returns the keys of the phrases about what an undo would leave out."""
         return keys((await self.undo.preview()).not_covered)
 
     async def there_and_back(self, before: Picture) -> None:
-        """What was done is undone and redone and undone again, to the byte, also after a restart."""
+        """Undoes, redoes and undoes the work again, to the byte, also after a restart."""
         after = self.picture()
         assert after != before, "the story must change something"
         for _ in range(2):

@@ -39,7 +39,7 @@ async def test_every_kind_of_own_change_is_undone_and_redone(ground: Playground)
     assert (ground.folder / "removed/.git/HEAD").read_text() == "even a repository\n"
 
 
-async def test_what_a_turn_made_and_removed_again_is_no_change(ground: Playground) -> None:
+async def test_a_file_that_a_turn_made_and_removed_again_is_no_change(ground: Playground) -> None:
     ground.next_turn()
     await ground.do("write_file", path="a.txt", content="for a moment\n")
     await ground.do("delete_file", path="a.txt")
@@ -94,7 +94,7 @@ async def test_a_preview_shows_what_an_undo_does_and_a_diff_what_the_turn_did(gr
     await ground.do("edit_file", path="cp932.txt", old="一行目", new="一行目\n二行目")
     did = await ground.undo.diff()
     assert did.turn == 1
-    assert {(one.path, one.change, one.added, one.removed) for one in did.impacts} == {
+    assert {(impact.path, impact.change, impact.added, impact.removed) for impact in did.impacts} == {
         ("a.py", "edit", 2, 1),
         ("old.py", "move", 0, 0),
         ("new.py", "create", 0, 0),
@@ -116,7 +116,7 @@ async def test_a_preview_shows_what_an_undo_does_and_a_diff_what_the_turn_did(gr
         assert part in did.diff
     back = await ground.undo.preview()
     assert "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,3 @@\n one\n-2\n-2½\n+two\n three" in back.diff
-    assert ("folder/", "delete") in {(one.path, one.change) for one in back.impacts}
+    assert ("folder/", "delete") in {(impact.path, impact.change) for impact in back.impacts}
     assert "rename from new.py\nrename to old.py" in back.diff
     assert not back.conflicts
     assert not back.not_covered
@@ -130,7 +130,7 @@ async def test_names_cannot_fool_the_eye(ground: Playground) -> None:
     await ground.do("write_file", path="a\u202egpj.exe", content="one\x1b[31m\n")
     await ground.do("write_file", path="line\nbreak", content="x\n")
     preview = await ground.undo.diff()
-    assert {one.path for one in preview.impacts} == {"a\\u202egpj.exe", "line\\nbreak"}
+    assert {impact.path for impact in preview.impacts} == {"a\\u202egpj.exe", "line\\nbreak"}
     assert "\x1b" not in preview.diff
     assert "\u202e" not in preview.diff
 
@@ -141,12 +141,12 @@ async def test_a_long_diff_is_cut_and_many_files_are_only_named(ground: Playgrou
     ground.next_turn()
     await ground.shell("for n in 1 2 3 4 5; do seq 100 > $n.txt; done")
     preview = await ground.undo.diff()
-    assert [one.added for one in preview.impacts] == [100, 100, 100, 0, 0]
+    assert [impact.added for impact in preview.impacts] == [100, 100, 100, 0, 0]
     assert len(preview.diff.splitlines()) == 21
     assert preview.diff.splitlines()[-1].startswith("… +")
 
 
-async def test_a_change_that_cannot_be_kept_is_not_made(ground: Playground) -> None:
+async def test_a_change_that_could_not_be_undone_is_not_made(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     ground.data.write_text("a file where the data should go")
     ground.next_turn()
@@ -160,7 +160,7 @@ async def test_a_change_that_cannot_be_kept_is_not_made(ground: Playground) -> N
         await ground.undo.restore()
 
 
-async def test_switched_off_it_stands_in_nobodys_way(ground: Playground) -> None:
+async def test_changes_work_while_undo_is_switched_off(ground: Playground) -> None:
     ground.settings = ground.settings.model_copy(update={"enabled": False})
     ground.data.write_text("a file where the data should go")
     ground.restart()

@@ -1,4 +1,4 @@
-"""What commands did is undone and redone, to the byte."""
+"""The changes of commands are undone and redone, to the byte."""
 
 import pytest
 from playground import Playground

@@ -1,4 +1,4 @@
-"""What the user did after a turn is never lost to an undo."""
+"""The user's work after a turn is never lost by an undo."""
 
 import pytest
 from playground import Playground
@@ -8,7 +8,7 @@ from duckflow.state.changes import UndoScope
 
 
 async def changed_by_both(ground: Playground) -> None:
-    """Duckflow changed two files; then the user changed one of them."""
+    """Changes two files as Duckflow, then one of them as the user."""
     ground.fill({"a.txt": "as it was\n", "b.txt": "as it was\n"})
     ground.next_turn()
     await ground.do("edit_file", path="a.txt", old="as it was", new="by Duckflow")
@@ -55,7 +55,7 @@ async def test_the_users_later_work_is_a_conflict(ground: Playground, does: str,
     assert users.items() <= ground.picture().items()
 
 
-async def test_work_that_does_not_touch_the_turns_is_no_conflict(ground: Playground) -> None:
+async def test_work_that_does_not_touch_the_turns_changes_is_no_conflict(ground: Playground) -> None:
     ground.fill({"a.txt": "as it was\n", "folder/x.txt": "x\n"})
     ground.next_turn()
     await ground.shell("echo changed > a.txt; mkdir made; echo x > made/by-command.txt; rm -r folder")
@@ -65,11 +65,11 @@ async def test_work_that_does_not_touch_the_turns_is_no_conflict(ground: Playgro
     assert (ground.folder / "a.txt").stat().st_mode & 0o777 == 0o600
     assert (ground.folder / "made/mine.txt").read_text() == "mine\n"
     assert not (ground.folder / "made/by-command.txt").exists()
-    assert [(one.key, one.values["names"]) for one in outcome.not_covered] == [("undo.folder_kept", "made")]
+    assert [(phrase.key, phrase.values["names"]) for phrase in outcome.not_covered] == [("undo.folder_kept", "made")]
     assert sorted(path.name for path in (ground.folder / "folder").iterdir()) == ["x.txt", "y.txt"]
 
 
-async def test_what_the_user_has_put_right_already_is_left_alone(ground: Playground) -> None:
+async def test_a_change_that_the_user_has_taken_back_already_is_left_alone(ground: Playground) -> None:
     ground.fill({"a.txt": "as it was\n", "b.txt": "as it was\n"})
     before = ground.picture()
     ground.next_turn()
@@ -80,7 +80,7 @@ async def test_what_the_user_has_put_right_already_is_left_alone(ground: Playgro
     assert ground.picture() == before
 
 
-async def test_a_redo_does_not_lose_what_came_after_the_undo(ground: Playground) -> None:
+async def test_a_redo_does_not_lose_work_from_after_the_undo(ground: Playground) -> None:
     ground.put("a.txt", "0\n")
     ground.next_turn()
     await ground.shell("echo 1 > a.txt")
@@ -105,7 +105,9 @@ async def test_a_folder_swapped_for_a_link_is_not_written_through(ground: Playgr
 
 
 @pytest.mark.parametrize("edited_first", [False, True])
-async def test_a_moved_file_that_others_went_on_with_is_not_there_twice(ground: Playground, edited_first: bool) -> None:
+async def test_a_moved_file_that_others_changed_since_does_not_exist_twice(
+    ground: Playground, edited_first: bool
+) -> None:
     ground.put("old.txt", "1\n2\n3\n")
     mover = ground.next_turn()
     await ground.do("move_file", source="old.txt", target="new.txt")
@@ -122,7 +124,7 @@ async def test_a_moved_file_that_others_went_on_with_is_not_there_twice(ground: 
     assert (ground.folder / "old.txt").read_text() == "1\n2\n3\n" and not (ground.folder / "new.txt").exists()
 
 
-async def test_what_others_took_away_since_does_not_come_back_with_them(ground: Playground) -> None:
+async def test_lines_that_others_removed_since_do_not_come_back(ground: Playground) -> None:
     maker = ground.next_turn()
     await ground.do("write_file", path="a.txt", content="a\n")
     remover = ground.next_turn()

@@ -33,7 +33,7 @@ DIES = """
 
 
 def die(ground: Playground, around: str, deed: str) -> None:
-    """Another process works as Duckflow, and dies without a chance to say anything."""
+    """Works as Duckflow in another process, which dies without a chance to say anything."""
     run_to_death(ground, textwrap.dedent(DIES).format(around=around, deed=deed))
     ground.next_turn()
 
@@ -43,14 +43,14 @@ def run_to_death(ground: Playground, script: str) -> None:
     assert died.returncode == 9
 
 
-async def test_dead_before_the_change_means_nothing_happened(ground: Playground) -> None:
+async def test_a_crash_before_the_change_means_nothing_happened(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     die(ground, 'change(WorkAuthor(1), ["a.txt"])', "pass")
     with pytest.raises(DuckflowError, match=r"undo\.nothing"):
         await ground.undo.diff()
 
 
-async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: Playground) -> None:
+async def test_after_a_crash_the_change_can_be_undone_but_is_asked_about(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     deed = '(work / "a.txt").write_text("changed"); (work / "new").mkdir()'
     die(ground, 'change(WorkAuthor(1), ["a.txt", "new/b.txt"])', deed)
@@ -63,7 +63,7 @@ async def test_dead_after_the_change_it_can_be_undone_but_is_asked_for(ground: P
     assert (ground.folder / "a.txt").read_text() == "changed"
 
 
-async def test_dead_during_a_command_that_deletes_everything(ground: Playground) -> None:
+async def test_a_crash_during_a_command_that_deletes_everything_is_undone(ground: Playground) -> None:
     ground.fill({f"src/{number}.py": f"print({number})\n" for number in range(20)})
     ground.commit_all()
     ground.put("untracked.txt", "mine\n")
@@ -72,13 +72,13 @@ async def test_dead_during_a_command_that_deletes_everything(ground: Playground)
     die(ground, "command(WorkAuthor(1))", deed)
     assert ground.picture() == {}
     preview = await ground.undo.preview()
-    assert {one.key for one in preview.not_covered} == set()
+    assert {phrase.key for phrase in preview.not_covered} == set()
     assert preview.maybe_yours
     await ground.undo.restore()
     assert ground.picture() == before
 
 
-async def test_what_the_user_did_after_the_crash_is_not_lost(ground: Playground) -> None:
+async def test_the_users_work_after_the_crash_is_not_lost(ground: Playground) -> None:
     ground.put("a.txt", "as it was\n")
     die(ground, "command(WorkAuthor(1))", '(work / "a.txt").write_text("by the command")')
     ground.put("mine.txt", "written after the crash\n")
@@ -118,7 +118,7 @@ async def test_a_large_file_moved_by_a_command_that_died_is_not_lost(tmp_path: P
     deed = '(work / "there").mkdir(); (work / "huge.bin").rename(work / "there/huge.bin")'
     die(ground, "command(WorkAuthor(1))", deed)
     outcome = await ground.undo.restore()
-    assert "undo.large" in {one.key for one in outcome.not_covered}
+    assert "undo.large" in {phrase.key for phrase in outcome.not_covered}
     assert (ground.folder / "there/huge.bin").stat().st_size == 100 * 1024 * 1024
 
 
@@ -142,7 +142,7 @@ DIES_UNDOING = """
 """
 
 
-async def test_dead_in_the_middle_of_an_undo_the_next_one_finishes_it(ground: Playground) -> None:
+async def test_after_a_crash_in_the_middle_of_an_undo_the_next_one_finishes_it(ground: Playground) -> None:
     ground.fill({f"d{number % 10}/{number}.txt": f"{number}\n" for number in range(400)})
     before = ground.picture()
     ground.next_turn()

@@ -15,7 +15,7 @@ MB = 1024 * 1024
 
 @contextmanager
 def full_disk(most: int) -> Generator[None]:
-    """No file can grow beyond this, as on a disk with little room left."""
+    """Lets no file grow beyond this size, as on a disk with little room left."""
     was = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, was[1]))
     try:

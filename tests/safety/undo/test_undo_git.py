@@ -1,4 +1,4 @@
-"""Undo and git: commits, branches and what is staged come back, and nothing in the repository is run."""
+"""Undo and git: commits, branches and staged files come back, and no program of the repository runs."""
 
 import hashlib
 from pathlib import Path
@@ -8,7 +8,7 @@ from playground import Playground, keys
 
 
 def insides(folder: Path) -> dict[str, str]:
-    """Every file of a repository, with the bytes it has."""
+    """Returns every file of a repository, with its bytes."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files}
 
@@ -46,7 +46,8 @@ async def test_the_users_repository_stays_as_it_is_byte_by_byte(ground: Playgrou
 
 
 def history(ground: Playground) -> str:
-    """What is checked out and staged, and every branch, tag and stash; each object of it is there."""
+    """Returns what is checked out and staged, and every branch, tag and stash; it fails where an object of them is
+    missing."""
     ground.git("fsck", "--full", "--strict")
     questions = ("for-each-ref", "stash list", "log --all --format=%H%T", "ls-files --stage", "rev-parse HEAD")
     told = [ground.git(*question.split()) for question in questions]
@@ -80,7 +81,7 @@ DEEDS = (
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_what_a_command_does_to_git_is_taken_back(ground: Playground, deed: str, packed: bool) -> None:
+async def test_changes_of_a_command_to_git_are_taken_back(ground: Playground, deed: str, packed: bool) -> None:
     ground.put("a.py", "zero\n")
     ground.commit_all()
     ground.run("git checkout -qb side && echo s > s.py && git add s.py && git commit -qm side && git checkout -q main")
@@ -104,8 +105,8 @@ async def test_what_a_command_does_to_git_is_taken_back(ground: Playground, deed
 
 
 @pytest.mark.parametrize("command", ["git status", "git diff; git log", "touch a.py; git status"])
-async def test_a_look_at_git_is_no_change(ground: Playground, command: str) -> None:
-    """A status or diff rewrites the index to remember a file's new time."""
+async def test_reading_with_git_is_no_change(ground: Playground, command: str) -> None:
+    """A status or diff rewrites the index to remember a file's new time, which is no change."""
     ground.put("a.py", "zero\n")
     ground.commit_all()
     ground.next_turn()
@@ -128,7 +129,7 @@ async def test_commits_of_the_user_made_since_are_not_taken_back(ground: Playgro
     assert (ground.folder / "a.py").read_text() == "zero\n"
 
 
-async def test_a_look_by_the_user_is_no_conflict(ground: Playground) -> None:
+async def test_a_git_status_by_the_user_is_no_conflict(ground: Playground) -> None:
     ground.put("a.py", "zero\n")
     ground.commit_all()
     ground.put("a.py", "one\n")
@@ -209,7 +210,7 @@ async def test_bytes_are_exact_where_git_converts_them(ground: Playground) -> No
         }
     )
     ground.commit_all()
-    # Checked out anew, so that git has converted each of them.
+    # The files are checked out anew, so that git has converted each of them.
     ground.run("rm -f *.* && git checkout -q . && git status")
     assert b"$Id: " in (ground.folder / "a.id").read_bytes()
     assert (ground.folder / "unix.txt").read_bytes() == b"one\r\ntwo\r\n"
@@ -245,7 +246,7 @@ async def test_no_program_of_the_repository_is_run(ground: Playground) -> None:
     assert not trap.exists()
 
 
-async def test_a_turn_that_only_moved_something_inside_git_is_not_passed_over(ground: Playground) -> None:
+async def test_a_turn_that_only_changed_something_inside_git_is_not_skipped(ground: Playground) -> None:
     ground.next_turn()
     await ground.do("write_file", path="a.py", content="one\n")
     ground.commit_all()

@@ -1,4 +1,4 @@
-"""What is not covered is said: ignored, large, unreadable, too many. What is kept does not grow without end."""
+"""People are told what undo does not cover: ignored, large, unreadable, too many files. The kept data have a limit."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ async def known(ground: Playground, turn: int) -> bool:
 
 
 async def said(ground: Playground) -> dict[str, Phrase]:
-    return {one.key: one for one in (await ground.undo.preview()).not_covered}
+    return {phrase.key: phrase for phrase in (await ground.undo.preview()).not_covered}
 
 
 async def test_ignored_files_that_a_command_changed_are_counted_and_named(ground: Playground) -> None:
@@ -47,12 +47,12 @@ async def test_a_command_that_leaves_ignored_files_alone_says_nothing(ground: Pl
     assert await said(ground) == {}
 
 
-async def test_a_file_that_stops_being_ignored_was_there_before(ground: Playground) -> None:
+async def test_a_file_that_stops_being_ignored_does_not_count_as_new(ground: Playground) -> None:
     ground.fill({".gitignore": ".env\nout/\n", ".env": "KEY=1\n", "out/x": "x\n"})
     before = ground.picture()
     ground.next_turn()
     await ground.shell("rm .gitignore")
-    assert [one.path for one in (await ground.undo.preview()).impacts] == [".gitignore"]
+    assert [impact.path for impact in (await ground.undo.preview()).impacts] == [".gitignore"]
     await ground.there_and_back(before)
 
 
@@ -64,7 +64,7 @@ async def test_a_file_that_begins_to_be_ignored_is_still_covered(ground: Playgro
     await ground.there_and_back(before)
 
 
-async def test_large_files_are_said_and_never_touched(tmp_path: Path) -> None:
+async def test_large_files_are_named_and_never_touched(tmp_path: Path) -> None:
     ground = Playground(tmp_path, largest_file_mb=1)
     ground.fill({"big.bin": os.urandom(2 * MB), "small.txt": "small\n", "victim.bin": os.urandom(2 * MB)})
     ground.next_turn()
@@ -75,13 +75,13 @@ async def test_large_files_are_said_and_never_touched(tmp_path: Path) -> None:
     assert phrases.keys() == {"undo.large"}
     outcome = await ground.undo.restore()
     assert outcome.changed == ("small.txt",)
-    assert {one.key for one in outcome.not_covered} == {"undo.large"}
+    assert {phrase.key for phrase in outcome.not_covered} == {"undo.large"}
     assert (ground.folder / "small.txt").read_text() == "small\n"
     await ground.undo.restore(back=False)
     assert ground.picture() == after
 
 
-async def test_a_large_file_that_was_moved_stays_and_that_is_said(tmp_path: Path) -> None:
+async def test_a_large_file_that_was_moved_stays_and_is_named(tmp_path: Path) -> None:
     ground = Playground(tmp_path, largest_file_mb=1)
     ground.fill({"big.bin": os.urandom(2 * MB), "other.bin": os.urandom(2 * MB), "small.txt": "small\n"})
     ground.next_turn()
@@ -95,13 +95,13 @@ async def test_a_large_file_that_was_moved_stays_and_that_is_said(tmp_path: Path
     }
     outcome = await ground.undo.restore()
     assert (ground.folder / "small.txt").read_text() == "small\n"
-    assert {"undo.large", "undo.folder_kept"} == {one.key for one in outcome.not_covered}
+    assert {"undo.large", "undo.folder_kept"} == {phrase.key for phrase in outcome.not_covered}
     await ground.undo.restore(back=False)
     assert ground.picture() == after
 
 
-async def test_a_huge_file_costs_nothing(ground: Playground) -> None:
-    """Two gigabytes that take no room on the disk: nobody may read them."""
+async def test_a_huge_file_is_not_read(ground: Playground) -> None:
+    """Makes two gigabytes that take no room on the disk: nothing may read them."""
     ground.put("small.txt", "small\n")
     os.truncate(ground.put("huge.bin", b""), 2 * 1024 * MB)
     ground.next_turn()
@@ -110,7 +110,7 @@ async def test_a_huge_file_costs_nothing(ground: Playground) -> None:
     assert ground.data.stat().st_size < MB
 
 
-async def test_too_many_files_are_said_and_own_changes_still_undone(tmp_path: Path) -> None:
+async def test_too_many_files_are_reported_and_own_changes_still_undone(tmp_path: Path) -> None:
     ground = Playground(tmp_path, files=50)
     ground.fill({f"{number}.txt": "x\n" for number in range(60)})
     ground.next_turn()
@@ -121,7 +121,7 @@ async def test_too_many_files_are_said_and_own_changes_still_undone(tmp_path: Pa
     assert (await ground.undo.restore()).changed == ("2.txt",)
 
 
-async def test_a_folder_with_too_many_files_is_said_when_duckflow_deletes_it(tmp_path: Path) -> None:
+async def test_a_folder_with_too_many_files_is_named_when_duckflow_deletes_it(tmp_path: Path) -> None:
     ground = Playground(tmp_path, files=50)
     ground.fill({f"many/{number}.txt": "x\n" for number in range(60)})
     ground.next_turn()
@@ -129,7 +129,7 @@ async def test_a_folder_with_too_many_files_is_said_when_duckflow_deletes_it(tmp
     assert (await said(ground))["undo.too_many"].values == {"count": 50, "names": "many"}
 
 
-async def test_more_than_may_be_copied_is_said(tmp_path: Path) -> None:
+async def test_more_data_than_may_be_copied_are_reported(tmp_path: Path) -> None:
     ground = Playground(tmp_path, copied_mb=1)
     ground.fill({f"{number}.bin": os.urandom(MB // 2) for number in range(5)})
     ground.next_turn()
@@ -138,7 +138,7 @@ async def test_more_than_may_be_copied_is_said(tmp_path: Path) -> None:
     assert len((await ground.undo.restore()).changed) == 2
 
 
-async def test_unwatched_ignored_folders_are_said(tmp_path: Path) -> None:
+async def test_unwatched_ignored_folders_are_named(tmp_path: Path) -> None:
     ground = Playground(tmp_path, watched_files=10)
     ground.fill({f"node_modules/pack{number}/x.js": "x\n" for number in range(30)})
     ground.put("a.txt", "a\n")
@@ -151,7 +151,7 @@ async def test_unwatched_ignored_folders_are_said(tmp_path: Path) -> None:
     assert (await said(ground))["undo.blind"].values["names"] == "node_modules"
 
 
-async def test_special_files_are_said_and_do_not_hang(ground: Playground) -> None:
+async def test_special_files_are_named_and_do_not_hang(ground: Playground) -> None:
     ground.put("a.txt", "a\n")
     ground.run("mkfifo pipe")
     ground.next_turn()
@@ -161,7 +161,7 @@ async def test_special_files_are_said_and_do_not_hang(ground: Playground) -> Non
     assert (ground.folder / "another").is_fifo()
 
 
-async def test_files_nobody_may_read(ground: Playground) -> None:
+async def test_unreadable_files_are_named(ground: Playground) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     ground.fill({"a.txt": "a\n", "secret.txt": "s\n", "closed/x.txt": "x\n"})
@@ -192,7 +192,7 @@ async def test_without_git_on_the_machine_commands_are_still_undone(
     await ground.there_and_back(before)
 
 
-async def test_old_turns_are_forgotten_and_that_is_said(tmp_path: Path) -> None:
+async def test_old_turns_are_forgotten_and_people_are_told(tmp_path: Path) -> None:
     ground = Playground(tmp_path, kept_turns=3)
     for number in range(6):
         ground.next_turn()
@@ -206,7 +206,7 @@ async def test_old_turns_are_forgotten_and_that_is_said(tmp_path: Path) -> None:
     assert sorted(ground.picture()) == ["0.txt", "1.txt", "2.txt"]
 
 
-async def test_what_is_kept_stays_within_its_size(tmp_path: Path) -> None:
+async def test_the_kept_data_stay_within_their_limit(tmp_path: Path) -> None:
     ground = Playground(tmp_path, kept_mb=3)
     ground.put("a.bin", os.urandom(MB))
     for number in range(8):
@@ -226,7 +226,7 @@ async def test_what_is_kept_stays_within_its_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_ten_thousand_files(ground: Playground) -> None:
+async def test_ten_thousand_files_are_undone(ground: Playground) -> None:
     ground.fill({f"d{number // 100}/{number}": f"{number}\n" for number in range(10_000)})
     before = ground.picture()
     ground.next_turn()

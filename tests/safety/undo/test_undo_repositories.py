@@ -1,4 +1,4 @@
-"""Repositories within, around and of unusual kinds."""
+"""Undo in repositories within, around and of unusual kinds."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ async def test_a_repository_inside_is_covered(ground: Playground) -> None:
     await ground.shell("cd vendor/inner && echo two > b.py && git commit -qam two && rm -r node_modules")
     preview = await ground.undo.preview()
     assert keys(preview.not_covered) == {"undo.ignored"}
-    (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
+    (ignored,) = [phrase for phrase in preview.not_covered if phrase.key == "undo.ignored"]
     assert ignored.values == {"count": 1, "names": "vendor/inner/node_modules"}
     await ground.undo.restore()
     del before["vendor/inner/node_modules"], before["vendor/inner/node_modules/x.js"]
@@ -51,7 +51,7 @@ async def test_a_linked_work_tree_is_covered(ground: Playground, tmp_path: Path)
     await linked.there_and_back(before)
 
 
-async def test_a_folder_inside_a_repository(ground: Playground) -> None:
+async def test_a_work_folder_inside_a_repository_is_covered(ground: Playground) -> None:
     ground.fill(
         {".gitignore": "*.log\n/part/out/\n", "part/a.py": "one\n", "part/x.log": "log\n", "part/out/x": "made\n"}
     )
@@ -62,7 +62,7 @@ async def test_a_folder_inside_a_repository(ground: Playground) -> None:
     await part.shell("echo two > a.py; echo more >> x.log; rm -r out; git commit -qam 'from below'")
     preview = await part.undo.preview()
     assert keys(preview.not_covered) == {"undo.ignored", "undo.head", "undo.index"}
-    (ignored,) = [one for one in preview.not_covered if one.key == "undo.ignored"]
+    (ignored,) = [phrase for phrase in preview.not_covered if phrase.key == "undo.ignored"]
     assert ignored.values["count"] == 2
     await part.undo.restore()
     assert part.picture()["a.py"] == before["a.py"]
@@ -73,7 +73,7 @@ async def test_a_folder_inside_a_repository(ground: Playground) -> None:
     ["git init -q --object-format=sha256", "git init -q && git config core.splitIndex true", "git init -q --bare .git"],
     ids=["sha256", "split index", "no work tree"],
 )
-async def test_unusual_repositories(ground: Playground, setup: str) -> None:
+async def test_unusual_repositories_are_covered(ground: Playground, setup: str) -> None:
     ground.run(setup)
     ground.fill({"a.py": "one\n", ".gitignore": "*.log\n", "x.log": "log\n"})
     ground.run("git add -A && git commit -qm all || true")

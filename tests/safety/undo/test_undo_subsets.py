@@ -1,6 +1,6 @@
 """Turns and steps of jobs work on the same files in any order: they edit lines, make, rewrite, move and delete files,
-by tools and by commands, one during the other. Whatever of it is taken back, the files end as if that had never been;
-only work that others have gone on from is refused, and named."""
+by tools and by commands, one during the other. Whatever is taken back, the files end as if that had never been done;
+only work that others have continued from is refused, and named."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ KINDS = [*["edit"] * 8, "make", "make", "rewrite", "delete", "move", "picture"]
 
 
 class Deed(NamedTuple):
-    """A piece of work. `nested`: the next piece, of somebody else, is done while it goes on."""
+    """A piece of work. With `nested`, the next piece, by somebody else, is done while this one goes on."""
 
     author: WorkAuthor
     kind: str
@@ -72,7 +72,7 @@ async def play(story: list[Deed], unwanted: list[WorkAuthor], seen: Counter[str]
 
 
 class Stage:
-    """A work folder, and beside it the model of what became of each file."""
+    """A work folder, and beside it the model of each file's history."""
 
     def __init__(self, ground: Playground) -> None:
         self.ground = ground
@@ -91,7 +91,7 @@ class Stage:
         while rest:
             deed = rest.pop(0)
             if deed.nested and deed.by_command and rest and rest[0].author != deed.author:
-                # The command writes before and after what is done while it runs.
+                # The command writes before and after the work that is done while it runs.
                 async with self.ground.undo.command(deed.author):
                     self.write(self.think(deed))
                     await self.do(rest.pop(0))
@@ -109,7 +109,7 @@ class Stage:
                 self.write(names)
 
     def think(self, deed: Deed) -> list[str]:
-        """Does the deed in the model; gives the paths that it touches."""
+        """Does the deed in the model, and returns the paths that it touches."""
         self._number += 1
         author, place, words = deed.author, deed.place, f"{self._number} by {deed.author.name}"
         there = [name for name, draft in self.drafts.items() if draft.standing()]
@@ -144,7 +144,7 @@ class Stage:
         return [name]
 
     def write(self, names: list[str], by_shell: bool = False) -> None:
-        """Brings these files to where the model has them."""
+        """Brings these files to the state that the model says."""
         for name in names:
             data, path = self.content(name), self.ground.folder / name
             if not by_shell and data is not None:
@@ -159,7 +159,7 @@ class Stage:
                 self.ground.run(f"mkdir -p {Path(name).parent} && cat {draft} > {name}")
 
     def tied(self, author: WorkAuthor, name: str) -> set[str]:
-        """The paths between which the author has moved a file stay or go together."""
+        """Returns the paths between which the author has moved a file: they stay or go together."""
         names = {name}
         for _ in self.moves:
             for mover, source, target in self.moves:
@@ -174,7 +174,7 @@ def content(draft: Draft, name: str, gone: set[WorkAuthor] | tuple[()]) -> bytes
 
 
 async def taken_back(stage: Stage, unwanted: list[WorkAuthor], seen: Counter[str]) -> None:
-    """One after the other; what is refused is tried again when the others are gone."""
+    """Takes work back one piece after the other; a refused piece is tried again when the others are gone."""
     gone: dict[str, set[WorkAuthor]] = {name: set() for name in stage.drafts}
     refused: dict[WorkAuthor, set[str]] = {}
     for author in unwanted * 3:
@@ -182,7 +182,7 @@ async def taken_back(stage: Stage, unwanted: list[WorkAuthor], seen: Counter[str
             continue
         scope = UndoScope(job=author.job, step=author.step) if author.job else UndoScope(turn=author.turn)
         with contextlib.suppress(DuckflowError):
-            # Work that came to nothing is not there to be taken back.
+            # Work without an effect cannot be taken back.
             outcome = await stage.ground.undo.restore(scope=scope)
             refused[author] = {str(phrase.values["path"]) for phrase in outcome.conflicts}
             for name in stage.drafts:

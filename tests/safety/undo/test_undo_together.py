@@ -9,7 +9,7 @@ from duckflow.errors import DuckflowError
 from duckflow.state.changes import UndoScope, WorkAuthor
 
 
-async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: Playground) -> None:
+async def test_a_background_command_and_a_later_turn_are_undone_separately(ground: Playground) -> None:
     ground.fill({"job.txt": "0\n", "chat.txt": "0\n", "shell.txt": "0\n"})
     job = ground.next_turn()
     async with ground.undo.command(ground.author):
@@ -26,7 +26,7 @@ async def test_a_background_command_and_a_later_turn_keep_to_their_own(ground: P
     assert {data for _, _, data in ground.picture().values()} == {b"0\n"}
 
 
-async def test_a_command_left_running_is_said(ground: Playground) -> None:
+async def test_a_command_left_running_is_named(ground: Playground) -> None:
     ground.next_turn()
     async with ground.command(left_running="npm run dev"):
         ground.put("a.txt", "made\n")

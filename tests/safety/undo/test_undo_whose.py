@@ -1,4 +1,4 @@
-"""What a person does while a command runs is told, and stays when it is not asked for."""
+"""A person's changes while a command runs are reported, and stay when nobody asks to undo them."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from duckflow.safety.commands.parse import named_targets
 
 
 async def both_at_work(ground: Playground) -> None:
-    """A command writes one file; meanwhile the user writes and makes others."""
+    """Lets a command write one file; meanwhile the user writes and makes others."""
     ground.fill({"made.txt": "0\n", "notes.txt": "0\n"})
     ground.next_turn()
     async with ground.command(text="sleep 1; make > made.txt"):
@@ -17,7 +17,7 @@ async def both_at_work(ground: Playground) -> None:
         ground.put("notes.txt", "by the user\n")
 
 
-async def test_what_changed_while_a_command_ran_is_told(ground: Playground) -> None:
+async def test_other_changes_while_a_command_ran_are_reported(ground: Playground) -> None:
     await both_at_work(ground)
     preview = await ground.undo.preview()
     (phrase,) = preview.maybe_yours
@@ -27,7 +27,7 @@ async def test_what_changed_while_a_command_ran_is_told(ground: Playground) -> N
     assert not (await ground.undo.preview(back=False)).maybe_yours
 
 
-async def test_what_the_command_is_known_to_write_is_not_doubted(ground: Playground) -> None:
+async def test_files_that_the_command_is_known_to_write_are_not_doubted(ground: Playground) -> None:
     ground.fill({"a.txt": "0\n", "folder/b.txt": "0\n", "notes.txt": "0\n"})
     ground.next_turn()
     async with ground.command(text="rm -r a.txt ./folder"):
@@ -39,7 +39,7 @@ async def test_what_the_command_is_known_to_write_is_not_doubted(ground: Playgro
     assert preview.maybe_yours[0].values["names"] == "new, new/mine.txt, notes.txt"
     outcome = await ground.undo.restore(only_own=True)
     assert sorted(outcome.changed) == ["a.txt", "folder", "folder/b.txt"]
-    assert [(one.key, one.values["count"]) for one in outcome.not_covered] == [("undo.spared", 3)]
+    assert [(phrase.key, phrase.values["count"]) for phrase in outcome.not_covered] == [("undo.spared", 3)]
     assert (ground.folder / "notes.txt").read_text() == "by the user\n"
     assert (ground.folder / "a.txt").read_text() == "0\n"
     after = ground.picture()
@@ -56,7 +56,7 @@ async def test_duckflows_own_changes_are_not_doubted(ground: Playground) -> None
     assert not (await ground.undo.preview()).maybe_yours
 
 
-async def test_what_the_user_did_between_two_changes_of_a_turn_stays(ground: Playground) -> None:
+async def test_the_users_work_between_two_changes_of_a_turn_stays(ground: Playground) -> None:
     ground.put("a.txt", "one\n")
     ground.next_turn()
     await ground.do("edit_file", path="a.txt", old="one", new="two")
@@ -88,7 +88,7 @@ async def test_what_the_user_did_between_two_changes_of_a_turn_stays(ground: Pla
         ("", []),
     ],
 )
-def test_what_the_parts_of_a_command_name_is_known(command: str, targets: list[str], tmp_path: Path) -> None:
+def test_the_paths_that_a_command_writes_are_known(command: str, targets: list[str], tmp_path: Path) -> None:
     (tmp_path / "one.txt").touch()
-    found = [str(Path(path).relative_to(tmp_path)) for path in named_targets(command, tmp_path)]
-    assert found == targets
+    named = [str(Path(path).relative_to(tmp_path)) for path in named_targets(command, tmp_path)]
+    assert named == targets
