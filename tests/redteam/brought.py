@@ -1,4 +1,4 @@
-"""A work folder that is trusted and brings programs, and what a model puts in their way."""
+"""A work folder that is trusted and brings programs, and the files that a model puts in their way."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,8 @@ from tests.journeys.story import Story, decide, respond
 TRUST, MORE, DONE, NO = (Answer(choice=key) for key in ("trust", "more", "done", "no"))
 END = decide(respond("ok"), step="PLANNING")
 
-# A hook that does its work leaves a line in `ran` of the real folder; what the model puts in its way leaves `hit`.
+# A hook that does its work leaves a line in `ran` of the real folder; a file that the model puts in its way leaves
+# `hit`.
 PYTHON = "import os, json\nopen(os.environ['DUCKFLOW_PROJECT_DIR'] + '/ran', 'a').write('ran\\n')\n"
 PYTHON_HIT = "import os\nopen(os.environ['OUTSIDE'], 'w').write('hit')\n"
 SHELL = '#!/bin/sh\necho ran >> "$DUCKFLOW_PROJECT_DIR"/ran\n'
@@ -42,7 +43,7 @@ def put(folder: Path, files: dict[str, str]) -> None:
 
 
 async def trusted(tmp_path: Path, **settings: Any) -> Story:
-    """A folder that is trusted already, so that its hooks get a question of their own."""
+    """Makes a folder that is trusted already, so that its hooks get a question of their own."""
     put(tmp_path / "work", {".claude/skills/duck/SKILL.md": "---\nname: duck\ndescription: quack\n---\n"})
     story = Story(tmp_path, [END], **settings)
     story.answers = [TRUST]

@@ -109,7 +109,7 @@ def test_file_tools_ask_before_a_secret_of_it_is_told_or_moved(
 
 @pytest.mark.parametrize("name", RUN_LATER)
 def test_a_name_that_runs_later_asks_there_in_full_auto(tmp_path: Path, other: Path, name: str) -> None:
-    """Undo does not reach there, so it is not enough that it is told."""
+    """Undo does not reach there, so it is not enough to report the change."""
     before = state_of(other)
     answer(tmp_path, other, "full-auto", act("file_ops.write_file", path=f"{{other}}/{name}", content="evil\n"))
     assert state_of(other) == before

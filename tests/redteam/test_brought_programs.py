@@ -1,5 +1,5 @@
-"""Programs that a work folder brings: what a model writes after the user's yes never runs with more rights than the
-model has, and a guard that is broken asks."""
+"""Programs that a work folder brings: files that a model writes after the user's yes never run with more rights than
+the model has, and a guard that is broken asks."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ HOOKS = ".claude/hooks"
 
 
 class Way(NamedTuple):
-    """What the hook runs, the files at the yes, and the files that the model writes after it."""
+    """The command of a hook, the files at the yes, and the files that the model writes after it."""
 
     command: str
     before: dict[str, str]
@@ -142,7 +142,8 @@ def _outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def carried_out(tmp_path: Path, way: Way, *answers: Answer) -> str:
-    """The user says yes, the hook runs, the model writes, the hook runs again; what it left in the real folder."""
+    """Says yes as the user, runs the hook, writes as the model and runs the hook again; returns what it left in the
+    real folder."""
     work, command = tmp_path / "work", way.command.replace("{work}", str(tmp_path / "work"))
     if shutil.which(command.split()[0]) is None and command.startswith(("node", "make")):
         pytest.skip(f"{command.split()[0]} is not installed")
@@ -177,7 +178,7 @@ async def test_with_more_rights_a_way_to_the_folder_leads_to_the_copy(tmp_path: 
 @pytest.mark.parametrize("right", ["outside", "network", "home"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_with_any_more_right_only_the_copy_runs(tmp_path: Path, way: str, right: str) -> None:
-    """Outside of the sandbox nothing else would hold it."""
+    """Outside of the sandbox nothing else would hold the program."""
     ran = await carried_out(tmp_path, WAYS[way], MORE, Answer(choice=right), DONE)
     assert ran == "ran\nran\n", "and it goes on doing what it did"
     assert not (tmp_path / "outside/hit").exists()
@@ -295,7 +296,7 @@ async def test_another_command_is_asked_about_with_the_difference(
 
 
 def growing(folder: Path) -> Iterator[None]:
-    """A file that grows while it is copied."""
+    """Makes a file that grows while it is copied."""
     over = threading.Event()
 
     def grow() -> None:
@@ -362,7 +363,7 @@ async def test_a_yes_that_is_taken_back_takes_the_copy_with_it(tmp_path: Path) -
 async def test_the_users_own_hooks_take_nothing_from_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
 ) -> None:
-    """They keep their folder and their rights."""
+    """The user's own hooks keep their folder and their rights."""
     work, own = tmp_path / "work", tmp_path / "own"
     put(own, {"guard.py": PYTHON + "import lib\n", "lib.py": ""})
     monkeypatch.setenv("PATH", f"{work}/bin:{os.environ['PATH']}:.")

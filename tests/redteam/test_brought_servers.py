@@ -1,4 +1,4 @@
-"""Servers of a work folder's `.mcp.json`: they run as they were at the yes, and are told nothing that was not shown."""
+"""Servers of a work folder's `.mcp.json`: they run as they were at the yes, and get nothing that was not shown."""
 
 import json
 import os

@@ -21,7 +21,7 @@ def bare(tmp_path: Path) -> Shell:
 
 
 def spellings(shell: Shell, home: Path) -> dict[str, str]:
-    """Folders that were not named at the start."""
+    """Returns spellings of folders that were not named at the start."""
     (shell.work / "way").symlink_to(home)
     (shell.work / "beside").symlink_to(shell.work.parent)
     return {
@@ -74,7 +74,7 @@ def test_home_and_above_are_refused_on_the_command_line(bare: Shell, tmp_path: P
 
 @pytest.mark.parametrize("way", ["itself", "above", "far above", "by a link", "by dots", "a link to above"])
 async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, way: str) -> None:
-    """An editor's client: the question is not even put to it."""
+    """An editor's client does not even get the question."""
     work, people = tmp_path / "work", tmp_path / "people"
     (people / "duck").mkdir(parents=True)
     match way:

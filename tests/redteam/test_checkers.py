@@ -1,5 +1,5 @@
-"""Checkers that come with a folder: they run unasked, so they run only where they can do no harm, and nothing that they
-print or that stands in the place of their configuration holds or breaks a turn."""
+"""Checkers that come with a folder run unasked. So they run only where they can do no harm, and neither their output
+nor a file in the place of their configuration holds up or breaks a turn."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ WORDS = {
 
 
 def bring(ground: Ground, kind: str, program: str) -> str:
-    """A configured checker of the folder, and the file that it is asked about."""
+    """Makes a configured checker of the folder, and the file that it checks."""
     config, place, name = PLACES[kind]
     (ground.work / config).write_text("[tool.ruff]\n")
     path = ground.work / place
@@ -56,7 +56,7 @@ def bring(ground: Ground, kind: str, program: str) -> str:
 
 
 async def changed(ground: Ground, path: str, sandbox: str, seconds: float = 40) -> tuple[Story, str]:
-    """A turn that changes the file in auto-edit, and all that the model was sent."""
+    """Runs a turn that changes the file in auto-edit, and returns everything that the model was sent."""
     work = (act("file_ops.read_file", path=path), act("file_ops.write_file", path=path, content="y = 2\n"))
     done = decide(respond("done"), next_step="done")
     replies = [*(decide(one, next_step="continue") for one in work), done, done, done]

@@ -1,4 +1,4 @@
-"""A model that tries to do by a command what it may not do: change, send, read secrets, run what the folder brings."""
+"""A model that tries to do by a command what it may not do: change, send, read secrets, run programs of the folder."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An endpoint that says its key back, in an error or in a reply: no file and no trace holds it afterwards."""
+"""An endpoint that sends its key back, in an error or in a reply: no file and no trace holds it afterwards."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from tests.journeys.story import act, decide, respond
 from tests.llm.fake_endpoint import Answer, Exchange, FakeEndpoint, says, sends
 
 KEY = 'pond7"reed\\duck9-of-the-lake'
-"""It looks like no key that anybody knows, and JSON spells it in another way."""
+"""A key in no known form, which JSON spells in another way."""
 CONFIG = '[llm]\ntries = 1\n[llm.endpoints.pond]\nbase_url = "{url}"\nkey_env = "POND_KEY"\n'
 ESCAPED = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
 
@@ -60,7 +60,7 @@ ECHOES: dict[str, Answer] = {
 
 
 class Collected(ThreadingHTTPServer):
-    """A collector of traces."""
+    """Collects traces."""
 
     def __init__(self) -> None:
         self.raw = b""

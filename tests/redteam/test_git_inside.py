@@ -53,7 +53,7 @@ RECORDS = (
     "git grep --cached x",
     "git check-ignore a.log",
 )
-"""What is free in every repository: git is kept from starting a program of it."""
+"""Commands that are free in every repository: git is kept from starting a program that it names."""
 SETTINGS = (
     "core.fsmonitor", "core.hooksPath", "diff.external", "filter.x.clean", "include.path", "core.sshCommand",
     "gc.recentObjectsHook", "init.templateDir",
@@ -99,7 +99,7 @@ def embedded(work: Path) -> Path:
 
 
 def moved_away(work: Path) -> Path:
-    """A `.git` that is a file, in a repository that was added like a file."""
+    """Makes a `.git` that is a file, in a repository that was added like a file."""
     begun(work)
     begun(work / "part")
     (work / "part/.git").rename(work / "elsewhere")
@@ -109,7 +109,7 @@ def moved_away(work: Path) -> Path:
 
 
 def bare_layout(work: Path) -> Path:
-    """A folder that is a git folder itself, with its files beside."""
+    """Makes a folder that is a git folder itself, with its files beside."""
     begun(work)
     for path in list((work / ".git").iterdir()):
         path.rename(work / path.name)
@@ -119,7 +119,7 @@ def bare_layout(work: Path) -> Path:
 
 
 def bare_above(work: Path) -> Path:
-    """The same, one folder further up."""
+    """Makes the same, one folder further up."""
     return bare_layout(work.parent)
 
 
@@ -156,7 +156,8 @@ async def test_a_program_named_further_in_is_asked_about(
 
 
 def hostile(top: Path) -> Ground:
-    """A repository that names a program for everything, with a signed commit, and another one in it that does so."""
+    """Makes a repository that names a program for everything, with a signed commit, and another such repository in
+    it."""
     ground = Ground(top)
     ground.make_repository()
     work, evil = ground.work, str(ground.work / "evil.sh")
@@ -184,7 +185,7 @@ def made(work: Path, commit: Path) -> str:
 
 
 def started(ground: Ground, command: str, variables: dict[str, str]) -> bool:
-    """Runs it without a sandbox, and says whether a program of the repository has run."""
+    """Runs a command without a sandbox, and says whether a program of the repository has run."""
     traces = (ground.outside / "hit", ground.work / "hit")
     for trace in traces:
         trace.unlink(missing_ok=True)

@@ -77,14 +77,14 @@ def by_worktree_of_another(work: Path, other: Path) -> None:
 
 
 def by_links_to_files_of_another(work: Path, other: Path) -> None:
-    """The index of the other one saw its own files, to which links here lead."""
+    """Uses the index of the other repository, which saw its own files; links here lead to them."""
     (work / "a").symlink_to(other.parent / "real/a")
     (work / "sub").symlink_to(other.parent / "real/sub")
     (work / ".git").write_text(f"gitdir: {other.parent}/real/.git\n")
 
 
 def by_objects_that_are_a_link(work: Path, other: Path) -> None:
-    """A git folder that names this tree, in which a part is a link to what is not git's."""
+    """Makes a git folder that names this tree, in which a part is a link to a file that is not git's."""
     store = other.parent / "store"
     git(work, "init", "-q", f"--separate-git-dir={store}")
     git(store, "config", "core.worktree", str(work))
@@ -109,7 +109,7 @@ BY_COMMANDS = [
 
 
 def prepare(top: Path) -> tuple[Path, Path]:
-    """The work folder, and another that looks like a git folder but has a person's text everywhere."""
+    """Makes the work folder, and another one that looks like a git folder but has a person's text everywhere."""
     work, other = top / "work", top / "other"
     (work / "src").mkdir(parents=True)
     for place in PLACES:
@@ -126,7 +126,7 @@ def prepare(top: Path) -> tuple[Path, Path]:
 
 
 async def told(top: Path, sandbox: str, *commands: str, mode: str = "full-auto") -> str:
-    """All that comes back to the model, when the user says no to everything."""
+    """Returns everything that comes back to the model, when the user says no to everything."""
     tries = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
     done = decide(respond("done"), step="PLANNING")
     story = Story(top, [*tries, done, done], mode=mode, settings={"sandbox": {"kind": sandbox}})
@@ -137,7 +137,7 @@ async def told(top: Path, sandbox: str, *commands: str, mode: str = "full-auto")
 
 
 def read_all(top: Path) -> str:
-    """In letters that no filter on what is printed knows."""
+    """Returns a command that prints the files backwards, which no filter of outputs recognises."""
     places = [f"{top}/other/{place}" for place in PLACES]
     places += [f"{top}/real/{place}" for place in (".git/diary.txt", ".git/objects/diary.txt", "diary.txt")]
     return f"cat {' '.join(places)} | rev"
@@ -170,7 +170,7 @@ async def test_a_git_that_a_command_made_counts_for_nothing(tmp_path: Path, comm
 async def test_a_pointer_made_by_a_command_opens_no_repository_that_names_the_folder(
     tmp_path: Path, sandbox: str
 ) -> None:
-    """A worktree stood here once, and its repository still names it."""
+    """A worktree was here once, and its repository still names it."""
     work, _ = prepare(tmp_path)
     shutil.rmtree(work)
     git(tmp_path / "real", "worktree", "add", "-q", "-b", "side", str(work))

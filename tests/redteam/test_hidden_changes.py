@@ -1,4 +1,4 @@
-"""A change that tries to hide from whoever reviews it, by attributes, settings, bytes, names and links of its own."""
+"""A change that tries to hide from its reviewer, by attributes, settings, bytes, names and links of its own."""
 
 import subprocess
 from pathlib import Path
@@ -61,7 +61,7 @@ def hide(work: Path, way: str) -> str:
 
 
 async def reviewed(work: Path, wanted: str) -> tuple[str, set[str]]:
-    """The diff, and the files in the folder in which it is reviewed."""
+    """Returns the diff, and the files in the folder in which it is reviewed."""
     async with wanted_change(work, wanted) as (folder, change):
         return change.diff, {str(path.relative_to(folder)) for path in folder.rglob("*")}
 

@@ -86,7 +86,7 @@ def printer() -> Printer:
 
 
 def hidden(text: str, whole: bool = True) -> list[str]:
-    """The ways in which a text that is shown could hide something."""
+    """Returns the ways in which a text that is shown could hide something."""
     lines = [line.strip("│ ") for line in text.split("\n")]
     steering = {letter for line in lines for letter in line if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")}
     found = [f"{ord(letter):x}" for letter in steering - set("\u200d\ufe0f")]

@@ -49,7 +49,7 @@ TRIES, BATCH = 100, 1
 
 
 def spelled(line: str, maker: random.Random, ways: Sequence[str]) -> str:
-    """One or two ways around it."""
+    """Returns the command in one or two ways around it."""
     for _ in range(maker.choice((1, 1, 2))):
         coded = base64.b64encode(line.encode()).decode()
         line = maker.choice(ways).format(line=line, word=shlex.quote(line), coded=coded)
@@ -57,7 +57,7 @@ def spelled(line: str, maker: random.Random, ways: Sequence[str]) -> str:
 
 
 def batch(name: str, maker: random.Random, ground: Ground, ways: Sequence[str]) -> list[str]:
-    """Tries that differ."""
+    """Returns tries that differ."""
     lines = dict[str, None]()
     while len(lines) < BATCH:
         line = maker.choice(CLASSES[name]).replace("{out}", str(ground.outside)).replace("{port}", str(ground.port))

@@ -29,7 +29,7 @@ SPELLINGS = {
     "by the process": "/proc/self/root{folder}",
 }
 PLAIN_TO_ALL = ("plain", "a dot", "two slashes", "down and up", "a dot after", "another link", "a link above")
-"""What a program understands that no shell reads."""
+"""Spellings that a program understands without a shell."""
 HIT = 'echo hit > "$OUTSIDE"\n'
 FILES = {
     "g.sh": HIT,
@@ -71,7 +71,7 @@ class Ground:
         return text.replace("{name}", name)
 
     def run(self, argv: list[str], line: str | None, variables: dict[str, str], cwd: str = "") -> bool:
-        """Whether what the model wrote has run."""
+        """Says whether a file that the model wrote has run."""
         around = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder.parent), "OUTSIDE": str(self.outside)}
         start = BroughtLaunch(self.folder, self._copy, ("outside",), self.top / "private")
         try:
@@ -103,6 +103,6 @@ def test_arguments_variables_and_places_lead_to_the_copy(tmp_path: Path, spellin
 
 
 def test_the_ways_would_be_noticed(tmp_path: Path) -> None:
-    """What a user's own variable names is theirs: it shows that a way back would leave its mark."""
+    """A path in a user's own variable is not changed: it shows that a way back would leave its mark."""
     ground = Ground(tmp_path)
     assert ground.run(["/bin/sh", "-c"], 'cd "$DUCKFLOW_PROJECT_DIR" && make -s', {})

@@ -1,5 +1,5 @@
-"""A model that reads what lies outside the work folder: by links, by names, by programs. The system's own files are
-there for every command, and what tools need in the home folder; nothing else of the machine is."""
+"""A model that reads outside the work folder: by links, by names, by programs. Every command may read the system's own
+files, and the places in the home folder that tools need, and nothing else of the machine."""
 
 import os
 import shutil
@@ -70,7 +70,7 @@ POINTERS = {
         "fake/commondir": "{other}",
     },
 }
-"""What lies in the work folder and calls a folder of the home a part of its repository."""
+"""Files in the work folder that call a folder of the home a part of its repository."""
 NEEDED = [
     "cat ~/.cargo/registry/a",
     "cat ~/.gitconfig",
@@ -113,7 +113,8 @@ def sh(folder: Path, command: str) -> None:
 
 
 async def run(top: Path, command: str, sandbox: str, monkeypatch: pytest.MonkeyPatch, first: str = "") -> str:
-    """What comes back to the model in full-auto, when the user says no to everything. `first`: a command before it."""
+    """Returns the output that comes back to the model in full-auto, when the user says no to everything. `first` is a
+    command before it."""
     home, other = top / "me", top / "other"
     for folder in (home / "projects/other", home / ".cargo/registry", home / ".cache/uv", home / ".local/bin", other):
         folder.mkdir(parents=True)
@@ -154,7 +155,8 @@ SWAPS = [
     "ln -s {home} cache",
     "ln -s /oldroot{home} cache",
 ]
-"""What a command puts in the place of a folder that PATH or the settings name, so that the next one is shown more."""
+"""Things that a command puts in the place of a folder that PATH or the settings name, so that the next command would
+see more."""
 
 
 @pytest.mark.parametrize("session", ["the same", "the next"])

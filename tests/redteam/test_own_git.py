@@ -59,7 +59,7 @@ async def test_a_review_of_a_plain_repository_goes_on(tmp_path: Path, monkeypatc
 
 
 def plain_ground(top: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
-    """A repository that names no programs, with links that lead out of it."""
+    """Makes a repository that names no programs, with links that lead out of it."""
     ground = Ground(top)
     monkeypatch.setenv("HOME", str(top / "home"))
     (ground.work / "notes.txt").write_text("one\n")
@@ -70,7 +70,7 @@ def plain_ground(top: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
 
 
 async def reviewed(ground: Ground, diff: str) -> tuple[ReviewedChange, dict[str, str]]:
-    """The change, and all files that the review is given to read."""
+    """Returns the change, and all files that the review gets to read."""
     async with wanted_change(ground.work, "-" if diff else "", diff) as (lies, change):
         files = [path for path in lies.rglob("*") if path.is_file() and not path.is_symlink()] if diff else []
         return change, {str(path.relative_to(lies)): path.read_text(errors="replace") for path in files}
@@ -155,7 +155,7 @@ async def test_a_diff_from_elsewhere_brings_no_file_from_outside(
 
 
 async def test_a_path_of_the_index_makes_no_file_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Git believes what stands in an index: a link here, and a folder in the copy, lead to two places."""
+    """Git believes an index: a link here, and a folder in the copy, lead to two places."""
     ground = plain_ground(tmp_path, monkeypatch)
     target = ground.outside / "planted"
     planted = ground.work / str(target).lstrip("/")
@@ -197,7 +197,7 @@ GIT_WORDS = {
 
 
 def plain_word(word: ast.expr) -> bool:
-    """A word that nobody else chooses: a constant, also by its name, or a text that begins with one."""
+    """Says whether nobody else chooses a word: it is a constant, also by its name, or a text that begins with one."""
     match word:
         case ast.Constant() | ast.Name(id=_) if not isinstance(word, ast.Name) or word.id.isupper():
             return True
@@ -211,7 +211,7 @@ def plain_word(word: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", FLEET_ROOMS, ids=str)
 def test_what_others_chose_stands_behind_the_end_of_options_of_git(path: Path) -> None:
-    """By structure: the words of each call of git are constants, and values are given as `values`."""
+    """Checks the source code: the words of each call of git are constants, and values are passed as `values`."""
     for call in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)):
         words = call.args
         first = words[0].value if words and isinstance(words[0], ast.Constant) else ""

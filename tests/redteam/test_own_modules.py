@@ -1,5 +1,5 @@
-"""Modules that lie in the work folder under the names of those that Duckflow imports: none of them runs in Duckflow
-itself or in its own processes, however Python is told to look there."""
+"""Modules in the work folder with the names of modules that Duckflow imports: none of them runs in Duckflow itself or
+in its own processes, however Python is told to look there."""
 
 import sys
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_no_module_of_the_folder_is_loaded(tmp_path: Path, place: str | None) ->
     looks = act("file_ops.grep", pattern="池.x"), act("shell.run", command="nosuch.mod; python3 -m nosuch.mod")
     replies = decide(*looks, next_step="continue"), decide(respond("Quack."), step="PLANNING")
     model = shell.script(*replies)
-    # As a module of the interpreter, which puts the folder first on the path.
+    # Duckflow starts as a module of the interpreter, which puts the folder first on the path.
     line = f"duckflow -p hello --mode full-auto -m {model}"
     done = shell.sh(line, **named)
     assert "Quack." in done.stdout, done.stderr

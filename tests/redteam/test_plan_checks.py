@@ -1,4 +1,5 @@
-"""A model that builds on a yes to a plan: its checks are approved as they were shown, shut in, and nothing else."""
+"""A model that builds on a yes to a plan: its checks are approved as they were shown, in the sandbox, and nothing
+else."""
 
 import shutil
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ def propose(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def approved(ground: Ground, steps: list[dict[str, Any]], *tries: dict[str, Any], **settings: Any) -> Story:
-    """The user says yes to the plan, and no to every question."""
+    """Says yes to the plan as the user, and no to every question."""
     going_on = [decide(one, next_step="continue") for one in tries]
     return await told_yes(ground.top, [propose(steps), *going_on, *[decide(respond("ok"))] * 3], settings)
 

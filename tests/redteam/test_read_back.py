@@ -1,4 +1,5 @@
-"""What Duckflow reads back from where commands can write: pipes, devices, endless, huge and deeply nested files."""
+"""Files that Duckflow reads back from places where commands can write: pipes, devices, endless, huge and deeply nested
+files."""
 
 import asyncio
 import os
@@ -81,7 +82,7 @@ OF_REPORTS = [*KINDS, many_elements, many_values, wrong_shape, entities]
 
 
 class Heartbeat:
-    """How long the event loop has stood still at most."""
+    """Measures the longest time that the event loop has stood still."""
 
     def __init__(self) -> None:
         self.longest = 0.0

@@ -107,7 +107,7 @@ RUN_PROGRAMS = [
 
 @pytest.mark.parametrize(("agreed", "tried"), RUN_PROGRAMS)
 def test_a_rule_covers_no_option_and_no_other_task(agreed: str, tried: str) -> None:
-    """Among those of a program there may be one that runs programs, or another thing altogether."""
+    """Among the options of a program there may be one that runs programs, or does something else altogether."""
     rule = rule_for("shell.run", (), agreed)
     assert rule and rule.covers("shell.run", (), agreed) and not rule.covers("shell.run", (), tried)
     older = Permission(operation="shell.run", pattern=" ".join(agreed.split()[:2]))

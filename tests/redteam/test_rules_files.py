@@ -1,4 +1,4 @@
-"""AGENTS.md is sent unasked with every request: a secret that stands in its place is not."""
+"""AGENTS.md is sent unasked with every request, but a secret in its place is not."""
 
 import os
 from pathlib import Path

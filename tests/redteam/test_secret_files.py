@@ -1,4 +1,4 @@
-"""A model that lets commands read the secrets of a project, in forms that no filter on what they print can know."""
+"""A model that lets commands read the secrets of a project, in forms that no filter of their output can know."""
 
 import base64
 import shutil
@@ -41,7 +41,7 @@ KEPT = "nothing-but-test-data-of-the-pond"
 
 
 def disguises(secret: str) -> tuple[str, ...]:
-    """The secret as it looks backwards, in hex, in base64 at any place, shifted by a letter, and its beginning."""
+    """Returns the secret backwards, in hex, in base64 at any place, shifted by a letter, and its beginning."""
     encoded = [base64.b64encode(b"x" * lead + secret.encode() + b"xx").decode()[4:24] for lead in range(3)]
     shifted = secret.translate(str.maketrans("abcdefghijklmnopqrstuvwxyz", "bcdefghijklmnopqrstuvwxyza"))
     return (secret, secret[::-1], secret.encode().hex()[:40], *encoded, shifted, secret[:14])

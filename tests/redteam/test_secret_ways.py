@@ -52,8 +52,8 @@ IN_PACKAGES = [
     "mv b ../../lib/site-packages/p/q/b",
     "mv b ../../lib/site-packages/p/q/b; ln -s ../.. b",
 ]
-"""How a secret that lies deep among installed packages, where not every folder is looked at before each command, gets
-another place while something stands in its old one."""
+"""Ways to move a secret that lies deep among installed packages, where not every folder is looked at before each
+command, while something else takes its old place."""
 FORGED = [
     "git update-index --add --cacheinfo 100644,{blob},{path}",
     "git update-index --add --cacheinfo 100644,{blob},{path}; git commit -qm x",
@@ -78,7 +78,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def only(work: Path) -> None:
-    """Nothing of what `project` has made is secret any more."""
+    """Removes the secret files that `project` has made."""
     for name in (".env", "conf/database.key"):
         (work / name).unlink()
 

@@ -1,4 +1,4 @@
-"""Skills and kinds of agents are read unasked in a trusted folder: a secret among them is not."""
+"""Skills and kinds of agents are read unasked in a trusted folder, but a secret among them is not."""
 
 import os
 from pathlib import Path
@@ -70,7 +70,7 @@ async def test_a_link_to_a_secret_in_the_place_of_an_extension_is_none(tmp_path:
 
 
 async def no_grant(name: str, allowed: str) -> None:
-    """Nothing is allowed."""
+    """Allows nothing."""
 
 
 @pytest.mark.parametrize("secret", FILES)

@@ -1,5 +1,5 @@
 """Smaller ways: a server's question that looks like one of ours, an agent that is bound to nothing, open folders, and
-what git runs later where the kernel cannot keep it."""
+files that git obeys later where the kernel cannot protect them."""
 
 import subprocess
 from pathlib import Path
@@ -109,7 +109,7 @@ RUNS_BY_GIT = (
 @pytest.mark.skipif(version() < 3, reason="the kernel has no Landlock")
 @pytest.mark.parametrize("command", RUNS_BY_GIT)
 async def test_undo_takes_back_what_makes_git_run_programs_under_landlock(tmp_path: Path, command: str) -> None:
-    """The kernel cannot keep these files there, so that they come back is what is promised, after a yes too."""
+    """The kernel cannot protect these files there. So Duckflow promises that they come back, after a yes too."""
     done = decide(respond("done"), step="PLANNING")
     tried = decide(act("shell.run", command=command), next_step="continue")
     story = Story(tmp_path, [done, tried, done, done], settings={"sandbox": {"kind": "landlock"}})
@@ -128,6 +128,6 @@ def begin_repository(folder: Path) -> None:
 
 
 def run_by_git(folder: Path) -> dict[str, object]:
-    """Modes and contents of all that git would obey."""
+    """Returns modes and contents of all files that git would obey."""
     seen = {name: about[::3] for name, about in fingerprint(folder / ".git").items()}
     return {name: about for name, about in seen.items() if name.startswith(("hooks", "config", "info"))}

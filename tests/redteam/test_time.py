@@ -36,12 +36,12 @@ CONTEXTS = (
 )  # fmt: skip
 FACTS = CommandFacts("/work", "/home/me", False)
 MOST_CALLS, LONGEST_REPLY = 100, 1_000_000
-"""As docs/guard.md promises."""
+"""The limits that docs/guard.md promises."""
 JUDGING_SECONDS = 1.5
 LOOP_SECONDS = 0.1
-"""The processor time that the loop may spend at a stretch: twice what is meant, since machines differ."""
+"""The processor time that the loop may spend at a stretch: twice the intended time, since machines differ."""
 WAITING_SECONDS = 0.5
-"""How long the loop may wait for others, on a machine that others use too."""
+"""The time that the loop may wait for others, on a machine that others use too."""
 
 
 def of_length(piece: str, length: int) -> str:
@@ -98,7 +98,7 @@ def test_finding_the_place_of_an_edit_is_soon_over(name: str, all: bool) -> None
 
 
 class LoopWatch:
-    """Notes the longest that the loop was kept from its other work: by its own doing, and by the clock."""
+    """Notes the longest time that the loop was kept from its other work: by its own doing, and by the clock."""
 
     def __init__(self) -> None:
         self.busy = self.waited = 0.0
@@ -150,7 +150,7 @@ SAME = {"operation": "file_ops.read_file", "args": {"path": "a.txt"}, "reasoning
     ("count", "tools"), [(MOST_CALLS + 1, True), (MOST_CALLS + 1, False), (500, True), (5_000, False), (20_000, True)]
 )
 async def test_more_calls_than_anybody_can_follow_are_not_made(tmp_path: Path, count: int, tools: bool) -> None:
-    """The model is told how many there may be."""
+    """The model is told how many calls there may be."""
     replies = [decide(*([SAME] * count)), decide(respond("fewer then"), step="PLANNING")]
     story = Story(tmp_path, replies, native=tools)
     await story.tell("read it all")

@@ -1,5 +1,5 @@
-"""Tests that are tried on the code before a change know that, and leave links, pipes and lies where Duckflow writes and
-reads next. Nothing outside changes, and nothing waits."""
+"""Tests that are tried on the code before a change notice that, and leave links, pipes and lies where Duckflow writes
+and reads next. Nothing outside changes, and nothing waits."""
 
 import asyncio
 import shutil
@@ -63,7 +63,7 @@ WAITS = {
 
 
 async def tried(top: Path, way: str) -> Story:
-    """A turn whose test takes this way once it is tried."""
+    """Runs a turn whose test takes this way once it is tried."""
     outside, test = top / "outside", "tests/test_f.py"
     outside.mkdir()
     for name in ("file", "app.x.pyc"):
@@ -116,7 +116,7 @@ async def test_what_a_tried_test_leaves_neither_holds_nor_breaks_the_turn(tmp_pa
 async def test_a_shared_folder_that_becomes_a_link_while_the_copy_is_made_shows_nothing(
     tmp_path: Path, name: str
 ) -> None:
-    """A command in the background swaps it after it was looked at, and before the sandbox starts."""
+    """A command in the background swaps the folder after it was checked, and before the sandbox starts."""
     work, outside = tmp_path / "work", tmp_path / "outside"
     (work / name).mkdir(parents=True)
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""Trust belongs to a folder itself: a folder that points to a trusted repository is not trusted by that."""
+"""Trust belongs to a folder itself: a folder that points to a trusted repository does not become trusted by that."""
 
 import asyncio
 import subprocess
@@ -20,7 +20,7 @@ def git(folder: Path, *words: str) -> None:
 
 
 def main_repository(top: Path) -> Path:
-    """A trusted repository with a worktree of its own."""
+    """Makes a trusted repository with a worktree of its own."""
     main = top / "main"
     main.mkdir()
     git(main, "init", "-q")
@@ -65,7 +65,8 @@ def by_a_link_to_the_file_of_a_worktree(main: Path, work: Path) -> None:
 
 
 def by_lying_in_it(main: Path, work: Path) -> None:
-    """A home that is a repository would otherwise make every download trusted."""
+    """Puts the folder into the trusted repository. A home that is a repository would otherwise make every download
+    trusted."""
     (main / "download/.claude/skills").mkdir(parents=True)
 
 
@@ -128,7 +129,7 @@ SETTINGS = {
 
 
 def hostile(work: Path, settings: str) -> Path:
-    """A repository whose settings name a program, and the file that this program makes."""
+    """Makes a repository whose settings name a program, and returns the path of the file that this program makes."""
     top, hit = work.parent, work.parent / "hit"
     evil = top / "evil"
     (top / "hooks").mkdir(parents=True)

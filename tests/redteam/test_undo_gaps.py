@@ -1,5 +1,5 @@
-"""A model that loses a file for good behind undo's back: something else in its place, a file grown too large, rules of
-git that call it ignored first, and the history of a repository whose folder is ignored."""
+"""A model that loses a file for good without undo's notice: by something else in its place, a file grown too large,
+rules of git that call it ignored first, and the history of a repository whose folder is ignored."""
 
 import shutil
 import subprocess
