@@ -1,4 +1,4 @@
-"""The Agent Client Protocol: what an editor can ask of Duckflow, and for which of its sessions.
+"""The Agent Client Protocol: answers the requests of an editor for any of its sessions.
 
 `initialize` is answered before anything large is loaded; a session loads the rest.
 """
@@ -28,7 +28,7 @@ Params = dict[str, Any]
 
 
 class ListedSession(NamedTuple):
-    """A session that can be gone on with; `updated` as ISO 8601 has it."""
+    """A session that can be resumed; `updated` is in ISO 8601."""
 
     session_id: str
     folder: str
@@ -37,7 +37,7 @@ class ListedSession(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """Where a session is held: the work folder, further folders, and the MCP servers that the editor offers."""
+    """The surroundings of a session: the work folder, further folders, and MCP servers that the editor offers."""
 
     folder: Path
     added: Sequence[str]
@@ -45,10 +45,10 @@ class Setting(NamedTuple):
 
 
 class Conversations(Protocol):
-    """Where the conversations of editors come from. What cannot be done raises a DuckflowError."""
+    """Opens the conversations of editors. Failures raise a DuckflowError."""
 
     async def load(self) -> None:
-        """All that a conversation needs; nobody waits for it."""
+        """Loads all that a conversation needs, in the background."""
         ...
 
     async def begin(self, setting: Setting) -> "HeldConversation": ...
@@ -59,7 +59,7 @@ class Conversations(Protocol):
 
 
 class AcpAgent:
-    """One editor, any number of sessions."""
+    """Serves one editor with any number of sessions."""
 
     def __init__(self, conversations: Conversations, words: Words) -> None:
         self._conversations = conversations
@@ -84,7 +84,7 @@ class AcpAgent:
         self._streams: MessageStreams | None = None
 
     async def run(self, source: int, target: int) -> None:
-        """Until the editor closes its end, or `leave`; then everything that was begun is ended."""
+        """Serves until the editor closes its end, or `leave` is called; then ends all sessions."""
         self._streams = MessageStreams(source, target, self._take)
         try:
             await self._over.wait()
@@ -128,7 +128,7 @@ class AcpAgent:
             raise RpcError(INTERNAL, self._words("turn.broke_off")) from None
 
     def _told(self, name: str, params: Params) -> None:
-        """Of what is told and not asked only this one is heeded."""
+        """Handles notifications; only `session/cancel` has an effect."""
         session = self._sessions.get(str(params.get("sessionId")))
         if name == "session/cancel" and session:
             session.cancel()
@@ -157,7 +157,7 @@ class AcpAgent:
         }
 
     async def _authenticate(self, _: Params) -> dict[str, Any]:
-        """Keys are a matter between the user and the models: `duckflow init` in a terminal asks for them."""
+        """Does nothing: `duckflow init` in a terminal asks the user for keys."""
         return {}
 
     async def _new(self, params: Params) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class AcpAgent:
         return session.choices()
 
     async def _opened(self, params: Params) -> "EditorSession":
-        """One that is open here already is not opened twice."""
+        """Returns a session, which is opened unless it is open here already."""
         setting, wanted = _setting(params), text_in(params, "sessionId")
         if session := self._sessions.get(wanted):
             return session
@@ -188,7 +188,7 @@ class AcpAgent:
 
         session = EditorSession(held, root, self._peer, self._notify)
         self._sessions[session.session_id] = session
-        # What follows must come after the answer: editors know the session only then.
+        # Updates must come after the answer, because editors know the session only then.
         asyncio.get_running_loop().call_soon(session.announce)
         return session
 
@@ -202,8 +202,8 @@ class AcpAgent:
             raise RpcError(BAD_PARAMS, "this cursor is none of ours")
         listed, start = await asyncio.to_thread(self._conversations.all, folder), int(cursor)
         sessions = [
-            {"sessionId": one.session_id, "cwd": one.folder, "title": one.title, "updatedAt": one.updated}
-            for one in listed[start : start + PAGE]
+            {"sessionId": entry.session_id, "cwd": entry.folder, "title": entry.title, "updatedAt": entry.updated}
+            for entry in listed[start : start + PAGE]
         ]
         more = {"nextCursor": str(start + PAGE)} if start + PAGE < len(listed) else {}
         return {"sessions": sessions, **more}
@@ -238,7 +238,7 @@ class AcpAgent:
 
 
 def text_in(params: Params, name: str) -> str:
-    """A parameter that must be there and be a text."""
+    """Returns a parameter that must exist and be a text."""
     value = params.get(name)
     if not isinstance(value, str):
         raise RpcError(BAD_PARAMS, f"{name} must be a string")
@@ -254,7 +254,7 @@ def _folder(params: Params) -> Path:
 
 def _setting(params: Params) -> Setting:
     added, servers = _list_in(params, "additionalDirectories"), _list_in(params, "mcpServers")
-    if not all(isinstance(one, str) for one in added):
+    if not all(isinstance(path, str) for path in added):
         raise RpcError(BAD_PARAMS, "additionalDirectories must be a list of paths")
     return Setting(_folder(params), added, servers)
 

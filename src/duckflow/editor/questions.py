@@ -1,5 +1,5 @@
-"""Questions as an editor can put them: permission requests that carry the command or the diff, and all that a Gate,
-a Duck Call or a choice says."""
+"""Questions for an editor: permission requests with the command or the diff, and the whole text of a Gate, a Duck Call
+or a choice."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ NO = frozenset({"no", "stop", "rest", "leave", "stay"})
 
 
 def permission_request(question: Question, words: Words, root: Path) -> dict[str, Any]:
-    """The tool call that is asked about and the options. A Gate about one action is about that call."""
+    """Returns the tool call that is asked about, and the options. A Gate about one action uses the id of its call."""
     gate = question.gate
     alone = gate is not None and len(gate.action_ids) == 1
     content = [text_content(question_text(question, words))]
@@ -35,13 +35,13 @@ def permission_request(question: Question, words: Words, root: Path) -> dict[str
     }
     if gate and gate.impacts:
         call["locations"] = [{"path": str(root / impact.path)} for impact in gate.impacts]
-    # What needs words comes last: an editor that answers by itself takes the first.
+    # Choices that need words come last: an editor that answers by itself takes the first.
     choices = sorted(question.choices, key=lambda choice: choice.wants_text or choice.key == "edit")
     return {"toolCall": call, "options": [_option(choice, words) for choice in choices]}
 
 
 def question_text(question: Question, words: Words) -> str:
-    """All of it but the diff and the choices."""
+    """Returns the text of a question without the diff and the choices."""
     gate = question.gate
     lines = [words("job.asks", job=question.job_name)] if question.job else []
     lines += _gate_lines(gate, words) if gate else [f"**{_title(question, words)}**"]
@@ -62,13 +62,13 @@ def _title(question: Question, words: Words) -> str:
 
 
 def _command(shown: str) -> str:
-    """The first line that runs, without the prompt before it."""
+    """Returns the first line that runs, without the `$` before it."""
     lines = [line for line in shown.split("\n") if not line.startswith("# ")]
     return (lines or [shown])[0].removeprefix("$ ")
 
 
 def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
-    """Commands first and whole; then what is computed; then what the model says, marked as such."""
+    """Yields commands first and whole, then computed facts, then the model's words, marked as such."""
 
     def fold(line: str) -> str:
         return _as_text(readable(line, words))
@@ -88,19 +88,19 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
         yield words("gate.reversible_command" if gate.commands else "gate.reversible")
     for reason in gate.lasting:
         yield f"⚠ {fold(words.phrase(reason))}"
-    for key, said in _model_words(gate):
-        yield f"> {words(key)}: “{_as_text(one_line(plain(said), words, LONGEST_WORDS))}”"
+    for key, text in _model_words(gate):
+        yield f"> {words(key)}: “{_as_text(one_line(plain(text), words, LONGEST_WORDS))}”"
 
 
 def _as_text(text: str) -> str:
-    """Editors draw Markdown, in which a comment, a link or a star could hide a part."""
+    """Escapes Markdown, which editors draw and which could hide a part of the text."""
     return MARKS.sub(r"\\\g<0>", text)
 
 
 def _model_words(gate: GateRequest) -> Iterator[tuple[str, str]]:
-    said = [("gate.intent", intent) for intent in gate.intent]
-    said += [("gate.rationale", gate.rationale), *(("gate.alternative", one) for one in gate.alternatives)]
-    return ((key, text) for key, text in said if text.strip())
+    lines = [("gate.intent", intent) for intent in gate.intent]
+    lines += [("gate.rationale", gate.rationale), *(("gate.alternative", other) for other in gate.alternatives)]
+    return ((key, text) for key, text in lines if text.strip())
 
 
 def _option(choice: Choice, words: Words) -> dict[str, str]:
@@ -113,8 +113,8 @@ Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
 
 
 class Wanted(NamedTuple):
-    """A question whose answer needs words of the user's own, and how they are asked for. Without a `choice` they are
-    read as typed."""
+    """A question whose answer needs words of the user, and the text that asks for them. Without a `choice` the words
+    are read like typed input."""
 
     question: Question
     choice: str
@@ -122,8 +122,8 @@ class Wanted(NamedTuple):
 
 
 class Asker:
-    """Knows which questions are asked just now. While `words_wanted` is set, the next prompt is the answer to one: the
-    first that words were asked for. The others wait, and are named when it is their turn."""
+    """Asks the open questions. While `words_wanted` is set, the next prompt answers the first question that needs
+    words. The others wait, and are shown when it is their turn."""
 
     def __init__(
         self,
@@ -156,8 +156,8 @@ class Asker:
         task.add_done_callback(lambda _: self._asked.pop(question.question_id, None))
 
     async def answered_by(self, text: str) -> bool:
-        """Whether a prompt answers a question that is open. An unclear one is asked again."""
-        conversation, still_open = self._conversation, {one.question_id for one in self._conversation.questions}
+        """Says whether a prompt answers an open question, and passes it on. After an unclear answer it asks again."""
+        conversation, still_open = self._conversation, {asked.question_id for asked in self._conversation.questions}
         self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id in still_open]
         if self._wanted and not text.startswith("/"):
             wanted = self._wanted.pop(0)
@@ -168,7 +168,8 @@ class Asker:
             return False
         if taken.meaning in ("unclear", "edit"):
             told = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
-            if question := next((one for one in conversation.questions if one.question_id == taken.question_id), None):
+            open_questions = {asked.question_id: asked for asked in conversation.questions}
+            if question := open_questions.get(taken.question_id):
                 self._wanted.insert(0, Wanted(question, "edit" if taken.meaning == "edit" else "", told))
             self._say(told)
         elif self._wanted:
@@ -177,7 +178,7 @@ class Asker:
         return taken.meaning != "closed"
 
     def closed(self, question_id: str) -> None:
-        """Answered, here or elsewhere, or interrupted: nobody need be asked any more."""
+        """Stops asking a question that was answered, here or elsewhere, or interrupted."""
         if (asking := self._asked.get(question_id)) and asking is not asyncio.current_task():
             asking.cancel()
         self._drop(question_id)
@@ -198,10 +199,10 @@ class Asker:
         if choice:
             await self._chosen(question, choice)
         elif question.job:
-            # It waits on.
+            # The question of a job keeps waiting.
             self._want(question, "", self._words("editor.answer"))
         else:
-            # Closed without an answer: that is no yes.
+            # The request was closed without an answer, which does not count as a yes.
             self._cancel()
 
     async def _chosen(self, question: Question, choice: str) -> None:
@@ -210,9 +211,9 @@ class Asker:
             self._say(fenced(gate.editable))
             self._want(question, "edit", self._words("editor.new_text"))
         elif gate and gate.risk == "forbidden" and choice != "no":
-            # An editor may click by itself.
+            # An editor may answer by itself, so a very risky action needs a typed word.
             self._want(question, "", self._words("gate.word"))
-        elif any(one.wants_text for one in question.choices if one.key == choice):
+        elif any(option.wants_text for option in question.choices if option.key == choice):
             self._want(question, choice, self._words("duck.words"))
         elif (await self._conversation.answer(question.question_id, choice=choice)).meaning == "unclear":
             self._want(question, "", self._words("editor.answer"))
@@ -237,6 +238,6 @@ class Asker:
             self.words_wanted.clear()
 
     def _say_wanted(self) -> None:
-        """Words may be a yes to something very risky: what they are for stands above."""
+        """Asks for words. A Gate is shown above, because the words may be a yes to something very risky."""
         question, _, told = self._wanted[0]
         self._say(f"{question_text(question, self._words)}\n\n{told}" if question.gate else told)

@@ -22,11 +22,11 @@ from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
 AUTO = "auto"
-"""No model is connected yet: it will be found out."""
+"""The option while no model is connected: Duckflow will look for one."""
 
 
 def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
-    """For editors that know modes and no options yet."""
+    """Returns the modes, for editors that do not know config options yet."""
     modes = [{"id": value, "name": value, "description": about} for value, about in _modes(conversation, words)]
     return {"currentModeId": str(conversation.choices.mode), "availableModes": modes}
 
@@ -43,7 +43,7 @@ def config_options(conversation: Conversation, models: Sequence[str], words: Wor
 
 
 async def choose(conversation: Conversation, option: str, value: str) -> bool:
-    """Whether there is such an option."""
+    """Sets an option, and says whether it exists."""
     match option:
         case "mode":
             conversation.choices.change_mode(value)
@@ -58,7 +58,7 @@ async def choose(conversation: Conversation, option: str, value: str) -> bool:
 
 
 def _modes(conversation: Conversation, words: Words) -> list[tuple[str, str]]:
-    """The one that it was started in is among them, even if it cannot be chosen elsewhere."""
+    """Returns the modes to choose from, including the current one even if it cannot be chosen otherwise."""
     offered = dict.fromkeys(map(str, (*conversation.choices.modes, conversation.choices.mode)))
     return [(mode, words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
 
@@ -69,13 +69,13 @@ def _languages() -> list[tuple[str, str]]:
 
 def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]]) -> dict[str, Any]:
     offered = [{"value": value, "name": value} | ({"description": about} if about else {}) for value, about in values]
-    # Others than these two have no category that every editor knows.
+    # Only these two have a category that every editor knows.
     category = {"category": option} if option in ("mode", "model") else {}
     return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered}
 
 
 class Prompt(NamedTuple):
-    """The user's words; the texts and pictures that came with them; what could not be taken, by its kind."""
+    """The user's words, the texts and pictures that came with them, and names of blocks that were refused."""
 
     text: str
     attachments: tuple[Attachment, ...]
@@ -83,20 +83,20 @@ class Prompt(NamedTuple):
 
 
 def read_prompt(blocks: Any, root: Path) -> Prompt:
-    """A link to a file of the work folder becomes a mention of it, so that it is read as every file is."""
+    """Reads a prompt. A link to a file of the work folder becomes a mention, so that it is read like any other file."""
     if not isinstance(blocks, list):
         raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
     words, attachments, refused = list[str](), list[Attachment](), list[str]()
     for block in cast("list[Any]", blocks):
         if not isinstance(block, dict):
             raise RpcError(BAD_PARAMS, "a content block is an object")
-        given = cast("dict[str, Any]", block)
-        kind = str(given.get("type", ""))
+        fields = cast("dict[str, Any]", block)
+        kind = str(fields.get("type", ""))
         if kind == "text":
-            words.append(str(given.get("text", "")))
+            words.append(str(fields.get("text", "")))
         elif kind == "resource_link":
-            words.append(f" {_mention(str(given.get('uri', '')), root)} ")
-        elif kind == "resource" and isinstance(resource := given.get("resource"), dict):
+            words.append(f" {_mention(str(fields.get('uri', '')), root)} ")
+        elif kind == "resource" and isinstance(resource := fields.get("resource"), dict):
             held = cast("dict[str, Any]", resource)
             name = _name(str(held.get("uri", "")), root)
             if isinstance(text := held.get("text"), str):
@@ -104,8 +104,8 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
                 attachments.append(Attachment(name, text))
             else:
                 refused.append(name)
-        elif kind == "image" and isinstance(data := given.get("data"), str) and data:
-            name = _name(str(given.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
+        elif kind == "image" and isinstance(data := fields.get("data"), str) and data:
+            name = _name(str(fields.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
             attachments.append(Attachment(name, data=data))
         else:
             refused.append(kind or "?")
@@ -120,7 +120,7 @@ def _mention(uri: str, root: Path) -> str:
 
 
 def _name(uri: str, root: Path) -> str:
-    """A file of the work folder by its path in it; everything else by its address."""
+    """Returns the path of a file in the work folder; for anything else its address."""
     parts = urlsplit(uri)
     if parts.scheme != "file":
         return uri
@@ -132,9 +132,9 @@ def _name(uri: str, root: Path) -> str:
 
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
-"""Commands that lead out of a conversation: an editor has its own ways."""
+"""Commands that leave a conversation, for which an editor has its own ways."""
 SET_UP_NEEDED = -32000
-"""The protocol's error for which an editor offers the ways of `authMethods`: here `duckflow init` in a terminal."""
+"""The protocol's error after which an editor offers the `authMethods`: here `duckflow init` in a terminal."""
 NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing", "model.key_missing_alone")
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 
@@ -147,11 +147,11 @@ class HeldConversation(NamedTuple):
     models: Sequence[str]
     close: Callable[[], Awaitable[None]]
     notes: tuple[str, ...] = ()
-    """What the user should see first."""
+    """Texts that the user should see first."""
 
 
 class EditorSession:
-    """`root` is the work folder as the editor calls it; `notify` sends it an update."""
+    """One session. `root` is the editor's path of the work folder; `notify` sends an update to the editor."""
 
     def __init__(self, held: HeldConversation, root: Path, peer: Peer, notify: Callable[[str, Update], None]) -> None:
         self._held = held
@@ -178,11 +178,11 @@ class EditorSession:
         return config_options(self._conversation, self._held.models, self._words)
 
     def choices(self) -> dict[str, Any]:
-        """What the answer to a new or loaded session says of it."""
+        """Returns the modes and options for the answer to a new or loaded session."""
         return {"modes": mode_state(self._conversation, self._words), "configOptions": self.options()}
 
     def announce(self) -> None:
-        """After that answer: the commands, what the user should see, and what waits for an answer already."""
+        """Sends, after that answer, the commands, the first notes, and questions that are open already."""
         self._send(self._commands())
         for note in self._held.notes:
             self._say(note)
@@ -190,7 +190,7 @@ class EditorSession:
             self._asker.ask(question, self._request)
 
     def listen(self, from_start: bool) -> None:
-        """`from_start`: first all that was said and done, as it would have come at the time."""
+        """Starts sending updates. With `from_start` the whole past is sent first, as it came at the time."""
         self._unhear()
         self._past = from_start
         self._view = View(self._conversation.state)
@@ -207,7 +207,7 @@ class EditorSession:
             raise RpcError(BAD_PARAMS, self._words.error(problem)) from None
 
     async def prompt(self, blocks: Any) -> dict[str, Any]:
-        """Until the turn has ended, or the user's words are wanted."""
+        """Carries out a prompt until the turn has ended, or a question needs the user's words."""
         prompt = read_prompt(blocks, self._root)
         for what in prompt.refused:
             self._say(self._words("editor.refused", what=what))
@@ -223,7 +223,7 @@ class EditorSession:
         return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
 
     async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
-        """How the first of them ended; it waits for the user when their words are wanted."""
+        """Returns the outcome of the first turn that ends; `pending_user` when a question needs the user's words."""
         wanted = asyncio.create_task(self._asker.words_wanted.wait())
         try:
             await asyncio.wait({*turns, wanted}, return_when=asyncio.FIRST_COMPLETED)
@@ -236,7 +236,7 @@ class EditorSession:
         return ended.result() if ended else "pending_user"
 
     def cancel(self) -> None:
-        """Stop the turn and the commands; what was not heard yet is gone."""
+        """Stops the turn and the commands."""
         self._conversation.interrupt()
         for command in self._commands_running:
             command.cancel()
@@ -261,7 +261,7 @@ class EditorSession:
                 return await self._conversation.say(text, attachments)
 
     async def _interruptible(self, work: Coroutine[Any, Any, None]) -> Outcome:
-        """What the user runs beside the turns."""
+        """Runs work of the user beside the turns, so that `cancel` can stop it."""
         command = asyncio.create_task(work)
         self._commands_running.add(command)
         try:

@@ -20,23 +20,23 @@ FLUSH_SECONDS = 2.0
 
 
 def read_message(line: bytes) -> dict[str, Any]:
-    """RpcError for what is no message."""
+    """Reads a message from a line, or raises an RpcError."""
     try:
         message = parse_json(line)
     except ValueError:
         raise RpcError(PARSE_ERROR, "this is no JSON") from None
     if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "a message is one JSON object in one line")
-    given = cast("dict[str, Any]", message)
-    answers = "id" in given and ("result" in given or "error" in given)
-    if not isinstance(given.get("method"), str) and not answers:
+    fields = cast("dict[str, Any]", message)
+    answers = "id" in fields and ("result" in fields or "error" in fields)
+    if not isinstance(fields.get("method"), str) and not answers:
         raise RpcError(INVALID_REQUEST, "neither a request nor an answer")
-    return given
+    return fields
 
 
 class MessageStreams:
-    """Any kind of stream will do, and a side that does not read holds up nothing: threads read and write. `took` is
-    called in the event loop with each line, and with None at the end. What is sent leaves in its order."""
+    """Reads and writes in threads, so that any kind of stream works and a side that does not read blocks nothing.
+    `took` is called in the event loop with each line, and with None at the end. Messages are sent in order."""
 
     def __init__(self, source: int, target: int, took: Callable[[bytes | None], None]) -> None:
         self._source = source
@@ -52,7 +52,7 @@ class MessageStreams:
         self._waiting.put(line_of(message))
 
     async def flush(self) -> None:
-        """Until everything has left, but not for ever."""
+        """Waits until everything has been sent, up to a time limit."""
         self._waiting.put(None)
         await asyncio.to_thread(self._writing.join, FLUSH_SECONDS)
 
@@ -64,7 +64,7 @@ class MessageStreams:
                 for line in lines:
                     self._hand_over(bytes(rest + line))
                     rest.clear()
-                # Of a line without an end the beginning is kept: it will be no JSON, and that is said.
+                # Only the beginning of an endless line is kept. It is not valid JSON, so it gets an error.
                 if len(rest) <= LONGEST_MESSAGE:
                     rest += begun
         except OSError:

@@ -1,4 +1,4 @@
-"""Actions as an editor sees them: tool calls with a kind, places, a diff, and what came of them."""
+"""Turns actions into an editor's tool calls, with a kind, places, a diff and a result."""
 
 import re
 import time
@@ -26,10 +26,10 @@ LONGEST_ARGUMENT = 2000
 LONGEST_RESULT = 20_000
 LARGEST_FILE = 400_000
 OUTPUT_SECONDS = 0.5
-"""An update carries all that is shown of a command's output, so they come no closer to each other than this."""
+"""Seconds between two updates of a command's output, because each update carries all of it."""
 SIGNS = ("+", "-", " ")
 NAMING = re.compile(r"--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|@@ -|\\ ")
-"""Lines of a diff that say only where its hunks are."""
+"""Lines of a diff that only give the places of its hunks."""
 
 
 def text_content(text: str) -> Update:
@@ -37,13 +37,13 @@ def text_content(text: str) -> Update:
 
 
 def fenced(text: str) -> str:
-    """As it is, whatever it holds."""
+    """Returns the text in a Markdown fence that is longer than any fence in it."""
     ticks = max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1
     return f"{'`' * ticks}\n{plain(text)}\n{'`' * ticks}"
 
 
 def hunks(diff: str, root: Path) -> Iterator[Update]:
-    """The places of a unified diff, each with its lines before and after; what is no diff comes as a text."""
+    """Yields the hunks of a unified diff, each with its lines before and after; other lines follow as a text."""
     other = list[str]()
     for (path, within), group in groupby(read_diff(diff), lambda line: (line.path, line.sign in SIGNS)):
         lines = list(group)
@@ -61,18 +61,18 @@ def _diff(path: Path, old: str | None, new: str) -> Update:
 
 
 class ToolCalls:
-    """Every action of a conversation and of its jobs; `root` is the work folder as the editor calls it."""
+    """Draws the actions of a conversation and its jobs. `root` is the editor's path of the work folder."""
 
     def __init__(self, root: Path, words: Words) -> None:
         self._root = root
         self._words = words
         self._open: set[str] = set()
-        """Calls that wait or run."""
+        """Ids of calls that wait or run."""
         self._asked: list[ActionItem] = []
         self._before: dict[str, dict[str, str | None]] = {}
         self._told_at = 0.0
         self._own: dict[str, str] = {}
-        """Commands that the user runs, with the ids of their calls."""
+        """Ids of calls by command, for commands that the user runs."""
         self._named: dict[str, str] = {}
 
     def draw(self, item: ActionItem, live: bool) -> list[Update]:
@@ -88,12 +88,12 @@ class ToolCalls:
                 return self._finish(item, item.result) if item.result else []
 
     def wait_for_yes(self, gate: GateRequest) -> list[Update]:
-        """The calls that have just been asked about."""
+        """Shows the calls of a Gate as pending."""
         kind, asked, self._asked = gate_kind(gate) if len(gate.action_ids) == 1 else "other", self._asked, []
         return [self._begin(item, kind, "pending") for item in asked]
 
     def _start(self, item: ActionItem, live: bool) -> list[Update]:
-        """Nothing for what only talks."""
+        """Shows a call as running; an action that only talks is not shown."""
         args = item.action.args if item.action else {}
         if item.doing is None:
             self._named |= {item.id: own} if (own := self._own.pop(str(args.get("command")), "")) else {}
@@ -106,7 +106,7 @@ class ToolCalls:
         return [self._begin(item, kind, "in_progress")]
 
     def output(self, item: OutputItem) -> list[Update]:
-        """The end of what a command has printed so far."""
+        """Shows the end of a command's output so far."""
         call = item.action or next(reversed(self._own.values()), "")
         if call not in self._open or item.over or time.monotonic() - self._told_at < OUTPUT_SECONDS:
             return []
@@ -121,16 +121,19 @@ class ToolCalls:
         if result.ok:
             asked_for = [change for change in hunks(item.diff, self._root) if change["type"] == "diff"]
             content = self._changes(call, result.changed) or asked_for
-        said, output = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
+        summary, output = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
         ran = result.effect in ("run", "")
         status = "completed" if result.ok else "failed"
-        what = {"status": status, "content": [*content, text_content(f"{said}\n{fenced(output)}" if ran else said)]}
+        what = {
+            "status": status,
+            "content": [*content, text_content(f"{summary}\n{fenced(output)}" if ran else summary)],
+        }
         if result.changed:
             what["locations"] = [{"path": str(self._root / path)} for path in result.changed]
         return [_change(call, **what, rawOutput={"text": output})]
 
     def own_command(self, command: str) -> list[Update]:
-        """One that the user runs; it goes on the record when it has ended."""
+        """Shows a command that the user runs; it gets into the journal only when it has ended."""
         action = Action(operation="shell.run", args={"command": command}, reasoning=command, subject="command")
         self._own[command] = action.action_id
         item = ActionItem(action.action_id, 0, 0.0, action.operation, "running", action)
@@ -143,7 +146,7 @@ class ToolCalls:
         return [_change(job, status="completed" if well else "failed", content=[text_content(summary)])]
 
     def _close(self, call: str) -> bool:
-        """Whether it was open."""
+        """Closes a call, and says whether it was open."""
         was_open = call in self._open
         self._open.discard(call)
         return was_open
@@ -157,7 +160,7 @@ class ToolCalls:
         return _call(item.id, whose + call_title(action), kind, status) | {"locations": places, "rawInput": args}
 
     def _changes(self, call: str, changed: tuple[str, ...]) -> list[Update]:
-        """What the files were and are."""
+        """Returns the changed files as diffs from before to now."""
         before = self._before.pop(call, {})
         after = _texts(self._root, [path for path in changed if path in before])
         return [_diff(self._root / path, before[path], new) for path, new in after.items() if new is not None]
@@ -174,7 +177,7 @@ def gate_kind(gate: GateRequest) -> str:
 
 
 def call_title(action: Action) -> str:
-    """A command is its own title."""
+    """Returns the title of a call; for a command that is the command itself."""
     subject = plain(action.about).partition("\n")[0]
     if "command" in action.args:
         return shorten(subject, LONGEST_TITLE) or action.operation
@@ -207,7 +210,7 @@ def _cut(text: str) -> str:
 
 
 def _texts(root: Path, paths: Iterable[str]) -> dict[str, str | None]:
-    """Texts that are not too large to be shown as a diff; nothing for a file that is not there."""
+    """Returns texts of files that are small enough for a diff; None for a file that does not exist."""
     texts: dict[str, str | None] = {}
     for path in paths:
         try:

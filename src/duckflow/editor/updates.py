@@ -1,4 +1,4 @@
-"""What happens in a conversation, as the updates of an editor's session."""
+"""Turns the items of a conversation into updates of an editor's session."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,26 +34,26 @@ PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": 
 
 
 class Messages:
-    """What is said, in chunks; those of one message have one id."""
+    """Makes chunks of messages; those of one message have the same id."""
 
     def __init__(self) -> None:
         self._number = 0
         self._last = "", ""
 
     def interrupted(self) -> None:
-        """Something else was shown in between."""
+        """Notes that something else was shown in between."""
         self._last = "", ""
 
     def think(self, text: str, name: str = "") -> list[Update]:
         return self.say(text, name, "agent_thought_chunk")
 
     def say(self, text: str, name: str = "", kind: str = "agent_message_chunk") -> list[Update]:
-        """Without a name it is a message for itself."""
+        """Returns a chunk. Without a name it is a message of its own."""
         if not text:
             return []
         self._number += not name
         message, (last_kind, last) = name or f"told-{self._number}", self._last
-        # Not every editor looks at the ids of messages.
+        # Some editors ignore the ids of messages, so an empty line separates them.
         apart = "\n\n" if last_kind == kind and last != message else ""
         self._last = kind, message
         return [{"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": apart + text}}]
@@ -76,7 +76,7 @@ class Updates:
         self._worked = False
 
     def of(self, item: Item, live: bool = True) -> list[Update]:
-        """Of the past, all that was said and done; what is shown while it happens, only `live`."""
+        """Returns the updates for an item. For the past they show what was said and done, but no passing states."""
         match item:
             case TextItem():
                 return self._text(item, live)
@@ -104,25 +104,25 @@ class Updates:
                 return []
 
     def at_rest(self) -> list[Update]:
-        """How things stand once the past has been told."""
+        """Returns the current state, after the past has been shown."""
         return [*self._entries(), *self._used(0)]
 
     def say(self, text: str) -> list[Update]:
-        """Words of Duckflow's own."""
+        """Returns a message of Duckflow itself."""
         return self._messages.say(text)
 
     def own_command(self, command: str) -> list[Update]:
         return self._calls.own_command(command)
 
     def _text(self, item: TextItem, live: bool) -> list[Update]:
-        """What the user says the editor has shown itself. What was sent cannot be taken back."""
+        """Returns text as chunks. The editor has shown the user's own live messages already."""
         match item.by:
             case "user":
                 return [] if live else self._messages.say(item.text, item.id, "user_message_chunk")
             case "thought":
                 return self._messages.think(item.piece, item.id)
             case "model":
-                # What has been streamed of it was another message, where it is not the whole.
+                # A whole text that differs from what was streamed is a message of its own.
                 name = item.id if item.state == "streaming" else ""
                 return self._messages.say(item.piece, name)
             case _:
@@ -152,7 +152,7 @@ class Updates:
         return updates
 
     def _entries(self) -> list[Update]:
-        """The plan, when it is another than the editor knows."""
+        """Returns the plan if it differs from the one that the editor knows."""
         plan = self._conversation.state.plan
         entries = [
             {
@@ -168,7 +168,7 @@ class Updates:
         return [{"sessionUpdate": "plan", "entries": entries}]
 
     def _note(self, item: NoticeItem, live: bool) -> list[Update]:
-        """A line at the edge is what the terminal shows dimmed. The editor is told of a failure as an error."""
+        """Returns a notice; one that the terminal shows dimmed is a thought. A live failure is sent as an error."""
         if item.what and item.outcome and item.outcome != "interrupted":
             failed = live and OUTCOMES[item.outcome].kind == "failed"
             return [] if failed else self._messages.say(plain(self._words.phrase(item.what)))
@@ -199,7 +199,7 @@ class Updates:
         return updates if item._replace(title=before.title) == before else [*updates, *self._choices()]
 
     def _used(self, tokens: int) -> list[Update]:
-        """Nothing before the size of the model's window is known."""
+        """Returns the usage, once the size of the model's window is known."""
         state = self._conversation.state
         if not self._chosen.window:
             return []
