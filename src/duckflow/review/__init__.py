@@ -1,1 +1,1 @@
-"""Reviews: a change is read by an agent of its own, and what it finds is shown by witnesses that were really run."""
+"""Reviews: an agent reads a change, and its findings are demonstrated by witnesses that were really run."""

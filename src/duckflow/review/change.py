@@ -20,18 +20,18 @@ NOTHING: Mapping[str, bytes | None] = {}
 
 @dataclass(frozen=True, slots=True)
 class ReviewedChange:
-    """A change as it lies in the folder."""
+    """A change that is applied in the folder."""
 
     diff: str
     before: Mapping[str, bytes | None] = field(default_factory=lambda: NOTHING)
-    """The changed files before it; nothing for one that it made."""
+    """Contents of the changed files before it; None for a file that it made."""
     name: str = ""
-    """How the user named it."""
+    """The user's name for it."""
 
 
 async def uncommitted(git: Git) -> ReviewedChange:
-    """What the folder has that the last commit has not, with files that git does not know. Of secret ones among these
-    only the names are told."""
+    """Returns the changes since the last commit, including files that git does not know. Of secret files among these
+    only the names are included."""
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
@@ -46,14 +46,14 @@ async def uncommitted(git: Git) -> ReviewedChange:
 
 
 async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
-    """A range as git writes it (`A..B`, `A...B`), or one commit; and the commit that it leads to."""
+    """Returns the change of a range as git writes it (`A..B`, `A...B`) or of one commit, and its last commit."""
     old, dots, new = wanted.partition("...") if "..." in wanted else wanted.partition("..")
     end = await git.commit_of((new or "HEAD") if dots else old)
     start = await git.commit_of((old or "HEAD") if dots else f"{old}~1")
     if not end or (dots and not start):
         raise UsageError("review.no_range", range=wanted)
     if not start:
-        # The first commit of all: everything in it is new.
+        # In the first commit of all, everything is new.
         start = await git("hash-object", "-t", "tree", "--stdin")
     if dots == "...":
         start = (await git("merge-base", start, end)).strip()
@@ -62,11 +62,11 @@ async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
 
 
 async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, bytes | None]:
-    found = dict[str, bytes | None]()
+    files = dict[str, bytes | None]()
     for path in changed:
         old = await git.ends("cat-file", "blob", f"{start}:{path}")
-        found[path] = None if old.code else old.output.encode("utf-8", "surrogateescape")
-    return found
+        files[path] = None if old.code else old.output.encode("utf-8", "surrogateescape")
+    return files
 
 
 async def lies_there(git: Git, end: str) -> bool:
@@ -76,11 +76,11 @@ async def lies_there(git: Git, end: str) -> bool:
 
 @asynccontextmanager
 async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
-    """The files of a commit in a folder of their own, which is removed afterwards."""
+    """Checks the files of a commit out into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
         folder = Path(top).resolve() / "tree"
         folder.mkdir()
-        # An index of its own; an archive would leave out what the change's attributes say, and refuse links.
+        # It uses its own index. An archive would leave out files by the change's attributes, and refuse links.
         there = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
         await there("read-tree", end)
         await there("checkout-index", "--all", f"--prefix={folder}/")
@@ -89,20 +89,20 @@ async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
 
 @asynccontextmanager
 async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, ReviewedChange]]:
-    """A diff from elsewhere. Where the folder has it already, it is looked at there; else in a copy that gets it."""
+    """Yields a folder with a diff from elsewhere: the folder itself if it is applied already, else a patched copy."""
     paths = _paths(diff)
     if not paths:
         raise UsageError("review.no_diff")
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
         git, before = Git(folder), Path(top) / "before"
-        there = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
-        lies = folder if there else Path(top) / "tree"
-        if not there:
+        applied = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
+        lies = folder if applied else Path(top) / "tree"
+        if not applied:
             tracked = await git.names("ls-files", "-co", "--exclude-standard", "-z")
             _copy(folder, lies, tracked)
         _copy(lies, before, paths)
         try:
-            await Git(before if there else lies)("apply", *(("--reverse",) if there else ()), "-", given=diff)
+            await Git(before if applied else lies)("apply", *(("--reverse",) if applied else ()), "-", given=diff)
         except GitFailed as problem:
             raise UsageError("review.no_fit") from problem
         with closing(Workspace(before)) as old:
@@ -111,7 +111,7 @@ async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, Reviewe
 
 
 def _copy(source: Path, target: Path, paths: tuple[str, ...]) -> None:
-    """By handles: an index and a diff may name any path, and links lead anywhere."""
+    """Copies files by handles, because an index and a diff may name any path, and links lead anywhere."""
     target.mkdir(parents=True, exist_ok=True)
     with closing(Workspace(source)) as there, closing(Workspace(target)) as here:
         for path in paths:
@@ -130,7 +130,7 @@ def _read(folder: Workspace, path: str) -> bytes | None:
 
 
 def _opened(folder: Workspace, path: str) -> BinaryIO | None:
-    """A plain file of just this name; nothing where a link or `..` stands in it."""
+    """Opens a plain file of exactly this name; None where its path has a link or `..`."""
     with suppress(OSError, ToolError):
         if folder.relative(f"./{path}").removeprefix("./") == path:
             return folder.open(f"./{path}")
@@ -138,6 +138,6 @@ def _opened(folder: Workspace, path: str) -> BinaryIO | None:
 
 
 def _paths(diff: str) -> tuple[str, ...]:
-    """The files that a diff names, as git writes them."""
+    """Returns the files that a diff names, as git writes them."""
     names = dict.fromkeys(line.path for line in read_diff(diff))
     return tuple(name for name in names if name and not name.startswith("/") and ".." not in name.split("/"))

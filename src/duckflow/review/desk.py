@@ -1,4 +1,4 @@
-"""Where a review agent's findings go: they are kept in the session, and their witnesses are run."""
+"""Takes a review agent's findings: stores them in the session, and runs their witnesses."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ MOST_USES = 12
 
 
 async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFolder]) -> str:
-    """A line for each definition: its place, and the places that use it, as far as the map can tell in time."""
+    """Returns a line for each changed definition: its place, and the places that use it, as far as found in time."""
     if not available():
         return ""
     touched = [
@@ -37,14 +37,14 @@ async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFol
     ][:MOST_DEFINITIONS]
     if not touched or await mapped().fresh(SECONDS) is None:
         return "\n".join(_place(symbol) for symbol in touched)
-    told, deadline = list[str](), time.monotonic() + SECONDS
+    rows, deadline = list[str](), time.monotonic() + SECONDS
     for symbol in touched:
-        left = deadline - time.monotonic()
-        uses = (await mapped().uses(symbol, left)).meaning("it") if left > 0 else []
+        seconds = deadline - time.monotonic()
+        uses = (await mapped().uses(symbol, seconds)).meaning("it") if seconds > 0 else []
         places = [f"{use.path}:{use.line}" for use in uses if use.role != "import"]
         more = f", … ({len(places)})" if len(places) > MOST_USES else ""
-        told.append(f"{_place(symbol)}{' <- ' if places else ''}{', '.join(places[:MOST_USES])}{more}")
-    return "\n".join(told)
+        rows.append(f"{_place(symbol)}{' <- ' if places else ''}{', '.join(places[:MOST_USES])}{more}")
+    return "\n".join(rows)
 
 
 def _place(symbol: Symbol) -> str:
@@ -52,26 +52,26 @@ def _place(symbol: Symbol) -> str:
 
 
 def _innermost(symbols: list[Symbol], lines: set[int]) -> list[Symbol]:
-    """The smallest definition around each changed line."""
-    found = dict[Symbol, None]()
+    """Returns the smallest definition around each changed line."""
+    innermost = dict[Symbol, None]()
     for line in sorted(lines):
         holding = [symbol for symbol in symbols if symbol.start <= line <= symbol.end]
         if holding:
-            found[min(holding, key=lambda symbol: symbol.end - symbol.start)] = None
-    return list(found)
+            innermost[min(holding, key=lambda symbol: symbol.end - symbol.start)] = None
+    return list(innermost)
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
-    """The new lines of each file of a diff, and where lines were taken out the line that follows."""
-    found = dict[str, set[int]]()
+    """Returns the new lines of each file of a diff; for removed lines, the line that follows."""
+    lines = dict[str, set[int]]()
     for line in read_diff(diff):
         if line.sign in ("+", "-") and line.new:
-            found.setdefault(line.path, set()).add(line.new)
-    return found
+            lines.setdefault(line.path, set()).add(line.new)
+    return lines
 
 
 class ReviewDesk:
-    """One review at a time: the tool of a review belongs to its change."""
+    """Allows one review at a time, because the tool for findings belongs to one change."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ReviewDesk:
 
     @asynccontextmanager
     async def opened(self, agent_id: str, change: ReviewedChange) -> AsyncGenerator[ReportFinding]:
-        """While this is open, findings are taken for this change."""
+        """Accepts findings for this change while it is open."""
         show = partial(self._shown, change)
         tool = ReportFinding(self._workspace, show, partial(self._keep, agent_id), partial(self._withdraw, agent_id))
         async with self._free:
@@ -112,7 +112,7 @@ class ReviewDesk:
         self._emit(FindingMade(finding=finding.model_copy(update={"agent_id": agent_id})))
 
     def _withdraw(self, agent_id: str, place: str) -> bool:
-        stood = any(one.place == place and one.agent_id == agent_id for one in self._state.findings)
+        stood = any(finding.place == place and finding.agent_id == agent_id for finding in self._state.findings)
         if stood:
             self._emit(FindingWithdrawn(agent_id=agent_id, place=place))
         return stood

@@ -1,4 +1,4 @@
-"""Findings as text, as JSON, and as SARIF 2.1.0."""
+"""Runs witnesses of findings, and writes findings as text, as JSON, and as SARIF 2.1.0."""
 
 import json
 import re
@@ -24,12 +24,12 @@ KEPT = 2_000
 NO_PROGRAM = (126, 127)
 PYTEST = re.compile(r"\b(?:pytest|py\.test)\b")
 PYTEST_BROKEN = (2, 3, 4, 5)
-"""Its exit codes where no test was judged: errors while collecting, of its own, of usage, and no tests at all."""
+"""Exit codes of pytest without a verdict: interrupted or collection errors, internal or usage errors, no tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class WitnessRunner:
-    """Needs bubblewrap: no other sandbox puts a copy in the place of the folder."""
+    """Runs witnesses. It needs bubblewrap, because no other sandbox can put a copy in the place of the folder."""
 
     find_sandbox: Callable[[], Awaitable[Sandbox]]
     make_launch: MakeLaunch
@@ -50,14 +50,14 @@ class WitnessRunner:
         if not before:
             return witness.model_copy(update={**ran, "status": "fails_new"})
         before_code, _ = await _run(folder, witness.command, {**before, **own})
-        # A run on the code before that was stopped has not passed there.
+        # A run on the earlier code that was stopped counts as not passed there.
         tried = before_code is None or _judges(witness.command, before_code)
         status: WitnessStatus = "fails" if before_code == 0 else "fails_before_too" if tried else "fails_new"
         return witness.model_copy(update={**ran, "status": status, "before_code": before_code})
 
 
 async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[int | None, str]:
-    """The exit code, and the end of what was printed; no code where it was stopped."""
+    """Returns the exit code and the end of the output; no code where the run was stopped."""
     deadline = time.monotonic() + SECONDS
     try:
         async with folder.launch(command, versions) as launch:
@@ -72,14 +72,14 @@ async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[i
 
 
 def _judges(command: str, code: int | None) -> bool:
-    """Says whether a run with this exit code has tried what it is for."""
+    """Says whether a run with this exit code has really tested something."""
     return code is not None and code not in NO_PROGRAM and not (PYTEST.search(command) and code in PYTEST_BROKEN)
 
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"high": "error", "medium": "warning", "low": "note"}
 SHOWN_OUTPUT = 12
-"""Lines of what a witness printed."""
+"""Lines of a witness's output that are shown."""
 
 
 def cost_line(usage: Usage, words: Words) -> str:
@@ -110,16 +110,16 @@ def _witness_lines(witness: Witness, words: Words) -> list[str]:
 
 
 def as_json(findings: Sequence[ReviewFinding], usage: Usage, outcome: str) -> str:
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "outcome": outcome,
         "findings": [finding.model_dump(mode="json") | {"shown": finding.shown} for finding in by_weight(findings)],
         "usage": usage.model_dump(mode="json"),
     }
-    return json.dumps(told, ensure_ascii=False, indent=1)
+    return json.dumps(report, ensure_ascii=False, indent=1)
 
 
 def as_sarif(findings: Sequence[ReviewFinding], words: Words) -> str:
-    """Two rules tell apart what a witness shows and what it does not."""
+    """Returns SARIF, with two rules for findings with and without a witness that shows them."""
     results = [_result(finding, words) for finding in by_weight(findings)]
     rules = [{"id": rule, "shortDescription": {"text": words(f"review.{rule}")}} for rule in ("shown", "unshown")]
     driver = {"name": "duckflow", "semanticVersion": __version__, "rules": rules}
