@@ -1,4 +1,4 @@
-"""What the reference scorers drive: the product's own classes with their default settings, nothing else."""
+"""The classes that the reference scorers drive: the product's own, with their default settings, nothing else."""
 
 from pathlib import Path
 from typing import Any

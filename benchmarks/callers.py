@@ -78,8 +78,8 @@ def _pieces(old: list[str], new: list[str]) -> list[tuple[str, str]]:
 
 
 class Finder:
-    """A model that has to find the places before it does as the oracle does: read what it does not see, edit, check and
-    answer."""
+    """A model that has to find the places before it does the same as the oracle: it reads what it does not see, edits,
+    checks and answers."""
 
     def __init__(self, oracle: Any, about: dict[str, Any], folder: Path) -> None:
         self.said = 0

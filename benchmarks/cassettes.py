@@ -27,7 +27,7 @@ WIRES = {
 
 
 def read(wire: str, body: bytes) -> str:
-    """How the stream ended; why it did not, in brackets."""
+    """Returns how the stream ended, or in brackets why it did not."""
     reader, told, reply = EventReader(), wire_named(wire).reading(), StreamedReply()
     for event in (*reader.feed(body), *reader.finish()):
         chunk = told(event)

@@ -94,7 +94,7 @@ def score(folder: Path, written: dict[str, Any], misses: bool) -> None:
 
 
 def _is_name(folder: Path, path: str, line: int, column: int, name: str) -> bool:
-    """Other declarations of the same thing (overloads, setters) are no uses."""
+    """Says whether the place is a use. Other declarations of the same thing (overloads, setters) are not."""
     text = (folder / path).read_text("utf-8", "replace").split("\n")[line - 1]
     declared = re.search(r"\b(?:def|class)\s+$", text[:column])
     return text[column : column + len(name)] == name and not declared

@@ -62,7 +62,7 @@ def lines_that_define(folder: Path, language: str) -> Iterator[Drawn]:
 
 
 def definitions(folder: Path) -> Iterator[Drawn]:
-    """Functions, methods and classes outside of tests; names that Python itself calls are left out."""
+    """Returns functions, methods and classes outside of tests; names that Python itself calls are left out."""
     for file in sorted(folder.rglob("*.py")):
         path = str(file.relative_to(folder))
         if any(part.startswith(("test", "doc", "example")) or part == "conftest.py" for part in path.split("/")):

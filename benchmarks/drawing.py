@@ -23,7 +23,7 @@ FACES: tuple[tuple[str, int, bool], ...] = (
     ("opentype/noto/NotoSansCJK-Regular.ttc", 0, False),
     ("truetype/ancient-scripts/Symbola_hint.ttf", -1, False),
 )
-"""File, number in it, whether it is bold; the first that has a letter draws it."""
+"""The fonts: file, number in it, and whether it is bold. The first that has a letter draws it."""
 CELL, LINE, EDGE, BASE = 8.4, 16.4, 12.0, 13.0
 SIZE = 14.0
 INK, PAPER = "#d4d4d4", "#1b1d22"
@@ -51,7 +51,7 @@ class Frame(NamedTuple):
 
 
 def cells_of(line: Text) -> list[Cell]:
-    """One for every letter; a style further right wins."""
+    """Returns one cell for every letter; a style further right wins."""
     found: list[Cell] = []
     for index, letter in enumerate(line.plain):
         color, bold, reverse, underline = INK, False, False, False
@@ -86,7 +86,7 @@ class Drawing:
         )
 
     def _screen(self, lines: Sequence[Sequence[Cell]]) -> str:
-        """Lines that are seen in several screens are drawn once."""
+        """Draws lines that are seen in several screens only once."""
         placed: list[str] = []
         for row, line in enumerate(map(tuple, lines)):
             if any(not cell.letter.isspace() for cell in line):
@@ -96,7 +96,7 @@ class Drawing:
         return "".join(placed)
 
     def _line(self, line: Sequence[Cell]) -> str:
-        """Letters of one colour stand together."""
+        """Draws a line; letters of one colour stand together."""
         column, top, drawn, open_color = 0, 0.0, list[str](), ""
         for cell in line:
             wide = max(wcwidth(cell.letter), 0)
@@ -117,7 +117,8 @@ class Drawing:
         return "".join(drawn) + ("</g>" if open_color else "")
 
     def _letter(self, cell: Cell, wide: int, x: float, y: float) -> str:
-        """Its outline; or the letter itself, for the viewer's fonts, where none of this machine has it."""
+        """Returns the letter's outline; or the letter itself, for the viewer's fonts, where no font of this machine has
+        it."""
         if name := self._shape(cell, wide):
             return f"<use href='#{name}' x='{x:.1f}' y='{y:.1f}'/>"
         weight = " font-weight='bold'" if cell.bold else ""
@@ -132,7 +133,7 @@ class Drawing:
 
 
 def _moving(bodies: Sequence[str], seconds: Sequence[float]) -> str:
-    """Each is seen in its turn, over and over; who wants no motion sees the last one."""
+    """Shows each screen in its turn, over and over; viewers that want no motion see the last one."""
     total, begins = sum(seconds), 0.0
     rules, groups = list[str](), list[str]()
     for number, (body, lasts) in enumerate(zip(bodies, seconds, strict=True)):

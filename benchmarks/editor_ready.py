@@ -17,7 +17,7 @@ COMMAND = (sys.executable, "-m", "duckflow", "acp")
 
 
 def answered(top: Path) -> tuple[float, float]:
-    """Seconds until each of the two."""
+    """Returns the seconds until each of the two answers."""
     work, script = top / "work", top / "script.jsonl"
     work.mkdir(exist_ok=True)
     script.touch()

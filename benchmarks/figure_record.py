@@ -55,6 +55,6 @@ def read_record(file: Path) -> Record:
 
 
 def write_record(file: Path, record: Record) -> None:
-    """Each figure is one line, so that a difference shows what changed."""
+    """Writes each figure on one line, so that a difference shows what changed."""
     lines = (f"  {json.dumps(name)}: {json.dumps(recorded._asdict())}" for name, recorded in record.items())
     file.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -33,15 +33,15 @@ class Source(NamedTuple):
     command: tuple[str, ...]
     read: Callable[[str], Values]
     timed: bool = False
-    """It measures times, so nothing else may run beside it."""
+    """The source measures times, so nothing else may run beside it."""
     quick: bool = True
-    """It is short enough for the quick run."""
+    """The source is short enough for the quick run."""
     missing: str = ""
-    """Why it cannot run here."""
+    """The reason why the source cannot run here."""
 
 
 def all_sources(shared: Path) -> list[Source]:
-    """In the order in which they are shown."""
+    """Returns all sources in the order in which they are shown."""
     scorers = shared / "bench"
     without_scorers = "" if scorers.is_dir() else f"the scorers are not in {scorers}"
     outside = [source._replace(missing=without_scorers or source.missing) for source in _of_scorers(scorers)]

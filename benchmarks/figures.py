@@ -49,7 +49,7 @@ class Bench:
         self._running: set[subprocess.Popen[str]] = set()
 
     def measure(self, sources: Sequence[Source]) -> Iterator[Measured]:
-        """Those that measure times first and alone, then the others."""
+        """Runs the sources that measure times first and alone, then the others."""
         yield from (self._measure(source) for source in sources if source.timed)
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             try:

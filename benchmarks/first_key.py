@@ -38,7 +38,7 @@ def terminal() -> tuple[int, int]:
 
 
 def first_key(command: list[str], work: Path) -> float:
-    """Seconds."""
+    """Returns the seconds until the first key is echoed."""
     ours, theirs = terminal()
     os.write(ours, KEY)
     home = {"HOME": str(work.parent), "DUCKFLOW_HOME": str(work.parent / "home"), "TERM": "xterm-256color"}

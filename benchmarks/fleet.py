@@ -60,7 +60,7 @@ class Crew:
         self._workers[number] = await self._one(self._places[number])
 
     async def look(self) -> None:
-        """Replace who has ended by itself, and note how large the others are."""
+        """Replaces the workers that have ended by themselves, and notes how large the others are."""
         for number, worker in enumerate(self._workers):
             if worker.returncode is not None:
                 self._workers[number] = await self._one(self._places[number])
@@ -159,7 +159,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
 
 
 async def do_nothing(options: Conditions, crew: Crew, address: str) -> dict[str, object]:
-    """What workers cost that have nothing to do."""
+    """Measures what workers cost that have nothing to do."""
     await asyncio.sleep(10)
     before = ask_postgres(address, COMMITTED)
     await asyncio.sleep(options.idle)

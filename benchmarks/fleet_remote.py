@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 
 class InstantModel(ThreadingHTTPServer):
-    """Answers at once with the note that is asked for. It is the witness of how often it was called."""
+    """Answers at once with the note that is asked for, and records how often it was called."""
 
     daemon_threads = True
 
@@ -41,7 +41,7 @@ class InstantModel(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def most_in_a_minute(self) -> tuple[int, int]:
-        """Requests and tokens, in whichever sixty seconds had most of them."""
+        """Returns the requests and tokens of the sixty seconds that had most of them."""
         seen = sorted(self.seen)
         windows = [[call for call in seen if first.at <= call.at < first.at + MINUTE] for first in seen]
         return max(map(len, windows), default=0), max((sum(c.tokens for c in calls) for calls in windows), default=0)
@@ -78,7 +78,7 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(text.encode())
 
     def log_message(self, format: str, *args: Any) -> None:
-        """It is quiet."""
+        """Logs nothing."""
 
 
 class SharedRemotes(WholeProgram):

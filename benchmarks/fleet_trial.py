@@ -1,4 +1,4 @@
-"""What `benchmarks.fleet` is tried with: stand-ins, or the whole program with a scripted model in real repositories."""
+"""The subjects of `benchmarks.fleet`: stand-ins, or the whole program with a scripted model in real repositories."""
 
 import json
 import os
@@ -21,22 +21,22 @@ MODELS = "scripted:*"
 
 
 class Conditions(NamedTuple):
-    """How many, and how bad it gets."""
+    """The number of tasks and workers, and how bad the conditions get."""
 
     tasks: int = 200
     attempts: int = 2
     workers: int = 3
     at_once: int = 4
     limit: int = 8
-    """Attempts at once over all workers; 0: as many as they take."""
+    """The most attempts at once over all workers; 0 means as many as they take."""
     kills: int = 20
     places: int = 1
     seed: int = 22
     seconds: float = 1.0
-    """That a stand-in takes."""
+    """The seconds that a stand-in takes."""
     lease: float = 8.0
     idle: float = 0.0
-    """Only that many seconds of workers that have nothing to do, on Postgres."""
+    """The seconds for which workers have nothing to do, on Postgres; with it, only this is measured."""
     postgres: bool = False
     restart: bool = False
     warm: bool = False
@@ -49,11 +49,11 @@ class Conditions(NamedTuple):
     repositories: int = 5
     requests: int = 0
     tokens: int = 0
-    """That the model may get in a minute, over all workers; 0 without a limit."""
+    """The tokens that the model may get in a minute, over all workers; 0 means no limit."""
 
 
 class Call(NamedTuple):
-    """How a worker is started."""
+    """The command and the environment that start a worker."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -67,7 +67,7 @@ class Trial(Protocol):
     def start(self, engine: Engine, places: Sequence[str]) -> str: ...
 
     def judge(self, fleet: str, attempts: Sequence[AttemptState]) -> dict[str, object]:
-        """What can be said in the end, besides what the engine says."""
+        """Returns what can be said in the end, besides what the engine says."""
         ...
 
 

@@ -17,7 +17,7 @@ from tests.journeys.test_step_agents import of_step
 from tests.journeys.test_steps import RUN_ALL, a_plan
 
 FILES = ("src/duckflow/state/plan.py", "src/duckflow/state/job.py", "src/duckflow/state/noun.py", "AGENTS.md")
-"""One for each step."""
+"""The files of the plan, one for each step."""
 
 
 async def play(top: Path) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Module:
 
     @cached_property
     def statements(self) -> list[ast.AST]:
-        """With what they are made of, but for expressions: those hold no statements."""
+        """Yields statements and those inside them. Expressions are left out, because they hold no statements."""
         found: list[ast.AST] = [self.tree]
         for node in found:
             found += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
@@ -80,12 +80,12 @@ class House:
 
     @cached_property
     def lazy_cycles(self) -> list[list[str]]:
-        """With imports inside functions and for the type checker."""
+        """Returns cycles including imports inside functions and for the type checker."""
         return cycles({name: module.imported for name, module in self.modules.items()})
 
     @cached_property
     def package_cycles(self) -> list[list[str]]:
-        """Between packages of which neither holds the other."""
+        """Returns cycles between packages of which neither holds the other."""
         graph: dict[str, set[str]] = defaultdict(set)
         for module in self.modules.values():
             for name in module.imported:
@@ -108,7 +108,7 @@ class House:
         return {node.name for module in self.modules.values() if module.room == "events" for node in module.classes}
 
     def interprets(self, module: Module) -> bool:
-        """Whether it looks at what kind an event is."""
+        """Says whether the module looks at what kind an event is."""
         return module.room != "events" and any(map(self._asks_for_kind, ast.walk(module.tree)))
 
     def _asks_for_kind(self, node: ast.AST) -> bool:
@@ -125,7 +125,7 @@ class House:
 
 
 def read_house(source: Path) -> House:
-    """`source` is the folder of the package `duckflow`."""
+    """Reads a house; `source` is the folder of the package `duckflow`."""
     paths = {_dotted(path.relative_to(source.parent)): path for path in sorted(source.rglob("*.py"))}
     known = frozenset(paths)
     return House({name: _read(name, path, known) for name, path in paths.items()})

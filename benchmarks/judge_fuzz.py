@@ -69,7 +69,7 @@ json.dump(found, open(sys.argv[2], "w"))
 
 @dataclass
 class Tally:
-    """What came of it."""
+    """The counts of a run."""
 
     made: int = 0
     safe: int = 0
@@ -138,7 +138,7 @@ class Pond:
         return CommandFacts(str(work), str(self.top / "home"), git_runs_programs(work))
 
     def look(self) -> dict[str, tuple[Any, ...]]:
-        """Everything in it: kind, rights, time of change, content."""
+        """Returns everything in the pond: kind, rights, time of change, content."""
         return {str(path): _look(path) for path in sorted(self.top.rglob("*")) if path.name != "index"}
 
 
@@ -189,7 +189,7 @@ def fuzz(count: int, seed: int, top: Path, kind: str = "auto") -> Tally:
 
 
 def run_batch(batch: list[str], pond: Pond, which: int, sandbox: Sandbox, tally: Tally) -> None:
-    """The batch at once; when something has changed, its halves in the same pond, until the command is found."""
+    """Runs the batch at once; when something has changed, its halves in the same pond, until the command is found."""
     before = pond.look()
     orders, results = pond.top.parent / "orders.json", pond.top.parent / "results.json"
     given = {"folder": str(pond.works[which]), "commands": batch, "marks": MARKS, "refused": REFUSED}

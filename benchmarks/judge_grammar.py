@@ -1,4 +1,4 @@
-"""A grammar of shell commands that read, nearly read, and only look as if: what the fuzz of the judge is made of."""
+"""A grammar of shell commands that read, nearly read, or only look as if they do. The fuzz of the judge uses it."""
 
 import random
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from duckflow.safety.commands.readers import GIT_READERS, READERS
 
 
 def _listed(text: str) -> list[str]:
-    """Texts with a bar between them."""
+    """Splits texts with a bar between them."""
     return [part.strip("\n") for part in text.replace("\n", " ¦ ").split(" ¦ ") if part]
 
 
@@ -77,7 +77,7 @@ TWISTS = _listed(r"""
 """)
 MORE_TWISTS = (*TWISTS, "\n", "\\\n", " ", "\t", "\u3000", "\u00a0", "\u200b", "\r")
 WAITS = ("-f", "-F", "--follow", "--retry")
-"""Of tail: it would go on until it is stopped."""
+"""Options of tail with which it would go on until it is stopped."""
 
 
 class CommandMaker:

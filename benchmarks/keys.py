@@ -30,7 +30,7 @@ def slow(number: int) -> dict[str, object]:
 
 
 def until(terminal: Terminal, text: bytes) -> float:
-    """Seconds until the terminal has printed the text once more."""
+    """Returns the seconds until the terminal has printed the text once more."""
     seen, start = terminal.raw.count(text), time.perf_counter()
     while terminal.raw.count(text) == seen:
         terminal.read(0.001)

@@ -74,14 +74,14 @@ class RawTerminal:
         os.write(self._file, text.encode())
 
     def drain(self, seconds: float) -> bytes:
-        """What comes in that time."""
+        """Returns the output that comes in that time."""
         end, data = time.perf_counter() + seconds, b""
         while (left := end - time.perf_counter()) > 0:
             data += self._read(left)
         return data
 
     def until(self, wanted: re.Pattern[bytes]) -> float:
-        """Milliseconds until it comes."""
+        """Returns the milliseconds until the text comes."""
         start, data = time.perf_counter(), b""
         while (passed := time.perf_counter() - start) < PATIENCE_SECONDS:
             data += self._read(0.5)

@@ -44,7 +44,7 @@ class RecordedRun(NamedTuple):
 
 
 class Score(NamedTuple):
-    """In percent."""
+    """Scores in percent."""
 
     recall: float
     cut: float
@@ -57,7 +57,7 @@ class Score(NamedTuple):
 
 
 def read(folder: Path) -> Iterator[RecordedRun]:
-    """The runs that something is known of."""
+    """Yields the runs about which something is known."""
     with (folder / "labels.dev.jsonl").open() as lines:
         labels: dict[str, Any] = {label["id"]: label for label in map(json.loads, lines)}
     with gzip.open(folder / "trajectories.dev.jsonl.gz", "rt") as lines:
@@ -127,7 +127,7 @@ def count_constants(top: Path) -> int:
 
 
 def candidates() -> Iterator[tuple[str, PacemakerSettings]]:
-    """The calm ones first."""
+    """Yields the candidates, the calm ones first."""
     for stale, new, again in product((0.12, 0.14, 0.16), (0.1, 0.06), (5, 4)):
         vitals = VitalsSettings(stale_focus=stale, new_focus=new)
         detectors = DetectorSettings(again=Threshold(replan=3, call=again))

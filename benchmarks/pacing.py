@@ -59,7 +59,8 @@ def recorded(step: dict[str, Any]) -> LoopStep:
 
 
 def changed_files(step: dict[str, Any]) -> tuple[str, ...]:
-    """What an edit says it changes: `path`, `create NAME`, `cat > NAME`, `sed -i … NAME`; the records have no more."""
+    """Returns the files that an edit says it changes: `path`, `create NAME`, `cat > NAME`, `sed -i … NAME`; the records
+    have no more."""
     args = arguments(step["args"])
     if isinstance(args, dict):
         return tuple(str(args[name]) for name in PATHS if args.get(name))

@@ -40,7 +40,7 @@ TEXT = "Some **words** about `code`, a [link](https://example.org) and\n\n```pyt
 FIRST_KEY = 0x4E00
 FIRST = os.sched_getscheduler(0) == os.SCHED_FIFO
 ORDINARY = ["chrt", "-o", "0"] if FIRST else list[str]()
-"""No priority over others, whoever starts it."""
+"""The command that gives a process no priority over others, whoever starts it."""
 
 
 def turn(number: int) -> Iterator[happened.Event]:
@@ -89,7 +89,7 @@ class Server:
         return browser
 
     def memory(self) -> float:
-        """The most it ever had, in MB."""
+        """Returns the most memory it ever had, in MB."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

@@ -111,7 +111,7 @@ class PlayedModel(FakeEndpoint):
 
 
 def _thinks(exchange: Exchange) -> None:
-    """For as long as a picture takes."""
+    """Lets the model think for as long as a picture takes."""
     exchange.begin()
     exchange.event(chunk())
     time.sleep(THINKING_SECONDS)
@@ -155,7 +155,7 @@ def running(script: list[tuple[str, Any]], *options: str) -> Generator[Terminal]
 
 
 def trimmed(lines: list[Text]) -> list[Text]:
-    """Without the empty rest of the screen."""
+    """Returns the screen without its empty rows at the end."""
     last = max(number for number, line in enumerate(lines) if line.plain.strip())
     return lines[: last + 1]
 
@@ -197,7 +197,7 @@ def status(terminal: Terminal, said: Said) -> None:
 
 
 def still(screen: str) -> bool:
-    """Whether nothing is being waited for."""
+    """Says whether nothing is being waited for."""
     return not set(screen) & set("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 
@@ -233,7 +233,7 @@ def planning(said: Said) -> list[tuple[str, Any]]:
 
 THINKING_SECONDS = 40.0
 LETTERS = 6
-"""Typed at a time, as far as the moving picture goes."""
+"""The number of letters typed at a time in the moving picture."""
 SNAKE = {
     "board.py": "WIDTH, HEIGHT = 40, 20\n",
     "game.py": "from board import HEIGHT, WIDTH\n\n\ndef step(head, way):\n"

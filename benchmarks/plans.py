@@ -30,7 +30,7 @@ def large_plan(steps: int, tasks: int) -> Plan:
 
 
 def schedule(plan: Plan) -> int:
-    """Walk through the whole plan as a job would; the number of tasks run."""
+    """Walks through the whole plan as a job would, and returns the number of tasks run."""
     wanted, ran = {step.step_id for step in plan.steps}, 0
     while ready := startable(plan, wanted)[:2]:
         for step in ready:

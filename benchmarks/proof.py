@@ -38,7 +38,7 @@ from duckflow.state.checks import Proof
 MOST_LINES = 400
 LOOKED_AT = 1500
 SECONDS = 240.0
-"""Under load a run takes many times its processor time; the seconds that are told are of the clock."""
+"""The time limit of a run, by the clock. Under load a run takes many times its processor time."""
 RAISES = ("raises", "assertRaises", "warns", "assertWarns", "assertRaisesRegex")
 KINDS = ("assert_true", "computed", "mocked", "renamed")
 
@@ -266,7 +266,7 @@ class TwinMaker(ast.NodeTransformer):
 
 
 class Weaker(ast.NodeTransformer):
-    """Takes from assertions what they assert: True, or what was computed."""
+    """Removes from assertions what they assert: True, or the computed value, remains."""
 
     def __init__(self, computed: bool) -> None:
         self._computed = computed

@@ -206,14 +206,14 @@ FINDINGS = (
     Finding("–", "a question hides a part of what it is about", (f"{R}/test_hidden_questions.py",)),
 )  # fmt: skip
 THROUGH = ("AssertionError", "assert ", "Failed: DID NOT RAISE")
-"""How a failure begins."""
+"""The beginnings of a failure's message."""
 ENDED = "crashed while running"
 """The test stood still, and its process was ended."""
 NO_SUCH_ANSWER = "AssertionError: (Question("
 """The story of a test gave an answer that the older program does not know."""
 STANDS_STILL = 60
 Results = dict[str, Counter[str]]
-"""By test: how many tries got through, held, and could not be compared."""
+"""By test, the number of tries that got through, held, and could not be compared."""
 
 
 def overlaid(revision: str, folder: Path) -> Path:
@@ -252,7 +252,7 @@ def _read(report: Path) -> Iterator[tuple[str, Counter[str]]]:
 
 
 def _name(test: str) -> str:
-    """Of one test, or of the file all of whose tests belong to a finding."""
+    """Returns the name of one test, or of the file whose tests all belong to a finding."""
     file, _, name = test.partition("::")
     return name or Path(file).stem
 

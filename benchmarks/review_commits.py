@@ -29,9 +29,9 @@ from tests.journeys.story import act, decide, respond
 LARGEST_FIX = 12
 FIXES_EACH = 400
 MENDS_EACH = 8
-"""Of so many mends that can be tried, the regressions are taken first."""
+"""The number of mends that can be tried, of which the regressions are taken first."""
 OLDEST = 256
-"""How many commits before a mend a passing one is looked for."""
+"""The number of commits before a mend among which a passing one is looked for."""
 BWRAP = ("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent")
 PYTEST = "PYTHONPATH=src:. python3 -m pytest -q -x -p no:cacheprovider -c /dev/null --rootdir=. -W ignore"
 
@@ -63,7 +63,7 @@ class Tries:
         git(top, "clone", "-q", str(checkout), str(self._folder))
 
     def run(self, commit: str, test: str, mend: str, command: str) -> int:
-        """The exit code; 5 also where the commit cannot be laid out."""
+        """Returns the exit code; 5 also where the commit cannot be laid out."""
         git(self._folder, "checkout", "-qf", "--detach", commit)
         git(self._folder, "clean", "-fdxq")
         if git(self._folder, "rev-parse", "HEAD") != git(self._folder, "rev-parse", f"{commit}^{{commit}}"):

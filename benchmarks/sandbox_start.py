@@ -81,7 +81,7 @@ class Starter:
         return f"{time:7.1f} ms, {processor:6.1f} ms of the processor; {min(self.times):.1f} at least"
 
     def medians(self) -> tuple[float, float]:
-        """Of the time, and of the processor time."""
+        """Returns the medians of the time, and of the processor time."""
         return statistics.median(self.times), statistics.median(self.processor)
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ class Person:
         )  # fmt: skip
 
     def take_a_turn(self, number: int) -> str:
-        """What kind of turn it was."""
+        """Takes a turn, and returns its kind."""
         self._turn = number
         way = self.has_a_plan_carried_out if number % 100 == 50 else self._ways[number % len(self._ways)]
         way()
@@ -140,7 +140,7 @@ class Person:
         self._wait_for_the_turn()
 
     def _answer(self, text: str) -> None:
-        """After the moment that a question takes to be read."""
+        """Answers after the moment that a person takes to read a question."""
         time.sleep(READING_SECONDS)
         self._type(text)
 
@@ -176,14 +176,14 @@ class Person:
 
 
 class Vitals:
-    """What the system knows of a process."""
+    """The system's figures about a process."""
 
     def __init__(self, pid: int) -> None:
         self._folder = Path(f"/proc/{pid}")
         self._pid = pid
 
     def memory(self) -> float:
-        """Resident, in MB."""
+        """Returns the resident memory in MB."""
         found = re.search(r"VmRSS:\s+(\d+)", self._folder.joinpath("status").read_text())
         return int(found[1]) / 1024 if found else 0.0
 
@@ -240,7 +240,7 @@ def soak(turns: int, told: Callable[[str], None]) -> dict[str, Any]:
 
 
 def settled(vitals: Vitals) -> dict[str, int]:
-    """Counted when what was left running for a moment has ended."""
+    """Waits until everything that was left running has ended, and returns the counts."""
     time.sleep(SETTLE_SECONDS)
     return vitals.counts()
 

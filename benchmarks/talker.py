@@ -51,7 +51,7 @@ class Talker:
         self._others[kind] = json.dumps(reply)
 
     def slow(self, decision: str) -> None:
-        """The next Decision comes slowly."""
+        """Lets the next Decision come slowly."""
         self._slow = decision
 
     def reply(self, kind: str) -> tuple[str, bool]:
@@ -68,7 +68,7 @@ class Talker:
 
 
 def _kind(asked: dict[str, Any]) -> str:
-    """Which of the procedures wants this: its schema tells. Only a Decision is asked for with tools."""
+    """Returns the procedure that wants the reply: its schema tells. Only a Decision is asked for with tools."""
     if asked.get("tools"):
         return "decision"
     schema = asked.get("response_format", {}).get("json_schema", {}).get("schema", {})

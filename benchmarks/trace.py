@@ -62,7 +62,7 @@ class CallCounter:
 
     @contextlib.contextmanager
     def counting(self) -> Generator[None]:
-        """Count what this thread does, and what threads do that begin meanwhile."""
+        """Counts the calls of this thread, and of threads that begin meanwhile."""
         threading.setprofile(self._see)
         sys.setprofile(self._see)
         try:
