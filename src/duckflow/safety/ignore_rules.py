@@ -11,8 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.errors import ToolError
-from duckflow.safety.files import FolderEntry, read_plain
+from duckflow.errors import PathRefused, ToolError
+from duckflow.safety.files import FolderEntry, open_regular, read_plain
 from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_settings
 from duckflow.safety.workspace import Workspace
 
@@ -305,6 +305,15 @@ def _rules_text(workspace: Workspace, folder: str) -> str:
     try:
         return workspace.read_bytes(f"./{folder}/{RULES_FILE}", LONGEST_RULES).decode("utf-8", "surrogateescape")
     except (OSError, ToolError):
+        return ""
+
+
+def rules_beneath(folder: int) -> str:
+    """Returns the text of the rules file in an open folder, or nothing where there is none to read."""
+    try:
+        with os.fdopen(open_regular(folder, RULES_FILE), "rb") as file:
+            return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
+    except (OSError, PathRefused):
         return ""
 
 

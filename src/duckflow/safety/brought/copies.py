@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from duckflow.errors import PathRefused
 from duckflow.safety.files import open_regular
-from duckflow.safety.ignore_rules import HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
+from duckflow.safety.ignore_rules import HEAVY, IgnoredPaths, RulesFile, rules_beneath
 from duckflow.safety.secrets import secret_name
 
 MIB = 1024 * 1024
@@ -105,7 +105,7 @@ class _Copying:
         return self._digest.hexdigest()
 
     def _folder(self, handle: int, prefix: str, rules: RulesFile | None, depth: int) -> None:
-        if rules is not None and (text := _text(handle)):
+        if rules is not None and (text := rules_beneath(handle)):
             rules = self._ignored.below(rules, prefix.rstrip("/"), text)
         for name in sorted(os.listdir(handle), key=lambda name: (name not in FIRST, name)):
             path = prefix + name
@@ -203,11 +203,3 @@ def _small(handle: int) -> bool:
         for folder in waiting:
             os.close(folder)
     return True
-
-
-def _text(handle: int) -> str:
-    try:
-        with os.fdopen(open_regular(handle, RULES_FILE), "rb") as file:
-            return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
-    except (OSError, PathRefused):
-        return ""

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from duckflow.errors import PathRefused
-from duckflow.safety.files import open_regular
-from duckflow.safety.ignore_rules import CACHE, HEAVY, LONGEST_RULES, RULES_FILE, IgnoredPaths, RulesFile
+from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, rules_beneath
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, PACK
 from duckflow.safety.undo.ledger import Seen, Stamp
@@ -113,7 +111,7 @@ class FolderWalk:
             # A repository within the work folder has rules of its own, which are not read.
             rules = None if prefix else rules
         if RULES_FILE in files and self._ignored and rules and not place:
-            rules = self._ignored.below(rules, prefix, _rules_text(handle))
+            rules = self._ignored.below(rules, prefix, rules_beneath(handle))
         for name, facts in files.items():
             self._file(handle, prefix + name, facts, rules, place)
         for name, facts in folders.items():
@@ -227,9 +225,3 @@ def _holds_repository(folder: int, name: str) -> bool:
     with contextlib.suppress(OSError):
         return stat.S_ISDIR(os.stat(f"{name}/{GIT}", dir_fd=folder, follow_symlinks=False).st_mode)
     return False
-
-
-def _rules_text(folder: int) -> str:
-    with contextlib.suppress(OSError, PathRefused), os.fdopen(open_regular(folder, RULES_FILE), "rb") as file:
-        return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")
-    return ""
