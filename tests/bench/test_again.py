@@ -46,7 +46,7 @@ def test_recorded_commands_are_run_again_in_a_copy_and_end_the_same(bare: Shell,
     before = {path: path.read_bytes() for path in bare.work.iterdir()}
     done = bare.run("replay", "--run", "--into", str(tmp_path / "again"))
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert "6 actions done again, 0 of them" in done.stdout and done.stdout.count("=") == 5, done.stdout
+    assert "6 actions repeated, 0 of them" in done.stdout and done.stdout.count("=") == 5, done.stdout
     assert {path: path.read_bytes() for path in bare.work.iterdir()} == before
     copy = tmp_path / "again/folder/work"
     assert (copy / "say.py").read_text() == "print('QUACK')\n"
@@ -67,7 +67,9 @@ def test_each_command_that_ends_differently_is_named(bare: Shell) -> None:
     done = bare.run("replay", "--run")
     assert done.returncode == 1
     assert "≠   1  shell.run ls left.txt" in done.stdout and "exit code 0 → 2" in done.stdout, done.stdout
-    assert "now.txt differs" in done.stderr and "1 of them ended otherwise; 1 file differs" in done.stdout, done.stderr
+    assert "now.txt differs" in done.stderr and "1 of them with another result; 1 file differs" in done.stdout, (
+        done.stderr
+    )
 
 
 @runs_commands
@@ -78,7 +80,7 @@ def test_another_model_goes_on_from_a_step(bare: Shell, tmp_path: Path) -> None:
     done = bare.run("replay", "--from", "7", "-m", model, "--times", "2", "--into", str(tmp_path / "ways"))
     assert done.returncode == 0, (done.stdout, done.stderr)
     heads, *rows = done.stdout.strip().splitlines()
-    assert "as it was" in heads and "#1" in heads and "#2" in heads, done.stdout
+    assert "as recorded" in heads and "#1" in heads and "#2" in heads, done.stdout
     cells = {row.split("  ")[0]: row.split()[-3:] for row in rows}
     assert cells["outcome"] == ["done"] * 3 and cells["files changed"] == ["0", "1", "1"], done.stdout
     assert cells["requests"] == ["2", "2", "2"], done.stdout

@@ -129,7 +129,7 @@ class Refusing:
         return ExecResult(stderr=text, return_code=1)
 
 agent = Duckflow(Path("."), model_name="opnai/gpt-5")
-for text in ("There is no endpoint called opnai.", "openai is busy and stayed so: slow", "openai wants a key"):
+for text in ("There is no endpoint called opnai.", "openai is still busy: slow", "openai needs a key"):
     try:
         asyncio.run(agent.exec_as_agent(Refusing(), "duckflow"))
     except RuntimeError as problem:

@@ -69,7 +69,7 @@ def rewrite(path: Path, before: str, after: str, mended: bool) -> None:
 
 def test_a_replay_ends_in_the_same_files_byte_by_byte(bare: Shell, tmp_path: Path) -> None:
     done = bare.run("replay", "--into", str(tmp_path / "again"))
-    assert done.returncode == 0 and "the same, byte by byte" in done.stdout, (done.stdout, done.stderr)
+    assert done.returncode == 0 and "identical, byte for byte" in done.stdout, (done.stdout, done.stderr)
     for name in ("snake.py", "old.txt"):
         assert (tmp_path / "again" / name).read_bytes() == (bare.work / name).read_bytes()
     assert (tmp_path / "again/deep/link").readlink() == Path("../old.txt")
@@ -89,7 +89,7 @@ def test_the_files_of_today_do_not_matter(bare: Shell, tmp_path: Path) -> None:
 def test_a_record_that_was_changed_is_noticed(bare: Shell, mended: bool) -> None:
     rewrite(journal_of(bare), "'HISS'", "'MOO!'", mended)
     done = bare.run("replay")
-    assert done.returncode != 0 and "byte by byte" not in done.stdout, (done.stdout, done.stderr)
+    assert done.returncode != 0 and "byte for byte" not in done.stdout, (done.stdout, done.stderr)
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_wrong_names_and_values_are_refused_and_nothing_is_written(bare: Shell) 
         ("llm.tries", "0", "at least 1"),
         ("language", "jp", "en, ja"),
         ("llm.api_key", "sk-123", "OPENAI_API_KEY"),
-        ("llm", "5", "holds settings"),
+        ("llm", "5", "is a group of settings"),
     ):
         done = bare.run("config", "set", name, value)
         assert done.returncode == 2 and hint in done.stderr, done.stderr

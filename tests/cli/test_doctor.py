@@ -62,7 +62,7 @@ def test_doctor_is_content_with_a_model_that_answers(bare: Shell, clinic: dict[s
     ("model", "what", "fix"),
     [
         ("locked", "refused the key", "Check OPENAI_API_KEY"),
-        ("slow", "said nothing", "another model"),
+        ("slow", "sent nothing", "another model"),
         ("page", "not a model", "Check the address"),
     ],
 )
@@ -112,4 +112,4 @@ def test_a_half_downloaded_model_is_reported(bare: Shell) -> None:
     folder.mkdir(parents=True)
     (folder / ".SmolLM2-135M-Instruct.Q4_1.gguf.partial").write_bytes(b"x" * 9_836_243)
     done = bare.run("doctor", "-m", bare.script())
-    assert "only 10 % is here" in done.stdout and "duckflow models pull smollm2-135m" in done.stdout
+    assert "only 10 % has been downloaded" in done.stdout and "duckflow models pull smollm2-135m" in done.stdout

@@ -302,9 +302,9 @@ FAILING: list[tuple[str, Reply, int, str]] = [
     ("401", status(401, '{"error": {"message": "bad key"}}'), 5, "OPENAI_API_KEY"),
     ("404", status(404, '{"error": {"message": "no such model", "code": "model_not_found"}}'), 5, "duck"),
     ("html", status(200, "<html>welcome</html>", content_type="text/html"), 1, "not a model"),
-    ("half a stream", stream("half of it", whole=False), 5, "broke off"),
+    ("half a stream", stream("half of it", whole=False), 5, "cut off"),
     ("garbage", stream('{"rationale": "cut'), 1, "could not be used"),
-    ("nothing", hang, 5, "said nothing"),
+    ("nothing", hang, 5, "sent nothing"),
 ]
 
 

@@ -146,7 +146,7 @@ def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bar
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
         code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "1")
     assert code == 0 and "Incorrect API key" in told and "sk-" not in told
-    assert "gpt-5-mini ($0.25 in, $2 out" in told and "openai:gpt-5-mini answers" in told
+    assert "gpt-5-mini ($0.25 in, $2 out" in told and "openai:gpt-5-mini answered" in told
     assert "export OPENAI_API_KEY=" in told.replace("\r\n", "")
     assert tomllib.loads(bare.config.read_text())["llm"]["model"] == "openai:gpt-5-mini"
 

@@ -122,7 +122,7 @@ def test_the_agent_sees_the_callers_and_only_reads(shell: Shell) -> None:
     write = act("file_ops.write_file", path="calc.py", content=GOOD)
     model = shell.script(decide(write, next_step="continue"), decide(respond("Nothing.")))
     done = shell.run("review", "-m", model, "--mode", "full-auto")
-    assert done.returncode == 0 and "Nothing wrong was found" in done.stdout
+    assert done.returncode == 0 and "No problems were found" in done.stdout
     assert (shell.work / "calc.py").read_text() == BAD
 
 

@@ -47,7 +47,7 @@ def test_a_session_of_another_folder_goes_on_there(tmp_path: Path) -> None:
     (home / "a.txt").unlink()
     home.rename(tmp_path / "moved")
     gone = shell.run("-r", "1", "-p", "and now?", "-m", script)
-    assert gone.returncode == 2 and "is gone" in gone.stderr
+    assert gone.returncode == 2 and "no longer exists" in gone.stderr
 
 
 def test_everything_said_is_searched_with_the_place_to_resume_from(tmp_path: Path) -> None:

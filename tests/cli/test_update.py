@@ -80,7 +80,7 @@ def test_no_printed_command_can_fetch_the_other_program_of_that_name() -> None:
 
 def test_the_way_to_update_is_shown_in_both_languages(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    assert "To bring it up to date: " in shell.run("update").stdout
+    assert "To update: " in shell.run("update").stdout
     assert "更新するには: " in shell.run("update", "--lang", "ja").stdout
 
 

@@ -153,7 +153,7 @@ async def test_diff_undo_and_redo(desk: Desk) -> None:
 async def test_resume_lists_and_leaves_for_the_chosen_session(desk: Desk) -> None:
     listed = await desk.give("/resume")
     assert "1. write a.txt" in listed and listed.endswith("/resume NUMBER")
-    assert await desk.give("/resume 1") == "You are in that session already."
+    assert await desk.give("/resume 1") == "You are already in that session."
     assert "There is no session 77" in await desk.give("/resume 77")
 
 

@@ -156,7 +156,7 @@ async def test_modes_options_and_commands(shell: Shell) -> None:
         assert commands["status"] == "今の状況"
         assert "quit" not in commands
         assert await session.say("/resume 1") == "end_turn"
-        assert "/resume は端末用です" in editor.said()
+        assert "/resume はターミナル用です" in editor.said()
         assert await session.say("!echo mine") == "end_turn"
         assert "mine" in text_of(list(editor.calls().values())[-1])
         with pytest.raises(RequestError, match="モード"):

@@ -37,7 +37,7 @@ async def test_an_option_answers_its_own_request_and_a_bare_yes_asks_which(tmp_p
     for question in (first, second):
         asker.ask(question, request)
     assert await asker.answered_by("yes")
-    assert said == ["Several questions are open. Choose the one that you answer."]
+    assert said == ["Several questions are open. Choose the one you are answering."]
     assert story.chat.questions == (first, second) and not list(story.folder.glob("*.py"))
     replies[1].set_result({"outcome": {"outcome": "selected", "optionId": "yes"}})
     await until(story, lambda: bool(list(story.folder.glob("*.py"))))

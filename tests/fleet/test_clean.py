@@ -173,7 +173,7 @@ def test_clean_asks_lists_what_it_removes_and_keeps_unmerged_work(tmp_path: Path
     assert shell.repository.branches() == everything
     told = shell.fleet("clean", "--yes", fleet)
     (picked,) = [name for name in shell.repository.branches() if "tax" in name]
-    assert f"{picked} stays: it was picked for tax" in told and "Removed: branch duckflow/bad-1" in told
+    assert f"{picked} is kept: it was picked for tax" in told and "Removed: branch duckflow/bad-1" in told
     assert shell.repository.branches() == [picked, "main"] and shell.told("list")
     shell.fleet("merge", fleet)
     assert "削除しました" in shell.fleet("clean", "--yes", "--lang", "ja")

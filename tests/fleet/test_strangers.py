@@ -167,7 +167,7 @@ def test_a_worker_works_on_nothing_outside_of_its_repositories(shell: FleetShell
             "update fleet_tasks set task = ?", (json.dumps(json.loads(text) | {"repository": str(private.folder)}),)
         )
     shell.fleet("worker", fleet["fleet"], "--repositories", "all")
-    assert "works on nothing outside of it" in shell.fleet("show", "tax")
+    assert "only works inside that folder" in shell.fleet("show", "tax")
     assert private.branches() == ["main"]
 
 
@@ -213,7 +213,7 @@ def test_variables_are_passed_after_a_yes_and_keys_of_models_never(shell: FleetS
     assert shell.told("list") == []
     (shell.work / "tasks.toml").write_text('repository = "shop"\n')
     shell.add("key", write("tax.py", "TAX = 2\n"), secrets=["OPENAI_API_KEY"])
-    assert "is a key of a model" in shell.run("fleet", "run", "tasks.toml", "--yes").stderr
+    assert "is the key of a model" in shell.run("fleet", "run", "tasks.toml", "--yes").stderr
     assert shell.told("list") == []
 
 
@@ -222,7 +222,7 @@ def test_the_key_of_a_model_under_another_name_and_a_short_value_are_refused(she
     for name in ("SAME", "SHORT"):
         shell.add(name.lower(), write("tax.py", "TAX = 2\n"), secrets=[name])
     shell.fleet("run", "tasks.toml", "--yes", ends=1)
-    assert "is a key of a model" in shell.fleet("show", "same") and "too short" in shell.fleet("show", "short")
+    assert "is the key of a model" in shell.fleet("show", "same") and "too short" in shell.fleet("show", "short")
 
 
 def test_a_secret_in_a_file_never_leaves_the_machine(shell: FleetShell, tmp_path: Path) -> None:

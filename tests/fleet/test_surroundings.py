@@ -152,7 +152,7 @@ def test_the_reason_why_an_attempt_comes_first_is_shown() -> None:
         ({"proof": "proven"}, {"files": small}, "tests prove more"),
         ({"files": small, "cost_usd": 2.0}, {"files": large, "cost_usd": 1.0}, "change is smaller"),
         ({"cost_usd": 1.0}, {"cost_usd": 2.0}, "cheaper than #1"),
-        ({}, {}, "nothing tells it apart"),
+        ({}, {}, "was started first"),
     ):
         (told,) = why_first([report(1, **worse), report(2, **better)], words)
         assert reason in told and told.startswith("#1" if not better else "#2"), told

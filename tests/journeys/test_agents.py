@@ -133,7 +133,7 @@ async def test_its_tokens_and_its_time_are_limited_too(tmp_path: Path) -> None:
     shown = await story.chat.run_command("/agents")
     assert "explore-1 (stopped at a limit" in shown and "$0.4500" in shown and "Kinds: explore, work, review" in shown
     report = await story.chat.run_command("/agents work-2")
-    assert "Asked: wait" in report and "Changed: a.py" in report and "Open: " in report
+    assert "Asked: wait" in report and "Changed: a.py" in report and "Still open: " in report
 
 
 async def test_one_that_goes_in_circles_is_stopped_by_its_own_pacemaker(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_one_is_stopped_and_another_told_something_and_the_turn_goes_on(tm
     assert ended == {"explore-1": "done", "work-2": "stopped"}
     assert "only the tests" in cast.asked("explore-1")
     assert "work-2: stopped\nChanged: b.py\nOpen: you stopped it" in cast.asked()
-    assert await story.chat.run_command("/agents stop work-2") == "No agent work-2 is at work."
+    assert await story.chat.run_command("/agents stop work-2") == "No agent called work-2 is working."
 
 
 async def test_what_was_done_before_a_failure_comes_back(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ async def test_a_killed_one_is_reported_as_cut_off(tmp_path: Path) -> None:
     [agent] = again.session.state.agents.values()
     assert agent.status == "interrupted" and agent.report and agent.report.changed == ("a.py",)
     assert "work-1" in again.session.state.messages[-1].text
-    assert "cut off" in await again.chat.run_command("/agents")
+    assert "interrupted" in await again.chat.run_command("/agents")
     await again.close()
 
 

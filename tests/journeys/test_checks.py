@@ -126,8 +126,8 @@ async def test_a_run_without_the_tests_that_failed_is_no_plain_pass(tmp_path: Pa
     story = project(tmp_path, [*replies, *claims], BAD, native=number > 1, language=language)
     await story.tell("make the tests pass" if language == "en" else "テストが通るようにして")
     marks = {
-        "en": "checks: tests that were there before are gone, skipped or changed",
-        "ja": "チェック: 前からあったテストが消された、飛ばされた、または書き換えられました",
+        "en": "checks: earlier tests were removed, skipped or changed",
+        "ja": "チェック: 以前からあったテストが削除、スキップ、または変更されています",
     }
     assert told_last(story, language).startswith(marks[language]), told_last(story, language)
     assert "test_one" in told_last(story, language)
@@ -310,7 +310,7 @@ async def test_what_was_red_before_is_said_and_not_blamed(tmp_path: Path) -> Non
     await story.tell("run the tests")
     assert told_last(story).startswith("checks: failing")
     assert await story.tell("set x to 2") == "done"
-    assert told_last(story) == "checks: failing as before · ✗ pytest (1/2)"
+    assert told_last(story) == "checks: failing, as before · ✗ pytest (1/2)"
     assert len(story.model.requests) == 2, "nobody has to look at it again"
     assert story.session.state.status is not Status.SUCCESS
 

@@ -128,5 +128,5 @@ async def test_undo_and_redo_stand_in_the_audit(tmp_path: Path) -> None:
         assert story.session.state.evidence == [], "a check that ran before says nothing of the files as they are now"
     entries = list_audit(story.session.record())
     assert [entry.operation for entry in entries[-2:]] == ["/undo", "/redo"]
-    assert "Turn 1 was taken back: a.py" in audit(story)
+    assert "Turn 1 was undone: a.py" in audit(story)
     assert (story.folder / "a.py").read_text() == "fix\n"

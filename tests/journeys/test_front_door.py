@@ -176,7 +176,7 @@ async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path
     await port.take("one thing")
     await user.told("/queue and another")
     await user.turn_over(3)
-    assert await user.told("/queue") == "Nothing waits."
+    assert await user.told("/queue") == "Nothing is waiting."
     assert await user.told("/queue at rest") == ""
     await user.turn_over(4)
     said = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "user"]
@@ -204,7 +204,7 @@ async def test_own_commands_files_and_sessions_are_part_of_it(tmp_path: Path) ->
     given = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "tool"]
     assert [message.operation for message in given] == ["!echo from the shell", "@notes.md"]
     assert [one.session_id for one in built.conversation.sessions.all()] == ["s"]
-    assert await user.told("/resume 1") == "You are in that session already."
+    assert await user.told("/resume 1") == "You are already in that session."
     built.conversation.sessions.fork()
     leaving = await port.sessions.over()
     assert leaving and leaving.fork and user.all(talking.ConversationLeft)[0].where == "other_session"

@@ -141,7 +141,7 @@ def test_a_crash_while_paused_leaves_no_stopped_process_behind(tmp_path: Path, k
     try:
         terminal.wait_for("Say what you would like")
         terminal.enter("make a game")
-        terminal.wait_for("Shall I do it like this?")
+        terminal.wait_for("Should I do it like this?")
         terminal.enter("yes")
         terminal.wait_until(lambda _: size(terminal.work / "ticks.txt") > 0)
         terminal.type("\x14")
@@ -157,6 +157,6 @@ def test_a_crash_while_paused_leaves_no_stopped_process_behind(tmp_path: Path, k
         terminal.process.close(force=True)
     again = Terminal(tmp_path, [], "-c")
     try:
-        again.wait_for("was cut off. Say")
+        again.wait_for("was interrupted. Say")
     finally:
         again.process.close(force=True)

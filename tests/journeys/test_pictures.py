@@ -40,7 +40,7 @@ def notices(story: Story) -> list[str]:
     ("language", "says", "told"),
     [
         ("en", "What is wrong in @shot.png?", "picture: shot.png (PNG, 800×600, "),
-        ("ja", "@shot.pngのどこが変ですか", "画像: shot.png (PNG, 800×600, "),
+        ("ja", "@shot.pngのどこが変ですか", "画像: shot.png（PNG, 800×600, "),
     ],
 )
 async def test_a_mentioned_picture_is_sent_and_shown_as_a_line(
@@ -128,7 +128,7 @@ async def test_one_that_cannot_be_made_smaller_is_refused_with_its_true_size(
     (story.folder / "shot.png").write_bytes(png(width, height, b"x" * more))
     await story.tell("look at @shot.png")
     told = " ".join(notices(story))
-    assert shown(story) == [] and "too large to be shown" in told and size in told
+    assert shown(story) == [] and "too large for a model" in told and size in told
 
 
 @pytest.mark.parametrize(("language", "told"), [("en", "cannot see pictures"), ("ja", "画像を見ることができません")])

@@ -65,7 +65,7 @@ async def test_hollow_tests_are_told_to_the_model_and_the_user(tmp_path: Path, l
     assert (first.hollow, last.red) == (("test_app.py::test_two",), ("test_app.py::test_two",))
     assert len(story.model.requests) == 4 and "test_app.py::test_two" in story.prompt(2)
     lines = [notice_line(item, Words(language)) for item in _notices(story) if item.about == "proof"]
-    wanted = "1 test red before, green now" if language == "en" else "変更前は失敗"
+    wanted = "1 test failed before and passes now" if language == "en" else "変更前は失敗"
     assert wanted in lines[-1] and "test_two" in lines[0], lines
     assert (story.folder / "app.py").read_text() == FIX["args"]["content"]
 

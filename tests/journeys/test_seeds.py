@@ -95,7 +95,7 @@ async def test_a_plan_names_its_risks_with_their_levels(tmp_path: Path, language
 @pytest.mark.parametrize(
     ("language", "shown", "checklist"),
     [
-        ("en", "Review: needs work, to be fixed", "Check before you change"),
+        ("en", "Review: needs work, needs fixes", "Check before you change"),
         ("ja", "レビュー: 評価は「要改善」、要修正", "変える前に確かめる"),
     ],
 )
@@ -167,7 +167,7 @@ async def test_the_last_change_of_the_state_does_not_quote_the_model(tmp_path: P
 
 @pytest.mark.parametrize(
     ("language", "told"),
-    [("en", "1 of 1 plan and 2 of 2 tasks were completed"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],
+    [("en", "1 of 1 plan and 2 of 2 tasks"), ("ja", "計画 1 件中 1 件、タスク 2 件中 2 件")],
 )
 async def test_how_often_plans_and_tasks_succeed_is_kept_with_the_project(
     tmp_path: Path, language: str, told: str

@@ -117,8 +117,8 @@ async def test_sloppy_heads_are_told_of_and_used(tmp_path: Path) -> None:
     assert '- odd-name: Use when: asked, e.g. "now"' in story.prompt(0) and "- no-head: Do it well" in story.prompt(0)
     assert [event.what.values["count"] for event in story.all(Noticed) if event.what.key == "skill.flawed"] == [3]
     listed = await story.chat.run_command("/skills")
-    assert "⚠ a line in the head of SKILL.md says nothing: this is no key" in listed
-    assert "⚠ no name in its head" in listed and "⚠ the name “Odd Name!” cannot be typed" in listed
+    assert "⚠ a line in the header of SKILL.md is not understood: this is no key" in listed
+    assert "⚠ its header has no name" in listed and "⚠ the name “Odd Name!” cannot be typed" in listed
 
 
 async def test_a_skill_gives_nothing_from_beside_its_folder(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
     assert "+x" in await give("/diff")
     assert await give("/undo") == "Left as it is."
     assert (story.folder / "a.txt").exists()
-    assert "Turn 1 was taken back: a.txt" in await give("/undo")
+    assert "Turn 1 was undone: a.txt" in await give("/undo")
     assert not (story.folder / "a.txt").exists()
     gate = asked[0].gate
     assert gate and not gate.diff, "the diff comes when it is wanted"
@@ -108,7 +108,7 @@ async def test_the_commands_show_ask_and_tell_the_model(tmp_path: Path) -> None:
     await story.tell("what now?")
     assert "The user undid turn 1" in story.prompt()
     assert "nothing" in await give("/undo")
-    assert "there again" in await give("/redo")
+    assert "is back" in await give("/redo")
     assert (story.folder / "a.txt").read_text() == "x\n"
 
 
@@ -202,10 +202,10 @@ async def worked_beside_a_job(tmp_path: Path, kind: type[Story] = Story) -> Stor
 @pytest.mark.parametrize(
     ("wanted", "left", "told"),
     [
-        ("turn", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
-        ("job", "first:\nsecond:\nthird: done\n", "This of “Work”"),
-        ("step", "first: done\nsecond:\nthird: done\n", "This of “second”"),
-        ("list.txt", "first: done\nsecond: done\nthird:\n", "Turn 3 was taken back"),
+        ("turn", "first: done\nsecond: done\nthird:\n", "Turn 3 was undone"),
+        ("job", "first:\nsecond:\nthird: done\n", "The changes of “Work”"),
+        ("step", "first: done\nsecond:\nthird: done\n", "The changes of “second”"),
+        ("list.txt", "first: done\nsecond: done\nthird:\n", "Turn 3 was undone"),
     ],
 )
 async def test_a_job_a_step_or_a_turn_is_taken_back_each_for_itself(
@@ -273,11 +273,11 @@ async def test_a_file_named_gets_its_newest_change_taken_back_whoever_made_it(tm
         return await Commands(Words("en")).run(story.chat, agree, f"/undo {path}")
 
     name = f"'{wanted.format(folder=story.folder)}'"
-    assert await undo(name) == "Turn 2 was taken back: docs/a b.txt. /redo brings it back."
+    assert await undo(name) == "Turn 2 was undone: docs/a b.txt. /redo brings it back."
     assert (story.folder / "docs/a b.txt").read_text() == "one\n2\n"
-    assert "Turn 1 was taken back" in await undo(name)
+    assert "Turn 1 was undone" in await undo(name)
     assert (story.folder / "docs/a b.txt").read_text() == files["docs/a b.txt"]
-    assert "Nothing of docs" in await undo(name) and "Nothing of c.txt" in await undo("c.txt")
+    assert "nothing of docs" in await undo(name) and "nothing of c.txt" in await undo("c.txt")
     assert (story.folder / "b.txt").read_text() == "B\n"
 
 
@@ -299,7 +299,7 @@ async def test_said_in_words_after_a_job_it_means_the_job(tmp_path: Path) -> Non
     count = len(story.questions)
     story.chat.take("undo that")
     await until(story, lambda: len(story.questions) > count)
-    assert words.phrase(story.questions[-1].title) == "Take back what “Work” did?"
+    assert words.phrase(story.questions[-1].title) == "Undo what “Work” did?"
     await story.chat.take("yes")
     await until(story, lambda: (story.folder / "list.txt").read_text() == "first:\nsecond:\nthird:\n")
 

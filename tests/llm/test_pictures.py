@@ -82,7 +82,7 @@ async def test_the_anthropic_wire_sends_them_in_its_own_form() -> None:
 CALLED = Request(
     (
         PromptMessage("system", "Be kind."),
-        PromptMessage("user", "take a picture"),
+        PromptMessage("user", "accept a picture"),
         PromptMessage(
             "assistant", "", calls=(ToolCall(call_id="c1", name="shot"), ToolCall(call_id="c2", name="shot"))
         ),

@@ -43,8 +43,8 @@ def test_the_report_of_the_design() -> None:
     ("vitals", "told"),
     [
         ((1, 1, 1), "nothing is wrong"),
-        ((0.6, 1, 1), "split the task"),
-        ((1, 0.4, 0.4), "different way"),
+        ((0.6, 1, 1), "splitting the task"),
+        ((1, 0.4, 0.4), "different approach"),
         ((1, 1, 0.05), "a rest"),
     ],
 )

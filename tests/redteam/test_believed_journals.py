@@ -62,7 +62,7 @@ def test_a_journal_in_another_place_is_not_gone_on_with(
     journal.rename(moved)
     give_rule(moved)
     done = shell.run("-r", journal.stem, "-p", "go on", "-m", shell.script(*RUNS), stdin="")
-    assert done.returncode == 2 and "does not lie where" in done.stderr
+    assert done.returncode == 2 and "is not stored with" in done.stderr
     assert not (shell.work / "made").exists()
 
 

@@ -9,11 +9,11 @@ from duckflow.view.items import told_evidence
 @pytest.mark.parametrize(
     ("on_record", "told"),
     [
-        ("make test: exit code 0", "make test (終了コード 0)"),
-        ("there: a.py, b.py; make: exit code 0", "ある: a.py, b.py; make (終了コード 0)"),
-        ("コア実装: there: game.py", "コア実装: ある: game.py"),
-        ("✓ コア実装: 完了 (there: game.py)", "✓ コア実装: 完了 (ある: game.py)"),
-        ("gone: old.py; in README.md: install", "ない: old.py; README.md の中: install"),
+        ("make test: exit code 0", "make test（終了コード 0）"),
+        ("there: a.py, b.py; make: exit code 0", "存在: a.py, b.py; make（終了コード 0）"),
+        ("コア実装: there: game.py", "コア実装: 存在: game.py"),
+        ("✓ コア実装: 完了（there: game.py）", "✓ コア実装: 完了（存在: game.py）"),
+        ("gone: old.py; in README.md: install", "なし: old.py; README.md の中: install"),
         ("echo there: no", "echo there: no"),
     ],
 )

@@ -54,7 +54,7 @@ async def test_a_gate_that_is_out_of_sight_is_shown_before_a_yes_counts(tmp_path
             box = tab.find(".composer textarea")
             await box.fill("yes" if way == "yes" else "")
             await box.press("Enter" if way == "yes" else "1")
-            await tab.see(".told", "Look at the question first")
+            await tab.see(".told", "Please read the question first")
             assert not (talk.folder / "a.py").exists()
             await tab.page.evaluate("() => { document.querySelector('.talk').scrollTop = 0; }")
             await tab.page.wait_for_timeout(100)

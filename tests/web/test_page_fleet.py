@@ -39,7 +39,7 @@ async def test_one_answer_in_the_inbox_lets_both_attempts_go_on(tmp_path: Path) 
             assert await violations(tab) == []
             await (await tab.see(".asked .all", "1 more")).click()
             await tab.choose("yes")
-            await tab.see(".nothing", "Nobody asks anything.")
+            await tab.see(".nothing", "There are no questions.")
             await tab.see(".tasks-of .badge", "done")
             for name in ("tax", "shipping"):
                 await unfolded(tab, name)
@@ -91,16 +91,16 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
             await tea.get_by_role("button", name="Pick this one").nth(1).click()
             await tea.locator(".tasks > li", has_text="attempt 2").locator(".badge", has_text="picked").wait_for()
             await tea.get_by_role("button", name="Merge", exact=True).click()
-            await tab.see(".sure", "tea, attempt 2, goes onto main of")
+            await tab.see(".sure", "tea, attempt 2, is merged into main of")
             assert await violations(tab) == []
-            await tea.get_by_role("button", name="Leave it").click()
+            await tea.get_by_role("button", name="Keep it as it is").click()
             await press(tab, "tea", "Merge")
             await tab.see(".came", "tea: duckflow/tea-2 is on main of")
             await tea.locator(".badge.b-merged").wait_for()
             await unfolded(tab, "milk")
             await press(tab, "milk", "Merge")
-            await tab.see(".came", "Merged, the checks fail:")
-            await tab.see(".came", "It goes back to the attempt once.")
+            await tab.see(".came", "After merging, the checks fail:")
+            await tab.see(".came", "The attempt gets one chance to fix it.")
             assert tab.problems == []
         assert shell.repository.show("main", "shop.py") == "PRICE = 2"
         assert shell.repository.git("status", "--porcelain") == ""
@@ -171,7 +171,7 @@ async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
         tab = await visit(browser, site, "#/")
         # One question, and twenty tasks of which one attempt is to be picked.
-        await tab.see(".fleet-asks", "A fleet waits for 21 answers of yours")
+        await tab.see(".fleet-asks", "A fleet waits for 21 answers from you")
         await tab.see(".top nav a .count", "21")
         assert (await tab.page.title()).startswith("●")
         await (await tab.see(".fleet-asks")).click()
@@ -205,8 +205,8 @@ async def test_a_fleet_that_nobody_works_on_says_so(tmp_path: Path) -> None:
     fleet = PlayedFleet(3, alive=False)
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
         tab = await visit(browser, site, "#/fleet", PHONE)
-        await tab.see(".warn", "Nobody works on")
+        await tab.see(".warn", "No worker is running for")
         assert await violations(tab) == []
-        await (await tab.see("button", "Work on it here")).click()
+        await (await tab.see("button", "Start a worker here")).click()
         await tab.see(".workers li", "alive")
         assert fleet.done == [("work", FLEET)]

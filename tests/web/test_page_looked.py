@@ -66,12 +66,12 @@ async def test_a_file_that_is_taken_back_is_the_only_one_struck_through(tmp_path
     async with Talk(tmp_path, [TWO]) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("write it")
         tab = await visit(browser, site, f"#/s/{ID}/changes")
-        await (await tab.see(".turns summary", "Look through")).click()
-        await (await tab.see(".file:has-text('b.py') .link", "Take the file back")).click()
+        await (await tab.see(".turns summary", "Review, comment")).click()
+        await (await tab.see(".file:has-text('b.py') .link", "Undo the whole file")).click()
         for _ in range(2):
             assert await (await tab.see(".impacts .undone")).inner_text() == "b.py"
             assert await tab.find(".impacts .undone").count() == 1
-            await tab.see(".turns summary", "Look through")
+            await tab.see(".turns summary", "Review, comment")
             assert await tab.find(".turns h3 .badge").count() == 0
             await tab.page.reload()
         assert (talk.folder / "a.py").exists() and not (talk.folder / "b.py").exists()
@@ -197,7 +197,7 @@ async def test_a_key_is_typed_where_nobody_reads_it_and_nowhere_else(shell: Shel
         tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", f"#/s/{session}")
         field = await tab.see(".card input[type=password]")
         assert "own words" not in str(await field.get_attribute("placeholder"))
-        await tab.see(".target", "belongs in its own field above")
+        await tab.see(".target", "in its own field above")
         await tab.say("sk-verysecret")
         await tab.see(".told", "its own field")
         kept = await tab.page.evaluate("() => JSON.stringify(sessionStorage) + JSON.stringify(localStorage)")

@@ -78,14 +78,14 @@ async def test_a_server_of_ones_own_is_tried_kept_and_used(tmp_path: Path) -> No
         try:
             async with browsing() as browser:
                 tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/models")
-                form = await tab.see('form[aria-label="A server of your own"]')
+                form = await tab.see('form[aria-label="Your own server"]')
                 await form.get_by_label("Address").fill("http://127.0.0.1:9")
                 await form.get_by_role("button").click()
                 await form.locator(".what.warn").wait_for()
                 assert await violations(tab) == []
                 await form.get_by_label("Address").fill(address)
                 await form.get_by_label("Key").fill(TYPED)
-                await form.get_by_label("Use it where no model is named").check()
+                await form.get_by_label("Use it when no model is named").check()
                 await form.get_by_role("button").click()
                 await form.locator(".what.ok", has_text="answers").wait_for()
                 assert await form.get_by_label("Key").input_value() == ""

@@ -134,7 +134,7 @@ async def test_an_agent_that_waits_for_an_answer_is_seen_to_wait(tmp_path: Path)
         for _ in range(2):
             await tab.see(".card .chip", "work-1")
             agent = await tab.see(".jobs .job", "work-1")
-            await agent.locator(".badge", has_text="waits for you").wait_for()
+            await agent.locator(".badge", has_text="waiting for you").wait_for()
             assert await agent.locator(".spinner").count() == 0, "nothing goes on"
             assert await tab.texts("#tab-work .count") == ["1"]
             await tab.page.reload()

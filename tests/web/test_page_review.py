@@ -59,7 +59,7 @@ async def test_comments_on_lines_are_sent_as_one_message(tmp_path: Path) -> None
     async with a_talk(tmp_path, cast) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("write it")
         tab = await visit(browser, site, f"#/s/{ID}/changes")
-        await (await tab.see(".turns summary", "Look through")).click()
+        await (await tab.see(".turns summary", "Review, comment")).click()
         await tab.see(".review .file-name", "a.py")
         await comment(tab, 2, "why a string?")
         await comment(tab, 38, "<img src=x onerror=alert(1)> half is wrong")
@@ -83,7 +83,7 @@ async def test_a_hunk_and_a_file_are_taken_back_and_what_was_read_is_marked(tmp_
     async with a_talk(tmp_path) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("write it")
         tab = await visit(browser, site, f"#/s/{ID}/changes", PHONE)
-        await (await tab.see(".turns summary", "Look through")).click()
+        await (await tab.see(".turns summary", "Review, comment")).click()
         await tab.see(".file-name", "0 of 2 read")
         await tab.find(".hunk-head input").nth(1).check()
         await tab.see(".file-name", "1 of 2 read")

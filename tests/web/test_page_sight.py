@@ -72,7 +72,7 @@ async def test_a_gate_that_is_hidden_is_shown_before_an_answer_counts(
         await tab.page.wait_for_timeout(READING_MS)
         await tab.page.evaluate("() => document.activeElement.blur()")
         await answer(tab, way)
-        await tab.see(".told", "Look at the question first")
+        await tab.see(".told", "Please read the question first")
         assert not (talk.folder / "a.py").exists()
         await tab.page.wait_for_timeout(READING_MS)
         await tab.find(".composer textarea").fill("")
@@ -105,7 +105,7 @@ async def test_words_that_were_typed_before_a_gate_came_do_not_answer_it(tmp_pat
         await tab.see(".card")
         await tab.page.wait_for_timeout(READING_MS)
         await box.press("Enter")
-        await tab.see(".told", "Look at the question first")
+        await tab.see(".told", "Please read the question first")
         assert await box.input_value() == "yes"
         assert not (talk.folder / "a.py").exists()
         await tab.page.wait_for_timeout(READING_MS)
@@ -124,7 +124,7 @@ async def test_over_the_wire_words_answer_only_the_question_that_they_name(tmp_p
             await reader.until(lambda: reader.facts.get("questions"))
             for more in ({}, {"aimed": True}, {"question_id": ""}):
                 taken = await browser.post(f"sessions/{ID}/say", text="yes", **more)
-                assert taken["taken"] == "unclear" and "Look at the question first" in taken["told"][0]
+                assert taken["taken"] == "unclear" and "Please read the question first" in taken["told"][0]
             assert not (talk.folder / "a.py").exists()
             [question] = reader.facts["questions"]
             named = {"question_id": question["question_id"]}
@@ -194,7 +194,7 @@ async def test_only_the_opened_and_visible_gate_of_a_fleet_is_answered(tmp_path:
         )
         await tab.page.wait_for_timeout(READING_MS)
         await tab.page.keyboard.press("1")
-        await tab.see(".told", "Look at the question first")
+        await tab.see(".told", "Please read the question first")
         assert fleet.done == []
         await tab.page.wait_for_timeout(READING_MS)
         await tab.page.keyboard.press("1")

@@ -124,7 +124,7 @@ async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path
         }).then((answer) => answer.json())"""
         await first.choose("yes")
         late = await second.page.evaluate(send, [path, question, "no"])
-        assert late["taken"] == "closed" and "not open any more" in late["told"][0]
+        assert late["taken"] == "closed" and "no longer open" in late["told"][0]
         for tab in (first, second):
             await tab.see(".r-said", "Written.")
             await tab.gone(".card")

@@ -50,10 +50,10 @@ async def test_the_proof_line_of_a_turn_names_its_tests(tmp_path: Path) -> None:
         (talk.folder / "app.py").write_text(OLD)
         tab = await visit(browser, site)
         await tab.say("fix double and test it")
-        await (await tab.see(".talk .proof summary.check", "red before, green now")).click()
+        await (await tab.see(".talk .proof summary.check", "failed before, pass now")).click()
         await tab.see(".talk .proof dd", "test_app.py::test_two")
         await tab.go(f"#/s/{ID}/changes")
-        await tab.see(".turns .proof summary.check", "red before, green now")
+        await tab.see(".turns .proof summary.check", "failed before, pass now")
         assert await violations(tab) == []
         # What could not be tried is not shown as a success.
         unknown = Proof(untold=("test_app.py::test_two",), why=say("proof.not_run"))

@@ -20,7 +20,7 @@ async def test_a_draft_waits_everywhere_and_is_approved_where_it_stands(tmp_path
     async with Talk(tmp_path, replies) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("make a snake game")
         listed = await visit(browser, site, "#/")
-        await listed.see(".session.st-waiting .question", "waits for your yes")
+        await listed.see(".session.st-waiting .question", "waiting for your yes")
         phone = await visit(browser, site, size=PHONE)
         await phone.see("#tab-talk .count", "1")
         tab = await visit(browser, site)

@@ -306,7 +306,7 @@ PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", 
 LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "checks.nothing"))
 """Lines that contradict what the model says of its work: they must be shown beside it."""
 EXIT_CODE = r": exit code (-?\d+)"
-FILES = r"(?P<before>^|[;:(] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"
+FILES = r"(?P<before>^|[;:(（] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"
 
 
 def notice_line(item: NoticeItem, words: Words) -> str:

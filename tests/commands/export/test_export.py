@@ -64,7 +64,7 @@ async def test_a_job_is_told_with_its_gates_answers_and_causes(tmp_path: Path, f
     assert ended.status == "failed"
     text = document(story, form, "ja")
     for told in (
-        "「Core loop」から:",
+        "「Core loop」からの質問:",
         "→ はい",
         "目的: 動くか確かめる",
         "理由: Core loop",
@@ -118,7 +118,7 @@ async def test_the_page_shows_everything_and_runs_nothing(story: Story) -> None:
     assert "default-src 'none'" in text and "url(" not in text and "@import" not in text
     for shown in (EVIL, "<b>code stays code</b>", "→ yes", "→ no", "Snake game", "├─ ○ 1. Core loop", "an open fence"):
         assert shown in page.text, shown
-    assert "+alert(9)" in page.text and "was taken back" in page.text and "Vitals" in page.text
+    assert "+alert(9)" in page.text and "was undone" in page.text and "Vitals" in page.text
     assert text.count("<polyline") == 3 and "prefers-color-scheme: dark" in text
     assert '<span class="added">+&lt;script&gt;' in text
 
@@ -153,7 +153,7 @@ async def test_the_command_writes_a_file_and_overwrites_none(story: Story, tmp_p
     wanted = tmp_path / "my session.md"
     assert await give(f"/export {wanted}") == f"Written to {wanted}"
     assert wanted.read_text().startswith("# Snake game")
-    assert "is there already" in await give(f"/export md {wanted}")
+    assert "already exists" in await give(f"/export md {wanted}")
     assert "cannot be written" in await give(f"/export {tmp_path}/no/such/place.html")
     assert await give(f"/export html {tmp_path}") == f"Written to {tmp_path}/duckflow-s.html"
     assert re.match(r"<!doctype html>", (tmp_path / "duckflow-s.html").read_text())

@@ -44,7 +44,7 @@ def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[T
     terminal.enter("go")
     terminal.wait_for("+text 0")
     terminal.answer("5")
-    terminal.wait_for("Nothing was edited, and nothing is done yet")
+    terminal.wait_for("Nothing was edited, and nothing has been done yet")
     assert not (terminal.work / "f0.txt").exists()
     terminal.answer("1")
     terminal.wait_for("Number 0 is there.")
@@ -54,8 +54,8 @@ def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[T
 @pytest.mark.parametrize(
     ("language", "answers", "title", "stopped", "hello"),
     [
-        ("en", ("1", "１", "stop here"), "not getting any further", "Stopped.", "/help shows"),
-        ("ja", ("1", "１", "ここで止める"), "先に進めていません", "止まりました。", "Esc で中断"),
+        ("en", ("1", "１", "stop here"), "not making progress", "Stopped.", "/help shows"),
+        ("ja", ("1", "１", "ここで止める"), "先に進めていません", "停止しました。", "Esc で中断"),
     ],
 )
 def test_a_duck_call(

@@ -118,24 +118,24 @@ class Says(NamedTuple):
 SAYS = {
     "en": Says(
         "yes",
-        "Shall I do it like this?",
-        "for Core loop:",
-        "What shall become of it?",
-        "it asks: may I?",
+        "Should I do it like this?",
+        "Core loop asks:",
+        "What should happen to it?",
+        "waiting for your yes:",
         "You have joined a conversation",
         "Answered elsewhere.",
         "Core loop: done. 1 task completed.",
         "has ended. The session is kept",
-        "The work moves",
+        "The work is moving",
     ),
     "ja": Says(
         "はい",
         "この計画で進めますか",
-        "「Core loop」から:",
+        "「Core loop」からの質問:",
         "どうしますか",
-        "確認待ち:",
+        "返事待ち:",
         "会話に加わりました",
-        "ほかの画面で答えがありました",
+        "ほかの画面で回答されました",
         "Core loop: 完了。1 タスクを実行しました。",
         "プロセスは終わっています",
         "別のプロセスに移しています",
@@ -153,19 +153,19 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     top = sockets
     terminal = start(opened, top, REPLIES, "--max-budget-usd", "5")
     terminal.enter("make a snake game")
-    terminal.wait_for("Shall I do it like this?")
+    terminal.wait_for("Should I do it like this?")
     terminal.enter("yes")
-    terminal.wait_for("for Core loop:")
+    terminal.wait_for("Core loop asks:")
     terminal.answer("yes")
     terminal.wait_for("sleep 0.1; done")
     (terminal.work / "go").touch()
     terminal.wait_for("+x = 1")
     terminal.answer("/quit")
-    terminal.wait_for("What shall become of it?")
-    terminal.wait_for("2. let it go on without the terminal")
+    terminal.wait_for("What should happen to it?")
+    terminal.wait_for("2. let it continue without the terminal")
     terminal.answer("2")
     assert terminal.wait_for_end() == 0
-    told = listed(top, "it asks: may I?")
+    told = listed(top, "waiting for your yes:")
     assert "Core loop" in told and "game.py" in told
     path = the_socket(top)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -175,7 +175,7 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
 
     # Its Gate is answered from a terminal that joins, while the job stays where it is.
     again = join(opened, top, "en")
-    again.wait_for("for Core loop:")
+    again.wait_for("Core loop asks:")
     again.wait_for("+x = 1")
     again.answer("yes")
     screen = again.wait_for("next: play")
@@ -195,19 +195,19 @@ def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, o
     top = sockets
     terminal = start(opened, top, REPLIES)
     terminal.enter("make a snake game")
-    terminal.wait_for("Shall I do it like this?")
+    terminal.wait_for("Should I do it like this?")
     terminal.enter("yes")
-    terminal.wait_for("for Core loop:")
+    terminal.wait_for("Core loop asks:")
     terminal.answer("yes")
     terminal.wait_for("⚙ Core loop")
     terminal.enter("/quit")
-    terminal.wait_for("What shall become of it?")
+    terminal.wait_for("What should happen to it?")
     terminal.answer("2")
-    terminal.wait_for("as soon as this task is over")
+    terminal.wait_for("as soon as this task is finished")
     assert "1. leave at once" in terminal.wait_for("2. stay here")
     (terminal.work / "go").touch()
     assert terminal.wait_for_end() == 0
-    assert "game.py" in listed(top, "it asks: may I?"), "it went on with the next task"
+    assert "game.py" in listed(top, "waiting for your yes:"), "it went on with the next task"
     assert (terminal.work / "log").read_text() == "once\n"
 
 
@@ -255,7 +255,7 @@ def test_a_chat_that_was_joined_at_rest_is_left_where_it_runs(sockets: Path, ope
     the_socket(sockets)
     second = join(opened, sockets, "en")
     second.wait_for("You have joined")
-    assert "Going on with" not in second.shown()
+    assert "Continuing" not in second.shown()
     second.type("\x04")
     assert second.wait_for_end() == 0
     assert "Come back with: duckflow attach" in second.shown()

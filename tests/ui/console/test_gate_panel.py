@@ -78,7 +78,7 @@ def test_commands_stand_first_and_whole_and_the_models_words_cannot_look_compute
         assert "".join(row[2:] for row in inner[:first]).replace(" ", "") == long.replace(" ", "")
         assert "risk: high" in inner and "risk: low" not in inner and "can be undone with /undo" not in inner
         said = [row for row in inner if row.startswith("┆ ")]
-        assert said[0].startswith("┆ what for: “fine can be undone") and any(
+        assert said[0].startswith("┆ purpose: “fine can be undone") and any(
             "why: “ok │ risk: low”" in row for row in said
         )
         assert sum(len(row) for row in said) < 500
@@ -111,7 +111,7 @@ def test_characters_that_could_hide_something_are_folded_and_counted(text: str, 
 def test_the_risk_and_what_cannot_be_undone_are_named() -> None:
     lasting = gate("$ curl x", risk="forbidden", lasting=(say("lasting.network"),))
     assert any("risk: very high" in row for row in rows(lasting))
-    assert any("cannot be undone: what goes out over the network" in row for row in rows(lasting))
+    assert any("cannot be undone: what is sent over the network" in row for row in rows(lasting))
     assert any("リスク: 非常に高い" in row for row in rows(lasting, language="ja"))
     assert any("can be undone with /undo" in row for row in rows(gate("$ touch a", reversible=True)))
 
@@ -144,9 +144,7 @@ def test_a_risky_question_longer_than_the_screen_is_paged_before_a_yes_counts(
     terminal.answer(more)
     assert YES[language] not in terminal.wait_for("+line 40")
     terminal.answer(yes)
-    terminal.wait_until(
-        lambda screen: "more lines to see first" in screen or "を見てください" in screen.replace(" ", "")
-    )
+    terminal.wait_until(lambda screen: "more lines first" in screen or "を読んでください" in screen.replace(" ", ""))
     assert not (terminal.work / "long.sh").exists()
     terminal.answer("")
     terminal.wait_for(YES[language])
@@ -162,12 +160,12 @@ def test_a_no_counts_at_any_time_and_all_shows_the_rest(tmp_path: Path, opened: 
     terminal = open_terminal(opened, tmp_path, [write, write], TERM="dumb")
     terminal.wait_for(HELLO["en"])
     terminal.enter("go")
-    terminal.wait_for("more lines before")
+    terminal.wait_for("more lines to read before")
     terminal.answer("no")
     terminal.wait_for("Refused")
     assert not (terminal.work / "long.sh").exists()
     terminal.enter("again")
-    terminal.wait_until(lambda screen: screen.count("more lines before") == 2)
+    terminal.wait_until(lambda screen: screen.count("more lines to read before") == 2)
     terminal.answer("yes")
     terminal.wait_for("Your answer is kept")
     terminal.answer("all")
@@ -188,7 +186,7 @@ def test_text_typed_before_the_question_is_no_answer(tmp_path: Path, opened: lis
     terminal.type("1")
     terminal.wait_for("1. yes")
     terminal.answer("")
-    terminal.wait_for("typed before the question could be read")
+    terminal.wait_for("before the question could be read")
     assert not (terminal.work / "a.txt").exists()
     terminal.wait_for("› 1")
     terminal.answer("")

@@ -31,18 +31,18 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     screen = terminal.wait_for("talk about parsers")
     assert "1. 日" in screen
     terminal.type("zzz")
-    terminal.wait_for("Nothing fits")
+    terminal.wait_for("Nothing matches")
     terminal.type("\x15pars\r")
-    terminal.wait_for("Going on with “talk about parsers”")
+    terminal.wait_for("Continuing “talk about parsers”")
     terminal.wait_for("chosen on the command line")
     terminal.enter("/resume")
     terminal.wait_for("type to filter")
     terminal.type("\x1b")
-    terminal.wait_for("we stay here")
+    terminal.wait_for("you stay here")
     terminal.enter("/resume")
     terminal.wait_until(lambda screen: "type to filter" in screen)
     terminal.type("２\r")
-    terminal.wait_for("Going on with “日")
+    terminal.wait_for("Continuing “日")
     terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 2)
     terminal.enter("/mode plan")
     terminal.wait_for("Mode: plan")
@@ -55,7 +55,7 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     opened.append(terminal := Terminal(tmp_path, [], "-r", TERM="dumb"))
     terminal.wait_for("3. talk about parsers")
     terminal.enter("３")
-    terminal.wait_for("Going on with “talk about parsers”")
+    terminal.wait_for("Continuing “talk about parsers”")
 
 
 def test_a_cut_off_turn_and_its_question_are_shown_on_resuming(tmp_path: Path, opened: list[Terminal]) -> None:
@@ -63,8 +63,8 @@ def test_a_cut_off_turn_and_its_question_are_shown_on_resuming(tmp_path: Path, o
     first.wait_for("1. yes")
     first.process.kill(9)
     opened.append(again := Terminal(tmp_path, [REPLY], "-c", "--mode", "auto-edit"))
-    screen = again.wait_for("nothing of this was done")
-    assert "› make new.txt" in screen and "The last turn was cut off." in screen and "new.txt" in screen
+    screen = again.wait_for("This has not been done yet")
+    assert "› make new.txt" in screen and "The last turn was interrupted." in screen and "new.txt" in screen
     again.enter("/mode plan")
     again.wait_for("Mode: plan")
     again.type("\x04")

@@ -17,18 +17,18 @@ NOWHERE = {
 
 def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path: Path, opened: list[Terminal]) -> None:
     terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
-    terminal.wait_for("Three ways")
+    terminal.wait_for("three ways")
     terminal.enter("make me a game")
     screen = terminal.wait_for("4. not now")
     assert "OPENAI_API_KEY" in screen and "Ollama" in screen and "3. the small local model" in screen
     terminal.answer("perhaps")
     terminal.wait_for("one of the numbers")
     terminal.answer("３")
-    terminal.wait_for("could not be fetched")
+    terminal.wait_for("could not be downloaded")
     terminal.enter("again")
     terminal.wait_until(lambda shown: shown.count("4. not now") == 2)
     terminal.answer("4")
-    terminal.wait_until(lambda shown: shown.count("Three ways") == 2)
+    terminal.wait_until(lambda shown: shown.count("three ways") == 2)
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0
 

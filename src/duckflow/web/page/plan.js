@@ -28,7 +28,7 @@ function Step({ step, number, numbers, halted }) {
 	return html`<li class=${`step s-${unverified(step) ? "unverified" : step.status}`}>
 		<div class="step-head"><${Mark} status=${step.status} doubted=${unverified(step)} halted=${halted} />
 			<span class="name">${number}. ${visible(step.name)}</span>
-			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? ` ${t("plan.after", { steps: after })}` : ""}</span></div>
+			<span class="meta">${tasks.length ? t("plan.tasks", { done, total: tasks.length }) : ""}${after ? `${tasks.length ? " · " : ""}${t("plan.after", { steps: after })}` : ""}</span></div>
 		${step.description && step.description !== step.name ? html`<p class="what"><${Sentence} text=${step.description} /></p>` : null}
 		${step.success && step.status !== "completed" ? html`<p class="what"><${Sentence} text=${t("plan.success", step)} /></p>` : null}
 		${step.evidence ? html`<p class="evidence"><${Icon} name="check" />${visible(step.evidence)}</p>` : null}
