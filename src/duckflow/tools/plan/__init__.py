@@ -1,1 +1,1 @@
-"""Plans, their tasks, and the jobs that carry them out."""
+"""Tools for plans, their tasks, and the jobs that carry them out."""

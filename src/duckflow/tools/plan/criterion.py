@@ -1,4 +1,4 @@
-"""What a success criterion names, and so wants to have shown: files, texts in them, commands and how they end."""
+"""Reading a success criterion: the files, texts in files, and commands that it names, each of which must be shown."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ ENDINGS = (
     r"(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cs|rb|php|swift|sh|sql|lock|ipynb"
     r"|rst|xml|svg|vue|scss|proto|tf|lua|[mc]js|tsv|jsonl)"
 )
-"""By these a name with a dot in it is known as a file's; `Cart.remove` and `console.log` are none."""
+"""Extensions by which a name with a dot is taken for a file; `Cart.remove` and `console.log` are not files."""
 FILE = (
     r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*\.?[A-Za-z0-9_-]+\.(?:[A-Za-z0-9_-]+\.)*"
     rf"{ENDINGS}(?![A-Za-z0-9])"
@@ -27,33 +27,34 @@ COMMAND = (
 )
 VERBS = r"(?:pass|exit|end|print|succeed|run|return|finish|work|report|show|fail|give|is|are|and|in|on|with|has|must)"
 SHORT_OPTION = rf" -(?:[kmpcnoj] (?!{VERBS}(?:e?s)?\b)[A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z]+\d*)(?![A-Za-z0-9_-])"
-"""A short option, with its value where it takes one; the word after others belongs to the sentence."""
+"""A short option, with its value where it takes one. The word after other options belongs to the sentence."""
 ARGUMENT = (
     rf"{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
     r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?!or\b|fail\b)))[A-Za-z_.][A-Za-z0-9_./:-]*)"
     r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
 )
-"""What follows a command and is no word of a sentence: an option, a file, a name with a sign in it."""
+"""An argument of a command, not a word of the sentence: an option, a file, or a name with a sign in it."""
 QUOTED = (
     r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
 )
 PIECE = rf"{QUOTED}|(?P<command>{COMMAND}(?:{ARGUMENT})*)|(?P<file>{FILE})"
 SENTENCE = r"(?:`[^`\n]*`|\"[^\"\n]*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])|(?![。\n;；]|\.\s).)+"
-"""What is quoted may hold the signs that end a sentence."""
+"""One sentence. A quoted part may contain the signs that end a sentence."""
 
 
 class NamedThing(NamedTuple):
-    """One thing that is named: a file that is there or gone, or a command that ended; and the texts in it."""
+    """One thing that a criterion names: a file that exists or is gone, or a command that ended; with the texts in
+    it."""
 
     kind: Literal["file", "gone", "command"]
     name: str
     texts: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     code: str = "0"
-    """What the command ends with; `!0`: anything but 0."""
+    """The exit code that the command must have; `!0` means any but 0."""
     unchecked: tuple[str, ...] = ()
-    """What is said of its content in plain words, so that nothing can check it."""
+    """Statements about its content in plain words, which nothing can check."""
 
     def told(self) -> str:
         name = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
@@ -62,21 +63,21 @@ class NamedThing(NamedTuple):
 
 
 def named_in(success: str) -> tuple[NamedThing, ...]:
-    """What a success criterion names, each thing once. What may be meant otherwise is left out."""
-    found: dict[tuple[str, str], NamedThing] = {}
+    """Returns the things that a success criterion names, each once. Words that may mean something else are left out."""
+    things: dict[tuple[str, str], NamedThing] = {}
     for sentence in re.findall(SENTENCE, success):
-        for one in _sentence(sentence):
-            # `pytest` and `python -m pytest` are one command.
-            key = (one.kind, " ".join(called(one.name.split())) if one.kind == "command" else one.name)
-            before = found.get(key)
-            found[key] = _joined(before, one) if before else one
-    return tuple(found.values())
+        for thing in _sentence(sentence):
+            # `pytest` and `python -m pytest` are the same command.
+            key = (thing.kind, " ".join(called(thing.name.split())) if thing.kind == "command" else thing.name)
+            before = things.get(key)
+            things[key] = _joined(before, thing) if before else thing
+    return tuple(things.values())
 
 
 def with_checks(plan: Plan) -> Plan:
-    """A draft with the commands that its criteria name and that a yes to it will allow, shut in the sandbox. What may
-    be dangerous, leaves the folder or shows secrets is asked about when its time comes. An approved plan keeps what was
-    shown before the yes."""
+    """Adds to a draft the commands that its criteria name. A yes to the plan allows them, confined to the sandbox.
+    Commands that may be dangerous, leave the folder or show secrets are left out: the user is asked when they are run.
+    An approved plan keeps what was shown before the yes."""
     if plan.status != "draft":
         return plan
     named = [thing.name for step in plan.steps for thing in named_in(step.success) if thing.kind == "command"]
@@ -96,27 +97,27 @@ class Piece(NamedTuple):
     kind: Literal["file", "command", "text"]
     text: str
     before: str
-    """What stands between it and the piece before it."""
+    """The text between it and the piece before it."""
     after: str
 
 
 def _sentence(sentence: str) -> Iterator[NamedThing]:
     pieces = list(_pieces(sentence))
-    subjects = [number for number, one in enumerate(pieces) if one.kind != "text"]
+    subjects = [number for number, piece in enumerate(pieces) if piece.kind != "text"]
     texts = {number: list[Piece]() for number in subjects}
-    for number, one in enumerate(pieces):
-        if one.kind == "text" and subjects and (place := _subject(pieces, subjects, number)) is not None:
-            texts[place].append(one)
+    for number, piece in enumerate(pieces):
+        if piece.kind == "text" and subjects and (place := _subject(pieces, subjects, number)) is not None:
+            texts[place].append(piece)
     gone = search("criteria.gone", sentence) is not None and not any(texts.values())
     for number in subjects:
-        one = pieces[number]
-        if one.kind == "command":
-            code = _code(sentence if len(subjects) == 1 else one.after)
-            yield _with_prose(_wanted("command", one, texts[number], code), one, texts[number])
+        piece = pieces[number]
+        if piece.kind == "command":
+            code = _code(sentence if len(subjects) == 1 else piece.after)
+            yield _with_prose(_wanted("command", piece, texts[number], code), piece, texts[number])
         elif not gone:
-            yield _with_prose(_wanted("file", one, texts[number]), one, texts[number])
+            yield _with_prose(_wanted("file", piece, texts[number]), piece, texts[number])
         elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
-            yield NamedThing("gone", one.text)
+            yield NamedThing("gone", piece.text)
 
 
 def _pieces(sentence: str) -> Iterator[Piece]:
@@ -138,13 +139,13 @@ def _pieces(sentence: str) -> Iterator[Piece]:
 
 
 def _around(name: str, before: str, after: str) -> bool:
-    """Whether the words right before a piece, or right after it, say this of it."""
+    """Says whether the words right before or right after a piece match this pattern."""
     return bool(search(f"{name}_before", before) or begins(f"{name}_after", after))
 
 
 def _is_command(match: re.Match[str], text: str, before: str, after: str) -> bool:
-    """A quotation that somebody runs: a command that is known, or what begins like a program's name where the words
-    around it say so."""
+    """Says whether a quotation is a command to run: a known command, or something that begins like a program's name
+    where the words around it say so."""
     if _around("criteria.written", before, after):
         return False
     if re.match(COMMAND, text) or re.match(COMMAND, " ".join(called(text.split()))):
@@ -155,30 +156,31 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
 
 
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
-    """What a text should stand in: what was named last, or what it is said to be in next."""
-    later = next((one for one in subjects if one > number), None)
-    earlier = next((one for one in reversed(subjects) if one < number), None)
+    """Returns the index of the piece that a text should stand in: the one named last, or the next one if the words say
+    so."""
+    later = next((index for index in subjects if index > number), None)
+    earlier = next((index for index in reversed(subjects) if index < number), None)
     said_next = later == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None
     return later if earlier is None or said_next else earlier
 
 
-def _wanted(kind: Literal["file", "command"], one: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
+def _wanted(kind: Literal["file", "command"], subject: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
     absent = [piece.text for piece in texts if _around("criteria.absent", piece.before, piece.after)]
     present = [piece.text for piece in texts if piece.text not in absent]
-    if kind == "command" and (number := begins("criteria.prints", one.after)):
+    if kind == "command" and (number := begins("criteria.prints", subject.after)):
         present.append(number[1])
-    return NamedThing(kind, one.text, tuple(present), tuple(absent), code)
+    return NamedThing(kind, subject.text, tuple(present), tuple(absent), code)
 
 
-def _with_prose(thing: NamedThing, one: Piece, texts: list[Piece]) -> NamedThing:
-    """Adds what the words after it say of its content: a word that is named as such can be looked for, everything else
-    cannot be checked. What a check reports says enough."""
+def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedThing:
+    """Adds what the words after a thing say about its content. A word that is named as such can be looked for; anything
+    else cannot be checked. Known checks need none of this: their reports say enough."""
     if thing.kind == "command" and recognised(thing.name):
         return thing
-    words = [word for piece in (one, *texts) for word in _words_in(piece.after)]
-    prose = search(f"criteria.{'printed' if thing.kind == 'command' else 'content'}_prose", one.after)
-    said = next((text for text in prose.groups() if text), "").strip(" ,.:、。`\"'") if prose else ""
-    unchecked = (said,) if said and not (words or thing.texts or thing.absent) else ()
+    words = [word for piece in (subject, *texts) for word in _words_in(piece.after)]
+    prose = search(f"criteria.{'printed' if thing.kind == 'command' else 'content'}_prose", subject.after)
+    statement = next((text for text in prose.groups() if text), "").strip(" ,.:、。`\"'") if prose else ""
+    unchecked = (statement,) if statement and not (words or thing.texts or thing.absent) else ()
     return thing._replace(texts=tuple(dict.fromkeys((*thing.texts, *words))), unchecked=unchecked)
 
 
@@ -189,16 +191,16 @@ def _words_in(text: str) -> Iterator[str]:
 
 
 def _code(text: str) -> str:
-    if found := search("criteria.exit_code", text):
-        return next(number for number in found.groups() if number)
+    if match := search("criteria.exit_code", text):
+        return next(number for number in match.groups() if number)
     return "!0" if search("criteria.fails", text) else "0"
 
 
-def _joined(one: NamedThing, other: NamedThing) -> NamedThing:
-    texts, absent = dict.fromkeys(one.texts + other.texts), dict.fromkeys(one.absent + other.absent)
-    return one._replace(
+def _joined(first: NamedThing, other: NamedThing) -> NamedThing:
+    texts, absent = dict.fromkeys(first.texts + other.texts), dict.fromkeys(first.absent + other.absent)
+    return first._replace(
         texts=tuple(texts),
         absent=tuple(absent),
-        code=other.code if one.code == "0" else one.code,
-        unchecked=tuple(dict.fromkeys(one.unchecked + other.unchecked)),
+        code=other.code if first.code == "0" else first.code,
+        unchecked=tuple(dict.fromkeys(first.unchecked + other.unchecked)),
     )

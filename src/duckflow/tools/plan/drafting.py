@@ -1,4 +1,5 @@
-"""Drafts by the model: asked for with a procedure, checked, and sent back with the exact problem at most twice."""
+"""Drafts of plans and tasks by the model: requested with a procedure, checked, and sent back with the problem at most
+twice."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,12 +28,12 @@ WISHES = 6000
 
 
 def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Tasks do things; they do not talk and do not plan."""
+    """Returns the operations that a task may use: tasks do things, they do not talk or plan."""
     return tuple(operation for operation in operations if operation.in_tasks)
 
 
 async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
-    """What the model drafts; a draft that stays unusable is a ToolError."""
+    """Returns the model's draft. Raises a ToolError if the draft stays unusable."""
     failures: list[tuple[str, str]] = []
     while True:
         reply = await think(procedure, values, schema, failures)
@@ -49,7 +50,8 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
 
 
 def taken(read: Callable[[Any], T], draft: Any) -> T:
-    """What came with the call, drafted by the model in the context it has; what is wrong with it is a ToolError."""
+    """Reads the draft that came with the call, which the model wrote in its own context. Raises a ToolError if it is
+    wrong."""
     try:
         return read(draft)
     except ReplyUnusable as problem:
@@ -58,7 +60,7 @@ def taken(read: Callable[[Any], T], draft: Any) -> T:
 
 
 class Revision(NamedTuple):
-    """A change of a plan: in words, by its headings, by its steps."""
+    """A change of a plan: in words, as new headings, or as new steps."""
 
     text: str
     goal: str = ""
@@ -71,7 +73,7 @@ class Revision(NamedTuple):
 
 
 class Drafter:
-    """Has plans and tasks drafted from what the state and the work folder tell."""
+    """Gets plans and tasks drafted by the model, with what the state and the work folder say."""
 
     def __init__(
         self,
@@ -82,8 +84,8 @@ class Drafter:
         offered: Callable[[], Awaitable[tuple[Operation, ...]]],
         room: int,
     ) -> None:
-        """`operations`: those a task may use now. `offered`: those as the model is told of them; it finds the model.
-        `room`: so many characters of files are quoted to a step."""
+        """`operations` returns the operations that a task may use now. `offered` returns them as the model is told of
+        them, and finds the model for that. `room` is the number of characters of files that are quoted to a step."""
         self.state = state
         self.think = think
         self.folder = folder
@@ -91,16 +93,16 @@ class Drafter:
         self._offered = offered
         self._room = room
 
-    async def plan(self, goal: str, given: dict[str, Any] | None = None) -> Plan:
-        """The plan that came with the call, or one that is asked for."""
+    async def plan(self, goal: str, draft_in_call: dict[str, Any] | None = None) -> Plan:
+        """Returns the plan that came with the call, or has one drafted."""
         from duckflow.tools.plan.drafts import PlanDraft, plan_from
         from duckflow.tools.plan.task_check import with_tests
 
         def read(draft: Any) -> Plan:
             return plan_from(draft, goal)
 
-        if given:
-            plan = taken(read, given)
+        if draft_in_call:
+            plan = taken(read, draft_in_call)
         else:
             values = {
                 "goal": goal,
@@ -111,7 +113,8 @@ class Drafter:
         return with_tests(plan, self.folder, self.state.language)
 
     async def revise(self, plan: Plan, revision: Revision) -> Plan:
-        """Gives the plan as the call has it; what the call describes only in words is drafted."""
+        """Returns the plan with the changes of the call. Changes that are described only in words are drafted by the
+        model."""
         from duckflow.tools.plan.drafts import RevisedPlanDraft, revised_from
         from duckflow.tools.plan.task_check import still_with_tests
 
@@ -128,11 +131,11 @@ class Drafter:
         return still_with_tests(revised, plan, revision.text, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
-        """The step's tasks: those done stay, the rest is drafted anew, from the step's own context."""
+        """Returns the step's tasks: completed ones stay, the others are drafted anew, from the step's own context."""
         return (await self._drafted_tasks(plan, step, changes, answers=False))[0]
 
     async def tasks_for(self, plan: Plan, step: Step, words: str) -> tuple[list[Task], str]:
-        """The same with what the user has said to the step, and what the model says to that."""
+        """Returns the tasks in view of what the user said to the step, and the model's answer to that."""
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:
@@ -160,11 +163,11 @@ class Drafter:
         return [task for task in step.tasks if task.status == "completed"] + tasks, answer
 
     async def writes_texts(self) -> bool:
-        """Whether tasks come with the texts of their files; else those are asked for when the task runs."""
+        """Says whether tasks come with the texts of their files. If not, the texts are requested when the task runs."""
         return any(map(_takes_text, await self._offered()))
 
     def step_request(self, plan: Plan, step: Step) -> str:
-        """What an agent is asked that carries the step out, with the files it builds on."""
+        """Returns the request to the agent that carries the step out, with the files it builds on."""
         from duckflow.tools.plan.step_context import answers_given, failures, wishes
 
         language, files = self.state.language, self.pieces(plan, step)
@@ -183,13 +186,13 @@ class Drafter:
         return "\n\n".join([*material, render(language, "step_agent", **values)])
 
     def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
-        """The files that are quoted to the step, as they are now."""
+        """Returns the files that are quoted to the step, as they are now."""
         from duckflow.tools.plan.step_context import pieces
 
         return pieces(self.state, plan, step, self.folder, self._room)
 
     def _quoted(self, plan: Plan, step: Step, files: "Sequence[FilePiece]") -> list[str]:
-        """The files, and in the room that they leave what the conversation has searched and run."""
+        """Quotes the files, and in the remaining room the results of searches and commands of the conversation."""
         from duckflow.tools.plan.step_context import results
 
         room = self._room - sum(len(piece.text) for piece in files)
@@ -197,7 +200,7 @@ class Drafter:
         return [material.quoted(self.state.language) for material in (*files, *seen)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
-        """The context of a step."""
+        """Returns the values for the prompt that describe a step."""
         from duckflow.tools.plan.step_context import left_behind
 
         return {
@@ -226,25 +229,26 @@ class Drafter:
             raise ReplyUnusable("tasks: at least one is needed")
         known = {operation.name: operation for operation in operations}
         tasks: list[Task] = []
-        for one in draft.tasks:
-            name = one.operation.strip()
+        for task in draft.tasks:
+            name = task.operation.strip()
             operation = known.get(name)
             if operation is None:
-                tasks.append(Task(operation=name, args=one.args))
+                tasks.append(Task(operation=name, args=task.args))
                 continue
-            # Elsewhere long text is asked for when the task runs, even if the model was too eager.
+            # Otherwise a long text is requested when the task runs, so a text that the model gave too early is dropped.
             body = "" if inline else operation.body
-            args = {key: value for key, value in one.args.items() if value is not None and key != body}
+            args = {key: value for key, value in task.args.items() if value is not None and key != body}
             if isinstance(path := args.get("path"), str):
                 if relative := _relative(path, self.state.folder):
                     args["path"] = relative
                 elif operation.expects and (look := known.get(LIST_FILES)):
-                    # A small model likes to make the work folder first: it is there, so a look is all there is to do.
+                    # A small model often wants to make the work folder first. It exists, so the task becomes a mere
+                    # look.
                     operation, args = look, {}
             if isinstance(command := args.get("command"), str):
-                # A list may be run again: a folder that is there already is no failure.
+                # A task may be run again, so a folder that exists already must not be a failure.
                 args["command"] = re.sub(MAKES_FOLDER, "mkdir -p ", command)
-            tasks.append(Task.of(operation, args, one.reasoning))
+            tasks.append(Task.of(operation, args, task.reasoning))
         if problems := task_problems(tasks, operations, self.folder.exists):
             raise ReplyUnusable("; ".join(problems))
         return tasks, draft.answer.strip()
@@ -255,7 +259,7 @@ def _takes_text(operation: Operation) -> bool:
 
 
 def _relative(path: str, folder: str) -> str:
-    """A path as the folder sees it; the folder itself is nothing."""
+    """Returns a path relative to the folder; the folder itself becomes nothing."""
     path = path.strip().rstrip("/")
     if path in (".", folder.rstrip("/")):
         return ""
@@ -263,7 +267,7 @@ def _relative(path: str, folder: str) -> str:
 
 
 def as_listed(plan: Plan, known: bool = False) -> str:
-    """The plan as numbered lines, for the model; `known`: without what it has just written itself."""
+    """Returns the plan as numbered lines for the model. `known` leaves out what the model has just written itself."""
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     lines = [f"{plan.plan_id} {plan.name!r} ({plan.status})" + (f", goal: {plan.goal}" if not known else "")]
     for number, step in enumerate(plan.steps, 1):
@@ -280,6 +284,6 @@ def as_listed(plan: Plan, known: bool = False) -> str:
 
 
 def conversation(state: AgentState) -> str:
-    """What the user said last, in short."""
-    said = [shorten(message.text, 200) for message in state.messages if message.role == "user"]
-    return shorten(" / ".join(said[-RECENT:]), CONVERSATION)
+    """Returns the latest messages of the user, shortened."""
+    messages = [shorten(message.text, 200) for message in state.messages if message.role == "user"]
+    return shorten(" / ".join(messages[-RECENT:]), CONVERSATION)

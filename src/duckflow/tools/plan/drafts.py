@@ -1,4 +1,4 @@
-"""What the model drafts (plans, tasks, reports), and its reading into the real nouns."""
+"""The drafts that the model writes (plans, tasks, reports), and how they are turned into the real data types."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST_STEPS = 200
 
 
 def _listed(value: Any) -> Any:
-    """One thing where a list belongs is a list of one; nothing is an empty one."""
+    """Makes a list of a single value where a list belongs, and an empty list of nothing."""
     if value is None or value == "":
         return []
     return cast("list[Any]", value) if isinstance(value, list) else [value]
@@ -27,7 +27,7 @@ Lines = Annotated[list[Line200], BeforeValidator(_listed)]
 
 
 class Draft(BaseModel):
-    """A reply of the model. Fields it made up are ignored; a null is the same as leaving one out."""
+    """A reply of the model. Fields that it made up are ignored; a null is the same as leaving a field out."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -92,29 +92,33 @@ class ReportDraft(Draft):
 
 
 def plan_from(reply: Any, goal: str) -> Plan:
-    """The drafted plan, or ReplyUnusable with the exact problem."""
+    """Returns the drafted plan, or raises ReplyUnusable with the exact problem."""
     draft = read_draft(reply, PlanDraft)
-    steps = [_step(one, Step(name=one.name)) for one in draft.steps]
+    steps = [_step(step_draft, Step(name=step_draft.name)) for step_draft in draft.steps]
     return Plan(name=shorten(draft.name, 100), goal=goal, risks=draft.risks, steps=_linked(draft.steps, steps))
 
 
 def revised_from(reply: Any, plan: Plan) -> Plan:
-    """The plan as revised: steps that go on keep their id, status, tasks and what is left out of them; completed ones
-    cannot be lost."""
+    """Returns the revised plan. Steps that go on keep their id, status, tasks, and the texts that the draft leaves out.
+    Completed steps cannot be lost."""
     draft = read_draft(reply, RevisedPlanDraft)
     steps: list[Step] = []
-    for one in draft.steps:
-        old = plan.steps[one.was - 1] if one.was is not None and 1 <= one.was <= len(plan.steps) else None
+    for step_draft in draft.steps:
+        old = (
+            plan.steps[step_draft.was - 1]
+            if step_draft.was is not None and 1 <= step_draft.was <= len(plan.steps)
+            else None
+        )
         if old is None:
-            old = next((step for step in plan.steps if step.name == one.name), None)
+            old = next((step for step in plan.steps if step.name == step_draft.name), None)
         if old is not None and any(old.step_id == step.step_id for step in steps):
-            raise ReplyUnusable(f"two steps of the new plan say they were step {one.was}")
-        step = _step(one, old.copied() if old else Step(name=one.name))
-        if one.redo and step.status in ("completed", "failed"):
+            raise ReplyUnusable(f"two steps of the new plan say they were step {step_draft.was}")
+        step = _step(step_draft, old.copied() if old else Step(name=step_draft.name))
+        if step_draft.redo and step.status in ("completed", "failed"):
             step.reopen()
         steps.append(step)
-    kept = {step.step_id for step in steps}
-    if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept]:
+    staying = {step.step_id for step in steps}
+    if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in staying]:
         raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")
     risks, linked = draft.risks or plan.risks, _linked(draft.steps, steps)
     headings = {"name": shorten(draft.name, 100) or plan.name, "goal": draft.goal.strip() or plan.goal}
@@ -122,8 +126,8 @@ def revised_from(reply: Any, plan: Plan) -> Plan:
 
 
 def read_draft(reply: Any, kind: type[D]) -> D:
-    """A reply, or what a call holds, as the draft it should be. A bare list stands for the draft's only list. What was
-    cut off is not taken: a text in it would be half a text."""
+    """Reads a reply, or a value from a call, as the wanted draft. A bare list stands for the draft's only list. A reply
+    that was cut off is refused, because a text in it may be incomplete."""
     value: Any = reply
     if isinstance(reply, str):
         read = read_json(reply)
@@ -147,14 +151,14 @@ def _step(draft: StepDraft, step: Step) -> Step:
 
 
 def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
-    """Dependencies by number or name become ids; unknown and circular ones are told."""
+    """Replaces dependencies by number or name with ids. Unknown and circular ones raise ReplyUnusable."""
     ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
-    ids |= {one.name.casefold(): step.step_id for one, step in zip(drafts, steps, strict=True)}
-    for one, step in zip(drafts, steps, strict=True):
+    ids |= {draft.name.casefold(): step.step_id for draft, step in zip(drafts, steps, strict=True)}
+    for draft, step in zip(drafts, steps, strict=True):
         stays = [need for need in step.depends_on if need in ids.values()]
-        given = one.depends_on if "depends_on" in one.model_fields_set else stays
-        needs = dict.fromkeys(_need(need, ids) for need in given)
-        # Small models write that a step comes after itself; that means nothing, and they do not learn it when told.
+        wanted = draft.depends_on if "depends_on" in draft.model_fields_set else stays
+        needs = dict.fromkeys(_need(need, ids) for need in wanted)
+        # Small models write that a step comes after itself. That means nothing, and they do not stop when told.
         step.depends_on = [need for need in needs if need != step.step_id]
     if problems := dependency_problems(steps):
         raise ReplyUnusable("; ".join(problems))

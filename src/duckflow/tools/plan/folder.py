@@ -1,4 +1,4 @@
-"""The work folder: what looking at it tells of the project."""
+"""The work folder as planning sees it: what can be learned about the project by looking."""
 
 import json
 
@@ -9,17 +9,17 @@ from duckflow.state.plan import Step
 from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 16_000_000
-"""Bytes: a larger file cannot be read by the tools either."""
+"""Largest file in bytes; the tools cannot read a larger one either."""
 NAMES = 60
 TICK = 0.01
-"""Seconds by which a file system's clock may be behind."""
+"""Seconds that a file system's clock may be behind."""
 SHORT = 10_000
-"""Bytes: a shorter file is read for more than blanks."""
+"""Bytes below which a file is read, to see whether it holds more than blanks."""
 EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 
 class WorkFolder:
-    """Looks, and never stumbles over what it finds."""
+    """Looks at the work folder, and never fails because of what it finds there."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -50,17 +50,17 @@ class WorkFolder:
 
     def has_content(self, path: str) -> bool:
         try:
-            found = self._workspace.stat(path, follow=False)
+            entry = self._workspace.stat(path, follow=False)
         except (OSError, ToolError):
             return False
-        if found.kind != "file" or found.links > 1:
+        if entry.kind != "file" or entry.links > 1:
             return False
-        blank = found.size < SHORT and not self.text(path).strip()
-        return (found.size > 0 and not blank) or found.name in EMPTY_BY_NATURE
+        blank = entry.size < SHORT and not self.text(path).strip()
+        return (entry.size > 0 and not blank) or entry.name in EMPTY_BY_NATURE
 
 
 def command_for_tests(folder: Folder) -> str:
-    """How this project's tests are run, found by looking; nothing when it has none."""
+    """Returns the command that runs this project's tests, found by looking; nothing when there are none."""
     names = set(folder.names())
     if names & {"pytest.ini", "conftest.py"} or "[tool.pytest" in folder.text("pyproject.toml"):
         return "python -m pytest -q"
@@ -80,15 +80,15 @@ def command_for_tests(folder: Folder) -> str:
 
 
 def facts(folder: Folder) -> str:
-    """What is known of the project, in one line."""
+    """Returns what is known of the project, in one line."""
     command = command_for_tests(folder)
     return f"its tests are run with: {command}" if command else ""
 
 
 def listing(folder: Folder) -> str:
     names = folder.names()
-    more = f" … and {len(names) - NAMES} more" if len(names) > NAMES else ""
-    return ", ".join(names[:NAMES]) + more
+    note = f" … and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return ", ".join(names[:NAMES]) + note
 
 
 def _npm_test(package: str) -> bool:
@@ -100,5 +100,5 @@ def _npm_test(package: str) -> bool:
 
 
 def made_by(step: Step) -> list[str]:
-    """The files that the step's completed tasks have written."""
+    """Returns the files that the step's completed tasks have written."""
     return list(dict.fromkeys(path for task in step.tasks if task.status == "completed" for path in task.makes))

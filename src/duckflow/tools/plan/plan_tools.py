@@ -20,13 +20,14 @@ from duckflow.tools.tool import A, Args, Done, Tool
 
 
 class PlanTool(Tool[A]):
-    """What it does is seen in the plan."""
+    """A tool that changes or shows the plan."""
 
     effect = "plan"
 
 
 def steps_schema(**more: str) -> WithJsonSchema:
-    """Steps as drafts have them (drafts.py): written out, because asking those would take time in every session."""
+    """Returns the schema of steps as in drafts.py. It is written out here, because computing it would take time in
+    every session."""
     kinds = {"name": "string", "description": "string", "success": "string", **more}
     properties: dict[str, Any] = {name: {"type": kind} for name, kind in kinds.items()}
     properties["depends_on"] = {"type": "array", "items": {"type": "integer"}}
@@ -78,7 +79,7 @@ LESSON_WANTED = (
 
 
 class Propose(PlanTool[ProposeArgs]):
-    """Drafts a plan, where the call does not hold it; the user must say yes to it."""
+    """Drafts a plan, unless the call contains it. The user must say yes to it."""
 
     operation = "plan_tool.propose"
     subject = ("goal",)
@@ -98,16 +99,16 @@ class Propose(PlanTool[ProposeArgs]):
                 "a job of the present plan is still running: use plan_tool.revise, or cancel it first",
                 "plan.job_running",
             )
-        given = {"name": args.name or args.text, "steps": args.steps, "risks": args.risks} if args.steps else None
-        plan = with_checks(await self._drafter.plan(args.text, given))
+        draft = {"name": args.name or args.text, "steps": args.steps, "risks": args.risks} if args.steps else None
+        plan = with_checks(await self._drafter.plan(args.text, draft))
         self._emit(PlanChanged(plan=plan))
         return Done(
-            f"Draft, shown to the user, who must say yes:\n{as_listed(plan, known=bool(given))}",
+            f"Draft, shown to the user, who must say yes:\n{as_listed(plan, known=bool(draft))}",
             say("plan.proposed", name=plan.name, steps=len(plan.steps)),
         )
 
     def asks(self, args: ProposeArgs, language: str) -> bool:
-        """For a yes."""
+        """Returns True: a draft asks the user for a yes."""
         return True
 
 
@@ -128,7 +129,7 @@ class GetPlan(PlanTool[IdArgs]):
 
 
 class Revise(PlanTool[ReviseArgs]):
-    """Changes the plan in words; work that is going on hears of it before its next task."""
+    """Changes the plan as described in words. Work that is going on is told before its next task."""
 
     operation = "plan_tool.revise"
     when = ("draft", "approved", "over")
@@ -142,10 +143,10 @@ class Revise(PlanTool[ReviseArgs]):
 
     async def run(self, args: ReviseArgs) -> Done:
         over = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
-        given = Revision(args.text, args.goal, args.name, args.steps)
-        plan = await self._drafter.revise(the_plan(self._state), given)
+        revision = Revision(args.text, args.goal, args.name, args.steps)
+        plan = await self._drafter.revise(the_plan(self._state), revision)
         reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
-        # Work went on meanwhile: what it has reached since the draft was asked for counts.
+        # Work went on in the meantime, so what it has reached since the draft was requested counts.
         plan = up_to_date(plan, the_plan(self._state), reopened)
         approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
         if approved and (weaker := weakened(approved, plan)):
@@ -160,11 +161,11 @@ class Revise(PlanTool[ReviseArgs]):
         return Done(f"Revised:\n{listed}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
     def asks(self, args: ReviseArgs, language: str) -> bool:
-        """For a yes to a draft."""
+        """Says whether the plan is a draft, which asks the user for a yes."""
         return self._state.plan is not None and self._state.plan.status == "draft"
 
     def _ask_for_yes(self, plan: Plan, weaker: str, approved: Plan) -> Done:
-        """An approved plan that asks for less than before is a draft again, and keeps what the user approved."""
+        """Turns an approved plan that now asks for less into a draft again. The draft keeps what the user approved."""
         if self._state.live_jobs():
             raise ToolError(
                 f"not changed: the user approved {weaker}, and a job works on it. Cancel the job first, or ask them",
@@ -179,7 +180,8 @@ class Revise(PlanTool[ReviseArgs]):
 
 
 class Approve(PlanTool[ApproveArgs]):
-    """Passes on the user's yes to the draft. Their own words are checked; in doubt the user is asked with one key."""
+    """Passes on the user's yes to the draft. The user's own words are checked; in doubt the user is asked, and answers
+    with one key."""
 
     operation = "plan_tool.approve"
     when = ("draft",)
@@ -195,7 +197,7 @@ class Approve(PlanTool[ApproveArgs]):
 
 
 class UpdateStep(PlanTool[StepArgs]):
-    """Moves a step on. `completed` needs a recorded result; without one it is marked unverified."""
+    """Sets the status of a step. `completed` needs a recorded result; without one the step is marked unverified."""
 
     operation = "plan_tool.update_step"
     when = ("approved",)
@@ -249,10 +251,10 @@ def approved_plan(state: AgentState) -> Plan:
 
 
 def the_step(plan: Plan, wanted: str | None) -> Step:
-    """The wanted step, or the next one that may start."""
+    """Returns the wanted step, or the next one that may start."""
     step = plan.step(wanted) if wanted else plan.next_step()
     if step is None and wanted:
-        known = ", ".join(f"{one.step_id} ({one.name})" for one in plan.steps)
+        known = ", ".join(f"{other.step_id} ({other.name})" for other in plan.steps)
         raise ToolError(f"there is no step {wanted!r}. Steps: {known}", "plan.no_step", step=wanted)
     if step is None:
         raise ToolError("every step of the plan is completed", "plan.all_done", name=plan.name)
@@ -260,21 +262,23 @@ def the_step(plan: Plan, wanted: str | None) -> Step:
 
 
 def needs_done(plan: Plan, step: Step) -> None:
-    before = [one for one in plan.steps if one.step_id in step.depends_on and not one.settled]
+    before = [other for other in plan.steps if other.step_id in step.depends_on and not other.settled]
     if not before:
         return
-    missing = ", ".join(f"{one.name} (not shown: {one.lacking})" if one.lacking else one.name for one in before)
+    missing = ", ".join(
+        f"{other.name} (not shown: {other.lacking})" if other.lacking else other.name for other in before
+    )
     raise ToolError(
         f"{step.name!r} starts only when these are completed: {missing}",
         "plan.needs",
         step=step.name,
-        needs=", ".join(one.name for one in before),
+        needs=", ".join(other.name for other in before),
     )
 
 
 def weakened(before: Plan, after: Plan) -> str:
-    """Gives what an approved plan asks for and its revision does not: steps that are left out, and what a criterion
-    names."""
+    """Returns what an approved plan asks for and its revision does not: steps that are left out, and things that a
+    criterion names."""
     now = {step.step_id: step for step in after.steps}
     lost: list[str] = []
     for step in before.steps:
@@ -289,7 +293,8 @@ def weakened(before: Plan, after: Plan) -> str:
 
 
 def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
-    """The revised plan with the states that its steps have reached by now; what is done again begins anew."""
+    """Returns the revised plan with the states that its steps have reached by now. Steps that are done again begin
+    anew."""
     reached = {step.step_id: step for step in now.steps if step.step_id not in reopened}
     for step in revised.steps:
         if old := reached.get(step.step_id):

@@ -1,4 +1,4 @@
-"""What the plan tools need from outside."""
+"""The interfaces that the plan tools need from outside."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ from duckflow.state.job import Job
 
 
 class Think(Protocol):
-    """Ask the model to carry out a procedure; `failures` are earlier replies with what was wrong with them."""
+    """Asks the model to carry out a procedure. `failures` are earlier replies, each with what was wrong with it."""
 
     async def __call__(
         self,
@@ -19,7 +19,7 @@ class Think(Protocol):
 
 
 class Jobs(Protocol):
-    """The background worker, as tools see it. What cannot be done is a ToolError."""
+    """The background worker, as tools see it. It raises a ToolError for what cannot be done."""
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job: ...
 
@@ -31,7 +31,7 @@ class Jobs(Protocol):
 
 
 class Approval(Protocol):
-    """Takes the user's yes to a draft from the model. What is no yes is a ToolError."""
+    """Takes the user's yes to a draft from the model. Raises a ToolError if the words are no yes."""
 
     async def pass_on(self, words: str, background: bool) -> str: ...
 
@@ -46,9 +46,10 @@ class Folder(Protocol):
     def exists(self, path: str) -> bool: ...
 
     def changed_since(self, at: float) -> bool:
-        """Says whether a file came, went or was written since then; caches and what git ignores do not count."""
+        """Says whether a file was made, deleted or written since then. Caches and files that git ignores do not
+        count."""
         ...
 
     def has_content(self, path: str) -> bool:
-        """Says whether it is a file of its own, no link, that holds something, or one that is empty by its nature."""
+        """Says whether it is a file of its own (no link) that has content, or a kind of file that is always empty."""
         ...

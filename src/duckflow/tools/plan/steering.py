@@ -1,4 +1,4 @@
-"""What the user says about a step that is at work goes to that step, word for word."""
+"""Passes on what the user says about a step at work to that step, word for word."""
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
@@ -13,7 +13,7 @@ from duckflow.state.plan import Plan, Step, startable
 
 
 def words_of_user(state: AgentState, text: str) -> str:
-    """Gives the user's newest message of this turn, whole, with what the model makes of it where that differs."""
+    """Returns the user's newest message of this turn, whole, and the model's version of it where that differs."""
     newest = next((message for message in reversed(state.messages) if message.role == "user"), None)
     if newest is None or newest.turn != state.turn or same_words(newest.text, text):
         return newest.text if newest and newest.turn == state.turn else text
@@ -25,8 +25,8 @@ def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
 
 
 def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str = "") -> None:
-    """Tells the steps at work that the plan was changed under them; without `words` they hear their new text. Of a step
-    that has ended the user hears that the change came too late."""
+    """Tells the steps at work that the plan was changed. Without `words` they get their new text. If a step has already
+    ended, the user is told that the change came too late."""
     after, old = state.plans[before.plan_id], {step.step_id: step for step in before.steps}
     changed = [step for step in after.steps if step.step_id in old and _text(step) != _text(old[step.step_id])]
     other_steps = old.keys() != {step.step_id for step in after.steps}
@@ -38,15 +38,15 @@ def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str =
 
 
 def tell_unheard(emit: Emit, steps: list[Step]) -> None:
-    """Tells the user what they said to steps that have ended without it."""
+    """Tells the user what they said to steps that have ended without hearing it."""
     for step in steps:
         if step.status != "completed" and (words := "\n".join(step.open_words)):
             emit(Noticed(what=say("step.too_late", step=step.name, text=words)))
 
 
 def steps_that_hear(state: AgentState, wanted: str, words: str) -> list[tuple[Plan, Step]]:
-    """Gives the steps at work that are meant: those of a job, or one by its id, number or name. Between two steps it is
-    the next one. Where there is none any more, a ToolError tells both the user and the model."""
+    """Returns the steps at work that are meant: the steps of a job, or one step by its id, number or name. Between two
+    steps it is the next one. Where there is none any more, a ToolError tells both the user and the model."""
     jobs = [job for job in state.jobs.values() if job.status in OPEN]
     named = [job for job in jobs if wanted in ("", job.job_id, job.name)]
     step = state.plan.step(wanted) if state.plan and not named else None

@@ -1,4 +1,4 @@
-"""The context of a step: what it is told of the work before it, and the files it builds on. It has a size of its own,
+"""The context of a step: what it is told of the work before it, and the files it builds on. Its size is limited,
 however many steps are done already."""
 
 import posixpath
@@ -21,12 +21,12 @@ from duckflow.tools.plan.ports import Folder
 
 LONGEST_RESULT = 6000
 CUT = 300
-"""A search cuts lines that are longer."""
+"""Length at which a search cuts lines."""
 NUMBERED = re.compile(r"(\d+)[:-](.*)")
 
 
 class SeenResult(NamedTuple):
-    """A call of the conversation and what it brought."""
+    """A call of the conversation and its result."""
 
     call: str
     text: str
@@ -36,8 +36,9 @@ class SeenResult(NamedTuple):
 
 
 def results(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int) -> list[SeenResult]:
-    """What is about the step's files comes first, then what is about the plan's files; of each the latest. The output
-    of a command holds while no file has changed since; a line that a search brought holds while the file has it."""
+    """Returns results about the step's files first, then about the plan's files; of each call only the latest. The
+    output of a command is valid while no file has changed since; a line of a search result while the file still has
+    it."""
     own = set(files_of(plan, step))
     named = own.union(*(files_of(plan, other) for other in plan.steps), FILE_NAME.findall(plan.goal))
     seen = dict[str, tuple[int, SeenResult]]()
@@ -57,7 +58,7 @@ def results(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int
 
 
 def _answered(state: AgentState) -> Iterator[tuple[Message, Action]]:
-    """Gives the searches and commands of the conversation with their results, the latest first."""
+    """Yields the searches and commands of the conversation with their results, the latest first."""
     replies = [message.decision for message in state.messages if message.decision and not message.job]
     calls = {action.action_id: action for reply in replies for action in reply.actions}
     for message in reversed(state.messages):
@@ -71,8 +72,8 @@ def _is_about(names: set[str], text: str) -> bool:
 
 
 def _still_there(text: str, folder: Folder) -> Iterator[str]:
-    """Gives the lines that a search brought, below the names of their files, without those that are no longer so. A
-    name stands at the beginning and after each empty line; of a file that is gone nothing is left."""
+    """Yields the lines of a search result, below the names of their files, without lines that have changed. A file's
+    name stands at the beginning and after each empty line; nothing is left of a file that is gone."""
     heading, lines, named = "", list[str](), True
     for line in text.split("\n"):
         numbered = None if named else NUMBERED.fullmatch(line)
@@ -85,7 +86,7 @@ def _still_there(text: str, folder: Folder) -> Iterator[str]:
 
 
 def _same(quoted: str, line: str) -> bool:
-    """Whether a quoted line is the file's own: the whole of it, or the beginning where a search had cut it."""
+    """Says whether a quoted line is the file's own: the whole line, or its beginning where a search had cut it."""
     now = shown_line(line)
     return quoted == now or (len(quoted) >= CUT and now.startswith(quoted))
 
@@ -93,7 +94,7 @@ def _same(quoted: str, line: str) -> bool:
 MENTION = "@"
 NEAR = 400
 LEAST_RUN = 5
-"""Lines: shorter runs that stand elsewhere now may be there by chance."""
+"""Fewest lines of a run that moved: shorter runs may be there by chance."""
 
 
 class FilePiece(NamedTuple):
@@ -113,8 +114,8 @@ class FilePiece(NamedTuple):
 
 
 def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int) -> list[FilePiece]:
-    """The step's own files come whole where there is room. What the conversation has read follows, the plan's files
-    first, then the latest."""
+    """Returns the step's own files, whole where there is room. Then follow the files that the conversation has read:
+    those of the plan first, then the latest."""
     texts = _Texts(folder)
     chosen: list[FilePiece] = []
     for path in files_of(plan, step):
@@ -127,7 +128,7 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
     for path, numbers in written.items():
         read.setdefault(path, set()).update(numbers)
     paths = sorted(read.keys() - {piece.path for piece in chosen}, key=lambda path: _rank(path, plan, step, read))
-    # A step builds on what was written before it; that is short beside what was read.
+    # A step builds on what was written before it; that is short compared with what was read.
     for path in sorted(paths, key=lambda path: path not in written):
         lines = texts.lines(path)
         for run in _runs(read[path]):
@@ -139,8 +140,8 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
 
 
 class _Texts:
-    """Reads each file once. A file that may hold secrets is empty here; in others, what is shown must still be masked:
-    to mask all of a long file would take too long."""
+    """Reads each file once. A file that may hold secrets is empty here. Shown parts of other files must still be
+    masked: masking all of a long file would take too long."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -160,7 +161,7 @@ class _Texts:
 
 
 def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
-    """Gives the indexes of the lines that the conversation has read and that are still the same, the latest file
+    """Returns the indexes of the lines that the conversation has read and that are still the same, the latest file
     first."""
     calls = {
         action.action_id: action.args
@@ -175,7 +176,7 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
         if not path:
             continue
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
-        # The first line names the file. A last one may say that the rest is not shown.
+        # The first line names the file. The last one may say that the rest is not shown.
         shown = message.text.split("\n")[1:]
         now = mask("\n".join(texts.lines(path)[start : start + len(shown)])).text.split("\n")
         pairs = zip(shown, now, strict=False)
@@ -188,7 +189,7 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
 
 
 def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
-    """Gives the indexes of runs of lines that stand elsewhere now, since something near them came or went."""
+    """Returns the indexes of runs of lines that stand elsewhere now, because lines near them were added or removed."""
     from difflib import SequenceMatcher
 
     first = max(0, start - NEAR)
@@ -198,7 +199,7 @@ def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
 
 
 def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
-    """Gives the indexes of the lines that the plan's tasks put into files, where they stand there now."""
+    """Returns the indexes of the lines that the plan's tasks put into files, where they stand now."""
     written: dict[str, set[int]] = {}
     done = [task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1]
     for task in done:
@@ -212,7 +213,7 @@ def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
 
 
 def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, int]:
-    """Gives the file that a result shows, and the index of the first line; nothing for other messages."""
+    """Returns the file that a result shows, and the index of its first line; nothing for other messages."""
     if message.role == "tool" and message.operation.startswith(MENTION):
         return message.operation.removeprefix(MENTION), 0
     if args is None:
@@ -222,7 +223,8 @@ def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, i
 
 
 def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
-    """Files that the step names come first, then those of the plan, then the others as they were read."""
+    """Ranks the files that the step names first, then those of the plan, then the others in the order they were
+    read."""
     name = posixpath.basename(path)
     named_by_step = name in step.text
     named_by_plan = any(name in other.text for other in plan.steps)
@@ -230,7 +232,7 @@ def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:
-    """Gives numbers that follow each other as ranges."""
+    """Yields consecutive numbers as ranges."""
     begin = end = -1
     for number in sorted(numbers):
         if number != end:
@@ -243,7 +245,7 @@ def _runs(numbers: Iterable[int]) -> Iterator[range]:
 
 
 def _cut(path: str, lines: list[str], run: range, room: int) -> FilePiece | None:
-    """Gives as many lines of the run as there is room for."""
+    """Returns as many lines of the run as there is room for."""
     taken: list[str] = []
     for number in run:
         room -= len(lines[number]) + 1
@@ -265,12 +267,12 @@ ANSWERS_TOLD = 3
 WISHES_TOLD = 60
 LEAST_WISH = 80
 FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
-"""A name with a dot in it is a file's where it has a folder or a usual ending; `package.module` is none."""
+"""The name of a file: a name with a dot counts if it has a folder or a usual extension; `package.module` does not."""
 
 
 def left_behind(plan: Plan, step: Step) -> str:
-    """Tells what earlier steps left: those it depends on, and the latest; each with its files and what shows it
-    works."""
+    """Describes what earlier steps left: the steps it depends on, and the latest; each with its files and what shows
+    that it works."""
     done = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
     needed = [other for other in done if other.step_id in step.depends_on]
     order = dict.fromkeys(other.step_id for other in [*needed, *reversed(done)])
@@ -279,45 +281,47 @@ def left_behind(plan: Plan, step: Step) -> str:
 
 
 def _left_by(step: Step) -> str:
-    left = [*made_by(step)[:FILES_TOLD], *filter(None, (step.evidence, shorten(step.found, FOUND_TOLD)))]
-    return f"{step.name} ({', '.join(left)})"
+    results = [*made_by(step)[:FILES_TOLD], *filter(None, (step.evidence, shorten(step.found, FOUND_TOLD)))]
+    return f"{step.name} ({', '.join(results)})"
 
 
 def failures(step: Step, language: str) -> list[str]:
-    """Quotes what failed, in its own words."""
+    """Quotes the results of the tasks that failed."""
     failed = [task for task in step.tasks if task.status == "failed"]
     return [quoted(language, note(language, "failed_task", task=task.line), task.result or "") for task in failed]
 
 
 def files_of(plan: Plan, step: Step) -> list[str]:
-    """Gives the files it has made, those it names, and those made by the steps it depends on."""
+    """Returns the files that the step has made, the files it names, and those made by the steps it depends on."""
     named = FILE_NAME.findall(step.text)
     before = [path for other in plan.steps if other.step_id in step.depends_on for path in made_by(other)]
     return list(dict.fromkeys([*made_by(step), *named, *before]))
 
 
 def wishes(state: AgentState, plan: Plan, room: int) -> str:
-    """Gives what the user wished for and corrected, in order, since another plan was carried out. Short lines are told
-    whole, long ones share the room."""
+    """Returns what the user wished for and corrected, in order, since another plan was carried out. Short messages are
+    quoted whole, long ones share the room."""
     others = {other.goal for other in state.plans.values() if other.plan_id != plan.plan_id and other.status != "draft"}
-    said: list[str] = []
+    messages: list[str] = []
     for message in state.messages:
         actions = message.decision.actions if message.decision else []
-        proposed = [one.args.get("text") or one.args.get("goal") for one in actions if one.operation == PROPOSE_PLAN]
+        proposed = [
+            action.args.get("text") or action.args.get("goal") for action in actions if action.operation == PROPOSE_PLAN
+        ]
         if not others.isdisjoint(map(str, proposed)):
-            said.clear()
+            messages.clear()
         elif message.role == "user":
-            said.append(" ".join(message.text.split()))
-    said = said if len(said) <= WISHES_TOLD else [said[0], *said[1 - WISHES_TOLD :]]
-    for left, number in enumerate(sorted(range(len(said)), key=lambda number: len(said[number]))):
-        share = max(LEAST_WISH, room // (len(said) - left))
-        said[number] = shorten(said[number], share)
-        room -= len(said[number])
-    return " / ".join(said)
+            messages.append(" ".join(message.text.split()))
+    messages = messages if len(messages) <= WISHES_TOLD else [messages[0], *messages[1 - WISHES_TOLD :]]
+    for shortened, number in enumerate(sorted(range(len(messages)), key=lambda number: len(messages[number]))):
+        share = max(LEAST_WISH, room // (len(messages) - shortened))
+        messages[number] = shorten(messages[number], share)
+        room -= len(messages[number])
+    return " / ".join(messages)
 
 
 def answers_given(state: AgentState) -> str:
-    """Gives the latest answers of the conversation: they tell what it has found."""
+    """Returns the latest answers of the conversation: they say what it has found out."""
     decisions = [message.decision for message in state.messages if message.decision]
     answers = [answer for decision in decisions for answer in decision.said() if answer.strip()]
     return " / ".join(shorten(answer, FOUND_TOLD) for answer in answers[-ANSWERS_TOLD:])

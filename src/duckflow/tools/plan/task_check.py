@@ -1,4 +1,4 @@
-"""What a drafted task must fulfil, and the step that runs the project's tests."""
+"""The conditions that drafted tasks must meet, and the step that runs the project's tests."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,9 +17,10 @@ FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|
 
 
 def task_problems(
-    tasks: Sequence[Task], operations: Sequence[Operation], there: Callable[[str], bool] = lambda path: True
+    tasks: Sequence[Task], operations: Sequence[Operation], exists: Callable[[str], bool] = lambda path: True
 ) -> list[str]:
-    """Operations that do not exist, arguments that are missing or unknown, and files that will not be there."""
+    """Returns the problems: operations that do not exist, arguments that are missing or unknown, and files that will
+    not exist."""
     known = {operation.name: operation for operation in operations}
     problems: list[str] = []
     made: set[str] = set()
@@ -28,20 +29,20 @@ def task_problems(
         if operation is None:
             problems.append(f"task {number}: there is no operation {task.operation!r}; use one of {', '.join(known)}")
         else:
-            wrong = _args(task, operation) or _place(task, operation, made, there)
+            wrong = _args(task, operation) or _place(task, operation, made, exists)
             problems += [f"task {number} ({task.operation}): {problem}" for problem in wrong]
         made |= {str(task.args[name]) for name in ("path", "target") if task.args.get(name)}
     return problems
 
 
-def _place(task: Task, operation: Operation, made: set[str], there: Callable[[str], bool]) -> list[str]:
+def _place(task: Task, operation: Operation, made: set[str], exists: Callable[[str], bool]) -> list[str]:
     path = str(task.args.get("path", ""))
     match operation.expects:
         case "file" if path.startswith(("/", "~")) or PurePosixPath(path).name in ("", ".."):
             return [f"{path!r} is no file of this folder; give the file's name, relative to the folder"]
         case "folder" if FILE_NAME.search(path):
             return [f"{path} is the name of a file, not of a folder; {WRITE_FILE} makes its folders itself"]
-        case "there" if path not in made and not there(path):
+        case "there" if path not in made and not exists(path):
             return [f"there is no {path}, and no task before makes it; leave it out, or write the file first"]
         case _:
             return []
@@ -58,7 +59,8 @@ def _args(task: Task, operation: Operation) -> list[str]:
 
 
 def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
-    """The draft, with such a step at its end where it is missing. It is marked, and the user can drop it."""
+    """Adds a step that runs the tests to the end of the draft, where it is missing. It is marked, and the user can drop
+    it."""
     command = command_for_tests(folder)
     if not command:
         return plan
@@ -80,10 +82,13 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
 
 
 def still_with_tests(revised: Plan, before: Plan, changes: str, language: str) -> Plan:
-    """The revised plan does not lose the added step, unless the change was about tests or brings its own."""
+    """Puts the added step back into a revised plan that lost it, unless the change was about tests or brings its
+    own."""
     added = next((step for step in before.steps if step.added), None)
-    kept = any(added is None or step.step_id == added.step_id or _runs_tests(step, language) for step in revised.steps)
-    if added is None or kept or search("plans.about_tests", changes, language):
+    has_tests = any(
+        added is None or step.step_id == added.step_id or _runs_tests(step, language) for step in revised.steps
+    )
+    if added is None or has_tests or search("plans.about_tests", changes, language):
         return revised
     step = added.copied()
     step.depends_on = _last(revised.steps)
@@ -96,13 +101,13 @@ def _runs_tests(step: Step, language: str) -> bool:
 
 
 def _naming(step: Step, command: str, language: str) -> Step:
-    """A criterion that the tests pass says how they are run, so that it can be told whether they did."""
+    """Adds the command to a criterion that says the tests pass, so that it can be checked."""
     runs_tests = search("plans.runs_tests", step.success, language)
-    vague = runs_tests and not any(one.kind == "command" for one in named_in(step.success))
+    vague = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
     return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if vague else step
 
 
 def _last(steps: Sequence[Step]) -> list[str]:
-    """The steps that no other waits for: when they are completed, all are."""
+    """Returns the steps that no other step waits for: when they are completed, all are."""
     needed = {need for step in steps for need in step.depends_on}
     return [step.step_id for step in steps if step.step_id not in needed]

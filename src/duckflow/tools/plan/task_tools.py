@@ -1,4 +1,5 @@
-"""`task_tool.generate_list` plans the tasks of a step; `task_loop` runs them in the background and steers that."""
+"""`task_tool.generate_list` plans the tasks of a step; `task_loop` runs them in the background and controls that
+work."""
 
 from pydantic import Field
 
@@ -53,7 +54,7 @@ class GenerateList(PlanTool[IdArgs]):
 
 
 class RunTasks(PlanTool[IdArgs]):
-    """Hands a step, or all that is left of the plan, to the background."""
+    """Hands a step, or everything that is left of the plan, to the background."""
 
     operation = "task_loop.run"
     when = ("approved",)
@@ -74,7 +75,7 @@ class RunTasks(PlanTool[IdArgs]):
 
 
 class JobStatus(PlanTool[IdArgs]):
-    """How far the background work is."""
+    """Reports how far the background work is."""
 
     operation = "task_loop.status"
     counts_as = "read"
@@ -86,8 +87,8 @@ class JobStatus(PlanTool[IdArgs]):
 
     async def run(self, args: IdArgs) -> Done:
         jobs = [job for job in self._state.jobs.values() if args.id in (None, job.job_id)]
-        told = [job_line(self._state, job) for job in jobs[-5:]]
-        return Done("\n".join(told) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
+        lines = [job_line(self._state, job) for job in jobs[-5:]]
+        return Done("\n".join(lines) or "no job has run yet", say("job.looked_up", jobs=len(jobs)))
 
 
 class MessageArgs(IdArgs):
@@ -97,7 +98,7 @@ class MessageArgs(IdArgs):
 
 
 class MessageJob(PlanTool[MessageArgs]):
-    """Tells a step at work what the user has said about it. Their newest words go with it, whole."""
+    """Passes on to a step at work what the user has said about it, together with the user's newest message."""
 
     operation = "task_loop.message"
     when = ("jobs",)
@@ -160,14 +161,14 @@ class CancelJob(PlanTool[IdArgs]):
 
 def _wanted(plan: Plan, wanted: str | None) -> list[str]:
     if not wanted:
-        left = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
-        if not left:
+        remaining = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
+        if not remaining:
             the_step(plan, None)
             raise ToolError(
                 "what is left of the plan has failed: plan its tasks anew with task_tool.generate_list",
                 "plan.left_failed",
             )
-        return left
+        return remaining
     step = the_step(plan, wanted)
     if step.status == "completed":
         raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)

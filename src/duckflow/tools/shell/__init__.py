@@ -1,1 +1,1 @@
-"""Running commands."""
+"""Tools that run commands."""

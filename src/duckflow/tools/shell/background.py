@@ -1,4 +1,4 @@
-"""Commands that go on while other things are done: servers, watchers."""
+"""Commands that go on in the background, such as servers and watchers."""
 
 import asyncio
 import secrets
@@ -17,9 +17,9 @@ class BackgroundCommand:
     command: str
     process: Process
     output: Callable[[bool], str]
-    """What it printed so far: the beginning and the end of it, and why it failed, if it has."""
+    """Returns its output so far: the beginning and the end, and the lines that say why it failed, if it has."""
     judge: Callable[[int, str], Awaitable[CheckReport | None]]
-    """What it has reported, if it is a check, by its exit code and what it printed."""
+    """Judges the run by its exit code and output, and returns a report if it is a check."""
     job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
     started: float = field(default_factory=time.monotonic)
 
@@ -31,7 +31,7 @@ class BackgroundCommand:
         return not self.end.done()
 
     def report(self) -> str:
-        """How it ended, for the model."""
+        """Returns how it ended, for the model."""
         code = self.process.code
         return f"Background {self.job_id} has ended with exit code {code}:\n{self.output(code != 0)}"
 
@@ -45,13 +45,14 @@ class BackgroundCommand:
 
 
 class Background:
-    """All commands in the background. None outlives Duckflow: `close` ends them, and the sandbox does if it cannot."""
+    """All commands in the background. None outlives Duckflow: `close` ends them, or the sandbox does if `close`
+    cannot."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, BackgroundCommand] = {}
         self._told: set[str] = set()
         self._last: tuple[str, str] = ("", "")
-        """The command in the foreground that was run last, and its output."""
+        """The last command in the foreground, and its output."""
 
     def add(self, job: BackgroundCommand) -> None:
         self._jobs[job.job_id] = job
@@ -66,24 +67,25 @@ class Background:
         return self._jobs.get(job_id)
 
     def told(self, job: BackgroundCommand) -> None:
-        """The model knows that it has ended."""
+        """Notes that the model knows that the command has ended."""
         self._told.add(job.job_id)
 
     def ended(self) -> tuple[BackgroundCommand, ...]:
-        """Those that have ended by themselves since this was last asked."""
+        """Returns the commands that have ended by themselves since the last call."""
         news = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
         self._told |= {job.job_id for job in news}
         return tuple(news)
 
     def better_way(self, command: str, output: str) -> str:
-        """Tells who looks again and again at what a background command does how to wait for it."""
+        """Returns advice on how to wait for a background command, if the model looks at it again and again."""
         last, self._last = self._last, (command, output)
         if last != self._last or not (jobs := [job.job_id for job in self.running()]):
             return ""
         return f"Nothing new, and {', '.join(jobs)} still runs. `wait {jobs[-1]}` returns when it has ended."
 
     async def stop(self, job_id: str) -> bool:
-        """End it; whether it is certain that nothing of it is left. One that has ended is fine, an unknown one not."""
+        """Ends a command, and says whether it is certain that nothing of it is left. One that has ended already is
+        fine, an unknown one is not."""
         job = self._jobs.get(job_id)
         if job is None:
             return False

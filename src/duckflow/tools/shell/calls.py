@@ -1,4 +1,4 @@
-"""The words of a command: which program decides how it ends, and whether that is sure."""
+"""The words of a command line: which call decides how it ends, and whether that is certain."""
 
 import posixpath
 import re
@@ -12,14 +12,14 @@ REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
 RUNNERS = (
     r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
 )
-"""What a program is called through."""
+"""Words before a program through which it is called."""
 LOOKS = (
     *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
     *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date"),
 )
-"""Programs that try nothing out."""
+"""Programs that only look at something."""
 ONLY_SHOWS = ("tail", "tee", "cat")
-"""Programs that take all of the output and leave the exit code as it is. `head` ends the program before it."""
+"""Programs that pass on all of the output and leave the exit code as it is. `head` ends the program before it."""
 AFTERWARDS = ("ls", "cat", "pwd", "echo", "wc")
 """Programs that may follow a success: they change nothing by themselves."""
 WRITES = r"(?<!2)>(?!&)"
@@ -31,28 +31,28 @@ CHANGES_THE_SHELL = frozenset(
         *("pushd", "popd", "read", "mapfile", "readarray", "getopts", "ulimit", "umask"),
     )
 )
-"""Words after which a name may mean another program, or the exit code another thing."""
+"""Words after which a name may mean another program, or the exit code may mean something else."""
 STRICT = r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?"
 HARMLESS_NAME = rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL"
-"""Variables that leave it to the program what it does."""
+"""Variables that do not change what the program does."""
 NOT_PLAIN = r"[`{}]|\$\(|<\(|<<|[()]"
 TEXTS = r"'[^']*'|\"[^\"]*\""
 ESCAPED = r"\\[\"']"
 AFTER_CALL = r"[#<>|;&\n\\]"
 TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
 KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
-"""A file for the output. To write it over anything else changes what the checks look at after they have looked."""
+"""A file for the output. Writing over any other file would change what the checks look at after they have looked."""
 SETS_NAME = r"(\w+)="
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 WRAPPERS = (("env",), ("nice",), ("uv", "run"), ("poetry", "run"), ("pipenv", "run"))
-"""Words before a program that leave it to run as it is."""
+"""Words before a program that do not change how it runs."""
 PYTHON = re.compile(r"python3?")
 QUIET_OPTIONS = ("-u", "-B")
-"""Options of Python that change nothing of what a program does."""
+"""Options of Python that do not change what a program does."""
 
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
-    """Gives the commands of a line, each with the sign before it. A line that cannot be read has none."""
+    """Returns the commands of a line, each with the operator before it; none if the line cannot be read."""
     import shlex
 
     lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
@@ -70,7 +70,7 @@ def parts_of(command: str) -> list[tuple[str, list[str]]]:
 
 
 def called(words: Sequence[str]) -> list[str]:
-    """Gives the words of a command without what it is called through."""
+    """Returns the words of a command without the words through which it is called."""
     text = " ".join(words)
     while (bare := re.sub(rf"^{RUNNERS}", "", text)) != text:
         text = bare
@@ -81,7 +81,7 @@ def called(words: Sequence[str]) -> list[str]:
 
 
 class PlainCall(NamedTuple):
-    """One program that a command runs: where, with which arguments, and with which variables set for it."""
+    """One program that a command runs: its folder, its arguments, and the variables set for it."""
 
     folder: str
     words: tuple[str, ...]
@@ -89,15 +89,15 @@ class PlainCall(NamedTuple):
 
     def is_run_of(self, wanted: "PlainCall") -> bool:
         """Says whether this is the wanted call itself: the same program and arguments, in the same folder. Only
-        variables that change nothing of what runs may differ."""
+        variables that do not change what runs may differ."""
         added = (name.partition("=")[0] for name in self.variables ^ wanted.variables)
         same = self.folder == wanted.folder and self.words == wanted.words
         return same and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in added)
 
 
 def plain_calls(command: str) -> list[PlainCall]:
-    """Gives the calls of a command, up to the one that decides how it ends: when that ends well, all of them have. None
-    where that is not sure."""
+    """Returns the calls of a command, up to the one that decides how it ends: when that one succeeds, all of them have.
+    Returns none where that is not certain."""
     calls, folder, exported = list[PlainCall](), "", set[str]()
     for _, (first, *rest) in _deciding_chain(command):
         if first == "cd":
@@ -111,7 +111,7 @@ def plain_calls(command: str) -> list[PlainCall]:
 
 
 def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Gives the variables that are set for a call, and its own words; what is written in two ways is written in one."""
+    """Returns the variables that are set for a call, and its own words, with different spellings made the same."""
     variables = list[str]()
     while words:
         wrapper = next((names for names in WRAPPERS if tuple(words[: len(names)]) == names), ())
@@ -128,16 +128,17 @@ def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def deciding_call(command: str) -> list[str]:
-    """Gives the call that decides by itself how the command ends; nothing when that is not sure."""
+    """Returns the call that decides by itself how the command ends; nothing when that is not certain."""
     chain = _deciding_chain(command)
     return called(chain[-1][1]) if chain else []
 
 
 def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
-    """Gives the parts of a command up to the one that decides by itself how it ends; nothing when that is not sure.
+    """Returns the parts of a command up to the one that decides by itself how it ends; nothing when that is not
+    certain.
 
-    Before it there may be other programs, as long as each must succeed and none changes what the names mean; after it
-    only what shows its output, or looks at something."""
+    Other programs may come before it, as long as each must succeed and none changes what names mean. After it may come
+    only programs that show its output, or look at something."""
     bare = _without_texts(command)
     if re.search(NOT_PLAIN, bare) or not all(re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare)):
         return []
@@ -151,7 +152,7 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
     *earlier, (sign, words) = parts
     strict = bool(earlier) and earlier[0][1][0] == "set" and bool(re.fullmatch(STRICT, " ".join(earlier[0][1][1:])))
     signs = [sign, *(before for before, _ in earlier)]
-    if not all(one in ("", "&&") or (strict and one == ";") for one in signs):
+    if not all(operator in ("", "&&") or (strict and operator == ";") for operator in signs):
         return []
     if not all(map(_keeps_meaning, earlier[1:] if strict else earlier)) or not _sets_only_harmless(words):
         return []
@@ -160,7 +161,7 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
 
 
 def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
-    """Gives every call of a command, also those in brackets and in the text that a shell is given to run."""
+    """Yields every call of a command, also those in brackets and in a text that a shell is given to run."""
     for _, words in parts_of(command):
         while words and words[0] in {"{", *CHANGES_THE_SHELL}:
             words = words[1:]
@@ -173,34 +174,34 @@ def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
 
 
 def _without_texts(command: str) -> str:
-    """The command without what stands in quotation marks, but for what a shell would still run there. Where a mark may
-    be none, all of it stays."""
+    """Returns the command without quoted texts, except for parts that a shell would still run. If a quotation mark may
+    be escaped, everything stays."""
     if re.search(ESCAPED, command):
         return command
     return re.sub(TEXTS, lambda text: "".join(re.findall(r"`|\$\(", text[0])) if text[0][0] == '"' else "", command)
 
 
 def runs_alone(command: str) -> bool:
-    """Says whether nothing else in the command can have failed than the call that decides."""
+    """Says whether only the call that decides can have failed in the command."""
     *earlier, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier)
 
 
 def written_to(command: str) -> list[str]:
-    """Gives the files that the output of a command goes to."""
+    """Returns the files that the output of a command goes to."""
     redirected = [path for path, _ in re.findall(TARGETS, command) if path]
     copied = [word for _, words in re.findall(TARGETS, command) for word in words.split() if not word.startswith("-")]
     return [path.strip("'\"") for path in (*redirected, *copied)]
 
 
 def folder_of(command: str) -> str:
-    """Gives the folder that a command goes to before the call that decides; nothing when it stays where it is."""
+    """Returns the folder that a command changes to before the call that decides; nothing when it stays where it is."""
     folder = posixpath.join("", *(words[1] for _, words in parts_of(command)[:-1] if words[0] == "cd" and words[1:]))
     return "" if posixpath.normpath(folder) == "." else posixpath.normpath(folder)
 
 
 def ends_with_call(command: str) -> bool:
-    """Says whether options that are put after the command reach the call that decides."""
+    """Says whether options that are appended to the command reach the call that decides."""
     return not re.search(AFTER_CALL, command.strip().rpartition("&&")[2])
 
 
@@ -210,7 +211,7 @@ def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
         return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
     if first == "export":
         return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
-    # What `printf` writes into a variable may be PATH.
+    # The variable that `printf -v` sets may be PATH.
     sets = re.match(SETS_NAME, first) or (first == "printf" and rest[:1] and rest[0].startswith("-v"))
     return first not in CHANGES_THE_SHELL and not sets
 

@@ -1,4 +1,5 @@
-"""Why a command failed: the lines that say so, what the sandbox had to do with it, programs that were not found."""
+"""Reasons why a command failed: the lines that say so, the part of the sandbox in it, and programs that were not
+found."""
 
 import os
 import re
@@ -33,7 +34,7 @@ SEEN = 2000
 
 @dataclass(slots=True)
 class Passage:
-    """Lines that stand together: the first begins at `start`, and the last ends before `end`."""
+    """Neighbouring lines of output: the first begins at `start`, and the last ends before `end`."""
 
     start: int
     end: int
@@ -42,8 +43,8 @@ class Passage:
 
 
 class Causes:
-    """Hears everything, line by line, and keeps the most telling passages: what announces an error before what only
-    mentions one, the first before the later ones, nothing twice that differs by numbers alone."""
+    """Reads all output line by line and keeps the most telling passages. Lines that announce an error come before lines
+    that only mention one, the first before later ones. Lines that differ only by numbers are kept once."""
 
     def __init__(self, before: int = BEFORE, after: int = AFTER) -> None:
         self._after = after
@@ -58,29 +59,29 @@ class Causes:
         self._announced = False
 
     def add(self, text: str) -> None:
-        *lines, rest = (self._begun + text).split("\n")
+        *lines, unfinished = (self._begun + text).split("\n")
         if lines and self._open is None and not _mentions(f"{self._begun}{text}"):
-            # Most output tells of no failure, and is not looked at line by line.
+            # Most output mentions no failure, and need not be read line by line.
             self._at += sum(map(len, lines)) + len(lines)
             self._earlier += [line[:LONGEST_LINE] for line in lines[-BEFORE:]]
         else:
             for line in lines:
                 self._hear(line)
-        self._begun = rest
-        if len(rest) > LONGEST_PIECE:
-            self._hear(rest[:-1])
+        self._begun = unfinished
+        if len(unfinished) > LONGEST_PIECE:
+            self._hear(unfinished[:-1])
             self._at -= 1
-            self._begun = rest[-1]
+            self._begun = unfinished[-1]
 
     def passages(self, start: int, end: int, room: int) -> list[Passage]:
-        """The most telling ones that begin between two places, in their order, in so many characters."""
+        """Returns the most telling passages that begin between two places, in their order, within `room` characters."""
         chosen: list[Passage] = []
-        for one in sorted(self._passages, key=lambda one: (-one.score, one.start)):
-            size = sum(map(len, one.lines)) + len(one.lines)
-            if start <= one.start < end and size <= room:
-                chosen.append(one)
+        for passage in sorted(self._passages, key=lambda passage: (-passage.score, passage.start)):
+            size = sum(map(len, passage.lines)) + len(passage.lines)
+            if start <= passage.start < end and size <= room:
+                chosen.append(passage)
                 room -= size
-        return sorted(chosen, key=lambda one: one.start)
+        return sorted(chosen, key=lambda passage: passage.start)
 
     def _hear(self, line: str) -> None:
         start, self._at = self._at, self._at + len(line) + 1
@@ -90,7 +91,7 @@ class Causes:
             self._still = self._after
         if self._open is None and score:
             before = list(self._earlier)
-            self._open = Passage(start - sum(len(one) + 1 for one in before), self._at, score, before)
+            self._open = Passage(start - sum(len(line_before) + 1 for line_before in before), self._at, score, before)
             self._passages.append(self._open)
             self._earlier.clear()
         if self._open is None:
@@ -106,7 +107,7 @@ class Causes:
     def _close(self) -> None:
         self._open = None
         if len(self._passages) > PASSAGES:
-            self._passages.remove(min(self._passages, key=lambda one: (one.score, -one.start)))
+            self._passages.remove(min(self._passages, key=lambda passage: (passage.score, -passage.start)))
 
     def _score(self, line: str) -> int:
         line = line.lower()
@@ -134,14 +135,14 @@ def _announces() -> re.Pattern[str]:
 
 
 def telling_part(text: str, room: int) -> str:
-    """The lines of a text that say most of a failure, in so many characters; a short text whole."""
+    """Returns the lines of a text that say most about a failure, within `room` characters; a short text whole."""
     if len(text) <= room:
         return text
     causes = Causes(before=1, after=1)
     causes.add(f"{text}\n")
     first = text.partition("\n")[0][: room // 4]
-    found = causes.passages(0, len(text), room - len(first))
-    return "\n".join(dict.fromkeys([first, *(line.rstrip() for one in found for line in one.lines)]))[:room]
+    passages = causes.passages(0, len(text), room - len(first))
+    return "\n".join(dict.fromkeys([first, *(line.rstrip() for passage in passages for line in passage.lines)]))[:room]
 
 
 NO_NETWORK = re.compile(
@@ -155,7 +156,8 @@ NEW_PACK = re.compile(r"objects/pack.*read-only file system", re.IGNORECASE)
 
 
 def hint(output: str, network: bool, writes: bool) -> str:
-    """Nothing when the failure looks like the command's own."""
+    """Returns a hint on how the sandbox may have caused the failure; nothing when the command itself seems to be the
+    cause."""
     if not network and NO_NETWORK.search(output):
         return "The sandbox has no network. If the command needs it, run it again with network=true."
     if PUSHED_PACK in output:
@@ -192,7 +194,7 @@ SECONDS = 5
 
 
 async def other_ways(output: str, folder: Path, search_path: str) -> str:
-    """For the model: how a program that the output calls missing can be called here. Empty when there is no way."""
+    """Tells the model how a program that the output calls missing can be called here. Empty when there is no way."""
     missing: list[str] = list(dict.fromkeys(NOT_FOUND.findall(output)))
     names = [name for name in missing if not shutil.which(name, path=search_path)]
     ways = [await _other_way(name, folder, search_path) for name in names[:NAMES]]
@@ -207,7 +209,7 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
         if (folder / place / name).is_file():
             return f"`{name}` is not on the PATH; use `{place}/{name}`."
     module = re.sub(r"(?<=pip)3$", "", name).replace("-", "_")
-    # To look for a module in a package Python imports the package, which may be one of the folder's.
+    # To look for a module in a package, Python imports the package, which may come from the work folder.
     for python in pythons if "." not in module else ():
         if await _has_module(str(find_program(python, folder, search_path)), module):
             return f"`{name}` is not on the PATH; use `{python} -m {module}`."
@@ -215,7 +217,7 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
 
 
 async def _has_module(python: str, module: str) -> bool:
-    """The interpreter is asked in a folder that holds no modules of anybody's."""
+    """Asks the interpreter, in a folder that holds nobody's modules."""
     launch = Launch((python, "-c", HAS_MODULE, module), Path("/"), os.environ)
     try:
         return await run(launch, ignore, seconds=SECONDS) == 0

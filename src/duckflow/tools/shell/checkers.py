@@ -1,4 +1,4 @@
-"""Which commands are checks, and what a run of one has reported: in a file of its own, or by its exit code."""
+"""Recognizes commands that are checks, and reads what a run has reported: in a report file, or by its exit code."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from duckflow.tools.shell.calls import calls_in, deciding_call, ends_with_call, 
 NAMES_KEPT = 200
 LONGEST_REPORT = 20_000_000
 MOST_MARKS = 500_000
-"""Elements and values of a report: while they are read nothing else goes on."""
+"""The most elements and values in a report: while they are read, nothing else can run."""
 LONGEST_SETTINGS = 2_000_000
 RUNS_NOTHING = re.compile(
     r"--version|-V|--help|-h|--collect-only|--co|--list\S*|--no-run|--dry-run|--just-print|--exit-zero|--passWithNoTests"
@@ -28,7 +28,7 @@ SHOWING = re.compile(
     r"-[qvxsl]+|-r\w+|--(?:tb=\w+|quiet|verbose|no-header|no-summary|color(?:=\w+)?|durations=\d+|maxfail=\d+|exitfirst"
     r"|strict-markers|strict-config|silent|runInBand|ci|run)"
 )
-"""Options of runners that leave nothing out."""
+"""Options of runners that leave no test out."""
 COUNTS = {
     "unittest": r"(?m)^Ran (\d+) tests?",
     "go": r"(?m)^ok\s+\S+",
@@ -37,7 +37,7 @@ COUNTS = {
     "jest": r"(?m)^Tests:.*?(\d+) passed",
     "vitest": r"(?m)^\s*Tests\s+.*?(\d+) passed",
 }
-"""How a runner prints the number of tests that ran, for a run without a report."""
+"""Patterns for the number of tests that ran, as a runner prints it, for a run without a report."""
 BAD_NEWS = {
     "unittest": r"(?m)^FAILED \(.*",
     "go": r"(?m)^(?:--- )?FAIL\b",
@@ -46,29 +46,29 @@ BAD_NEWS = {
     "jest": r"(?m)^Tests:.*?[1-9]\d* failed",
     "vitest": r"(?m)^\s*Tests\s+.*?[1-9]\d* failed",
 }
-"""How a runner prints that tests failed, for a run without a report."""
+"""Patterns for failed tests, as a runner prints them, for a run without a report."""
 FAILED = re.compile(r"(?<!expected )\b(?:failures|errors|successes)=(\d+)|(\d+) failed|fail (\d+)")
 FAILED_NAMES = {
     "unittest": r"(?m)^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (.+)",
     "go": r"(?m)^(?:\s*--- FAIL:|FAIL\t)\s*(\S+)",
     "cargo": r"(?m)^test (\S+) \.\.\. FAILED",
 }
-"""How a runner prints the names of the tests that failed. Go counts nothing but these."""
+"""Patterns for the names of failed tests, as a runner prints them. Go prints no other count of failures."""
 LEFT_OUT = "characters left out"
 NEVER = r"(?!)"
 COUNTS_ALL = frozenset(("unittest",))
-"""Runners whose number holds the tests that failed, too."""
+"""Runners whose number includes the failed tests."""
 ONE_COUNT = frozenset(("unittest", "node", "jest", "vitest"))
 PYTEST_USAGE = 4
 BROKEN_SETUP = re.compile(r"while loading conftest|Error importing plugin|(?m:^E  )")
-"""What pytest prints where the code of the project itself keeps it from starting."""
+"""Output of pytest where the project's own code keeps it from starting."""
 USAGE_LINES = 6
 USAGE = re.compile(
     r"(?im)^usage: |(?:unrecognized|unknown|unexpected|invalid|no such|bad) (?:arguments?|options?|flag|command)\b"
     r"|missing script:|no rule to make target|file or directory not found|no such file or directory \(os error 2\)"
     r"|no module named '?(?:pytest|unittest|tox|nox|ruff|mypy|flake8|pylint|pyright|basedpyright)\b"
 )
-"""How runners say that the command itself is wrong, in the first lines that they print."""
+"""Messages by which runners say that the command itself is wrong, in the first lines that they print."""
 OWN_REPORT = re.compile(r"junit|--(?:test-)?reporter|--json|--outputFile|(?:^| )--(?: |$)")
 DECLARES = re.compile(r"<!(?!--)")
 CONFIGURATIONS = ("pyproject.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini")
@@ -76,16 +76,17 @@ FOLDER_LIMIT = 200_000
 
 
 class RecognisedCheck(NamedTuple):
-    """A command that is a run of a check, or has one in it."""
+    """A command that runs a check, alone or among other things."""
 
     words: tuple[str, ...]
     kind: CheckKind
     alone: bool
     """Nothing else in the command can have failed."""
     folder: str = ""
-    """The folder below the work folder that it runs in: it leaves out everything else, as if it were named."""
+    """The folder below the work folder in which it runs. The check leaves out everything else, as if the folder were
+    named."""
     hidden: bool = False
-    """Something else may decide how the command ends, so that only the bad news of the run counts."""
+    """Something else may decide how the command ends, so only failures of the run count."""
 
     @property
     def name(self) -> str:
@@ -93,14 +94,14 @@ class RecognisedCheck(NamedTuple):
 
 
 def recognised(command: str) -> RecognisedCheck | None:
-    """The check that a command is a run of, and nothing else."""
+    """Returns the check that a command runs, if it runs nothing else that counts."""
     words = deciding_call(command)
     kind = _kind_of(words)
     return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command)) if kind else None
 
 
 def check_in(command: str) -> RecognisedCheck | None:
-    """The check that a command runs, however that is written; of several the last."""
+    """Returns the check that a command runs, however it is written; of several the last."""
     if check := recognised(command):
         return check
     hidden = (
@@ -122,7 +123,7 @@ def _kind_of(words: list[str]) -> CheckKind | None:
 
 
 class RunnerReport(NamedTuple):
-    """How a runner is asked for a report: by the variable, or, where it reads none, by options after the command."""
+    """The way to ask a runner for a report: by a variable, or, where it reads none, by options after the command."""
 
     options: str
     variable: str = ""
@@ -141,8 +142,8 @@ RUNNER_REPORTS = {
 
 
 class ReportFile:
-    """The file that a runner writes its report to. It has a name that nobody knew before, in the folder for temporary
-    files."""
+    """The file that a runner writes its report to. It is in the folder for temporary files, under an unpredictable
+    name."""
 
     def __init__(self, asked: RunnerReport, folder: Path) -> None:
         self._asked = asked
@@ -151,21 +152,22 @@ class ReportFile:
 
     @property
     def arguments(self) -> str:
-        """The end of the command, for a runner that reads no variable."""
+        """Returns the options to append to the command, for a runner that reads no variable."""
         return "" if self._asked.variable else " " + self._asked.options.format(path=f'"$TMPDIR/{self._name}"')
 
     def environment(self, before: Mapping[str, str]) -> dict[str, str]:
-        """The variables of the command, by which the other runners are asked."""
+        """Returns the variables of the command, by which the other runners are asked for a report."""
         options = self._asked.options.format(path=f"{before['TMPDIR']}/{self._name}")
-        asked = {name: f"{before.get(name, '')} {options}".strip() for name in [self._asked.variable] if name}
-        return {**before, **asked}
+        variables = {name: f"{before.get(name, '')} {options}".strip() for name in [self._asked.variable] if name}
+        return {**before, **variables}
 
     def without_its_line(self, output: bytes) -> bytes:
-        """Takes away the line that says where the report is: the command alone would not have printed it."""
+        """Removes the line that says where the report is: the command alone would not have printed it."""
         return re.sub(rf"(?m)^.*{self._name}.*\n?".encode(), b"", output)
 
     def read(self) -> "RunResults | None":
-        """Nothing where there is no report, or none that makes sense: any command can put something in its place."""
+        """Reads the report. Returns None where there is none, or none that makes sense: any command can put something
+        in its place."""
         try:
             text = read_plain(self._path, LONGEST_REPORT, follow=False).decode("utf-8", "replace")
             self._path.unlink()
@@ -190,7 +192,7 @@ class RunResults(NamedTuple):
 def _from_junit(text: str) -> RunResults | None:
     if DECLARES.search(text):
         return None
-    # Where a file of tests has none, Node reports the file itself as a test that passed.
+    # Where a file has no tests, Node reports the file itself as a test that passed.
     cases = [case for case in ElementTree.fromstring(text).iter("testcase") if not case.get("name", "").startswith("/")]
     names = {case: f"{case.get('classname', '')}::{case.get('name', '')}" for case in cases}
     failed = [case for case in names if case.find("failure") is not None or case.find("error") is not None]
@@ -208,7 +210,7 @@ def _from_json(text: str) -> RunResults:
 
 
 def text_in(folder: Path, name: str) -> str:
-    """Reads a file of the folder; nothing where it cannot be read."""
+    """Reads a file of the folder; returns nothing where it cannot be read."""
     try:
         return read_plain(folder / name, LONGEST_SETTINGS, cut=True).decode("utf-8", "replace")
     except OSError:
@@ -216,8 +218,8 @@ def text_in(folder: Path, name: str) -> str:
 
 
 def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Callable[[str], str]) -> ReportFile | None:
-    """Gives the file for the report, or none where the runner has no report, or where the project or the command has
-    its own word on reports."""
+    """Returns the file for the report; None where the runner has no report, or where the project or the command sets up
+    reports itself."""
     asked = RUNNER_REPORTS.get(check.words[0])
     configured = [text_of(name)[:FOLDER_LIMIT] for name in CONFIGURATIONS] if check.words[0] == "pytest" else []
     if asked is None or OWN_REPORT.search(" ".join(check.words)) or any("junit" in text for text in configured):
@@ -226,8 +228,8 @@ def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Call
 
 
 def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
-    """Says whether the command was written wrongly, so that nothing was checked: there is no such program, option,
-    file or script."""
+    """Says whether the command itself is wrong, so that nothing was checked: there is no such program, option, file or
+    script."""
     if code in NOT_STARTED:
         return True
     if check.words[0] == "pytest" and code == PYTEST_USAGE:
@@ -237,7 +239,7 @@ def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
 
 
 def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | None) -> CheckReport:
-    """Says what a run has reported. Where a report was asked for, only that shows success."""
+    """Judges a run. Where a report was asked for, only the report shows success."""
     results = report.read() if report else None
     if not (results and (results.ran or results.failed)) and _did_not_run(check, code, output):
         return _result(check, None)
@@ -262,17 +264,17 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
         return _failed(check, sum(counts) if check.words[0] in COUNTS_ALL else 0, *_printed(check, output))
     if pattern is None:
         return _result(check, True)
-    # Where a runner prints one number and one is 0, the others were printed by something else.
+    # A runner of this kind prints one number. If one of several is 0, something else printed the others.
     ran = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
     return _result(check, True if ran else None, ran)
 
 
 def _printed(check: RecognisedCheck, output: str) -> tuple[int, list[str]]:
-    """How many tests failed, as the runner prints it, and their names where it prints them all."""
+    """Returns how many tests failed, as the runner prints it, and their names where it prints them all."""
     runner = check.words[0]
     names: list[str] = re.findall(FAILED_NAMES.get(runner, NEVER), output)
-    told = " ".join(re.findall(BAD_NEWS.get(runner, NEVER), output))
-    count = sum(int(number) for numbers in FAILED.findall(told) for number in numbers if number)
+    summary = " ".join(re.findall(BAD_NEWS.get(runner, NEVER), output))
+    count = sum(int(number) for numbers in FAILED.findall(summary) for number in numbers if number)
     if runner == "go" and LEFT_OUT not in output:
         count = len(names)
     return count, names
@@ -283,7 +285,7 @@ def _result(check: RecognisedCheck, ok: bool | None, tests: int = 0) -> CheckRep
 
 
 def _failed(check: RecognisedCheck, tests: int, failed: int, names: list[str]) -> CheckReport:
-    """A run that failed. Names that are not all of them are as good as none."""
+    """Makes the report of a run that failed. An incomplete list of names is dropped."""
     names = sorted(names) if len(names) == failed else []
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest() if len(names) > NAMES_KEPT else ""
     report = CheckReport(check=check.name, kind=check.kind, ok=False, tests=tests, failed=failed, digest=digest)

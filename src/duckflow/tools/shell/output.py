@@ -1,4 +1,4 @@
-"""What a command prints: cleaned, cut to its head, its tail and what tells why it failed, shown live."""
+"""The output of a command: cleaned, shown live, and cut to its head, its tail and the lines that tell why it failed."""
 
 import asyncio
 import codecs
@@ -19,7 +19,8 @@ LONGEST_CODE = 4096
 
 
 class Cleaner:
-    """Piece by piece; a character or a code may be split between two pieces. What is no UTF-8 becomes `�`."""
+    """Removes control codes piece by piece; a character or a code may be split between two pieces. Bytes that are no
+    UTF-8 become `�`."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -38,12 +39,12 @@ class Cleaner:
 PROGRESS = re.compile(r"(?:\S+\.py )?[.sxX]+(?:\s*\[ *\d+%\])?")
 WARNINGS = re.compile(r"(?ms)^=+ warnings summary =+\n.*?^-- Docs: \S+\n")
 WORTH_CUTTING = 600
-"""Characters: less than that is told whole."""
+"""Characters below which an output is shown whole."""
 
 
 def without_progress(output: str) -> str:
-    """The output of tests that all passed, without the lines of dots and without warnings: its last line counts them.
-    The names that `-v` lists stay, as they may be what a criterion asks for."""
+    """Returns the output of tests that all passed, without the lines of dots and without warnings: its last line counts
+    the tests. The names that `-v` lists stay, as a criterion may ask for them."""
     if len(output) < WORTH_CUTTING:
         return output
     lines = WARNINGS.sub("", output).split(NEWLINE)
@@ -52,12 +53,13 @@ def without_progress(output: str) -> str:
 
 NEWLINE = "\n"
 REDRAWN = re.compile(r"(?<![^\n\r])[^\n\r]*+\r")
-"""What a progress bar printed over. It is looked for where a line begins only: a line may be very long."""
+"""Text that a progress bar printed over. It is looked for only at the beginning of a line, because a line may be very
+long."""
 
 
 class Excerpt:
-    """Takes any amount of text and keeps its head and its tail, and of what lies between them the passages that tell
-    of a failure."""
+    """Takes any amount of text and keeps its head, its tail, and from the middle the passages that tell of a
+    failure."""
 
     def __init__(self, head: int, tail: int, causes: int = 0) -> None:
         self._head_size = head
@@ -79,22 +81,22 @@ class Excerpt:
             self._head += text[:room]
             text = text[room:]
         self._tail += text
-        # Twice as much before it is cut, so that cutting is rare.
+        # The tail may grow to twice its size before it is cut, so that cutting is rare.
         if len(self._tail) > 2 * self._tail_size:
             self._tail = self._tail[len(self._tail) - self._tail_size :]
 
     def text(self, failed: bool = False) -> str:
-        """All of it, or head and tail, and between them lines that say how much is missing."""
+        """Returns all of it, or head and tail, and between them lines that say how much is missing."""
         if self._seen == len(self._head) + len(self._tail) and len(self._tail) <= self._tail_size:
             return REDRAWN.sub("", self._head + self._tail)
         head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
         tail = self._tail[len(self._tail) - self._tail_size :]
         tail = tail[tail.find("\n") + 1 :] or tail
         at, end, parts = min(len(head), len(self._head)), self._seen - len(tail), [head]
-        for one in self._causes.passages(at, end, self._room) if failed else ():
-            parts += [_left_out(one.start - at), *(f"{line}\n" for line in one.lines)]
-            at = one.end
-        # The place is told where there is one gap: so the rest can be asked for.
+        for passage in self._causes.passages(at, end, self._room) if failed else ():
+            parts += [_left_out(passage.start - at), *(f"{line}\n" for line in passage.lines)]
+            at = passage.end
+        # If there is only one gap, its lines are named, so that the model can ask for them.
         lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(parts) == 1 else ""
         return REDRAWN.sub("", "".join([*parts, _left_out(end - at, lines), tail]))
 
@@ -107,11 +109,12 @@ EVERY_SECONDS = 0.1
 AT_ONCE = 4000
 
 OnOutput = Callable[[str, int], None]
-"""Takes a text, and how many lines before it were left out."""
+"""Takes a text, and the number of lines before it that were left out."""
 
 
 class Live:
-    """Hands text on at once when there is little of it; of a flood, the end of what came since the last time."""
+    """Passes text on at once when there is little of it. Of a flood, it passes on the end of what came since the last
+    time."""
 
     def __init__(self, on_output: OnOutput) -> None:
         self._on_output = on_output
@@ -129,7 +132,7 @@ class Live:
                 self._hand_on()
 
     def close(self) -> None:
-        """Hand on what is left, and nothing after that."""
+        """Passes on what is left, and nothing after that."""
         self._open = False
         if self._pause:
             self._pause.cancel()
@@ -146,7 +149,7 @@ class Live:
         self._on_output(text, left_out)
 
     def _cut(self) -> None:
-        """Keep the end, from the beginning of a line on where there is one."""
+        """Keeps the end, from the beginning of a line on where there is one."""
         cut = len(self._waiting) - AT_ONCE
         cut = self._waiting.find("\n", cut, -1) + 1 or cut
         self._left_out += self._waiting.count("\n", 0, cut)
@@ -154,7 +157,7 @@ class Live:
 
 
 class CommandOutput:
-    """Takes bytes as they come; memory is bounded, however many there are."""
+    """Takes the output as bytes as they come, in bounded memory."""
 
     def __init__(self, head: int, tail: int, causes: int, on_output: OnOutput) -> None:
         self._cleaner = Cleaner()
@@ -170,5 +173,5 @@ class CommandOutput:
         return self._excerpt.text(failed).rstrip()
 
     def leave_screen(self) -> None:
-        """From now on the screen is not bothered any more."""
+        """Stops showing output on the screen."""
         self._live.close()

@@ -40,9 +40,9 @@ from duckflow.tools.tool import Args, CallContext, Done, Tool
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
 LONGEST_COMMAND = 2000
-"""Characters of a command that are kept with how it ended."""
+"""Longest command, in characters, that is kept whole with its result."""
 LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
-"""A command whose output goes through something that only shows it."""
+"""A command whose output goes through a program that only shows it."""
 CLOSED_PIPE = 141
 SHOWN_CAUSE = 600
 MOST_NAMED = 8
@@ -50,7 +50,7 @@ SANDBOX_BROKEN = "bwrap: "
 
 
 WAITS_FOR = re.compile(r"\s*wait\s+(job_\w+)\s*")
-"""No program, but what the model is told to wait for a background command with."""
+"""Not a program: the command by which the model waits for a background command."""
 
 
 class ShellArgs(Args):
@@ -70,7 +70,7 @@ class ShellArgs(Args):
 
 @dataclass
 class Running:
-    """A command on its way."""
+    """A command that is running."""
 
     args: ShellArgs
     process: Process
@@ -107,7 +107,7 @@ class ShellRun(Tool[ShellArgs]):
         background: Background,
         secrets_allowed: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`secrets_allowed`: whether the user lets the commands of this project read its secret files."""
+        """`secrets_allowed` says whether the user lets the commands of this project read its secret files."""
         self._find_sandbox = find_sandbox
         self._settings = settings
         self._judge = judge
@@ -115,14 +115,14 @@ class ShellRun(Tool[ShellArgs]):
         self._secrets_allowed = secrets_allowed
 
     async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
-        """The sandbox is looked for with the first command: most conversations need none. Commands are judged in a
-        thread, since a long one takes its time; the judge keeps its verdicts."""
+        """Finds the sandbox with the first command, because most conversations need none. Commands are judged in a
+        thread, since a long one takes time; the judge keeps its verdicts."""
         self._sandbox = await self._find_sandbox()
         for call in calls:
             await asyncio.to_thread(self._judge, str(call.get("command", "")))
 
     def reads_only(self, args: ShellArgs) -> bool:
-        """Whether it may run without being asked for: it is judged safe, and the sandbox makes sure of it."""
+        """Says whether it may run without asking: it is judged safe, and the sandbox makes sure of it."""
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
@@ -198,7 +198,8 @@ class ShellRun(Tool[ShellArgs]):
         return args.network or args.background or args.secrets or self._judge(args.command).verdict != "safe"
 
     def _sees_secrets(self, args: ShellArgs) -> bool:
-        """The user was asked for it: for this command, for one that names a secret file, or for all of the project."""
+        """Says whether the user agreed to show secrets: to this command, to one that names a secret file, or to the
+        whole project."""
         named = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
         return named or args.secrets or self._secrets_allowed()
 
@@ -211,12 +212,12 @@ class ShellRun(Tool[ShellArgs]):
             report = report_for(check, args.command, paths.scratch.folder, partial(text_in, paths.folder))
         asking = report.arguments if report else ""
         launch = shell_launch(self._sandbox, settings, f"{args.command}{asking}", args.network)
-        # Who only looks at the end of the output must not hide how the command ended.
+        # A command that only looks at the end of the output must not hide how the program before it ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
         if not writes:
-            # A command that is free means the programs of the system, not what the folder has under their names, and
-            # not what it has in the settings of git.
+            # A command that needs no permission must use the programs of the system, not programs of the same name in
+            # the folder, and not the folder's settings of git.
             outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside}
         confined = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
@@ -235,7 +236,7 @@ class ShellRun(Tool[ShellArgs]):
         except TimeoutError:
             gone = await running.process.end()
             raise self._timed_out(running, limit, gone) from None
-        # Whoever writes on after nobody reads any more has not failed.
+        # A program that writes on after the reader has closed the pipe has not failed.
         cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
         return await self._result(running, 0 if cut_short else code)
 
@@ -243,7 +244,7 @@ class ShellRun(Tool[ShellArgs]):
         return min(args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
 
     async def _wait(self, job_id: str, args: ShellArgs, call: CallContext) -> Done:
-        """Until a background command has ended, or for as long as was allowed."""
+        """Waits until a background command has ended, or until the time limit."""
         job = self._background.find(job_id)
         if job is None:
             known = ", ".join(job.job_id for job in self._background.running()) or "-"
@@ -264,7 +265,7 @@ class ShellRun(Tool[ShellArgs]):
         return Done(job.report(), waited, check=await job.check())
 
     async def _leave(self, running: Running) -> Done:
-        """Look at it for a moment, then let it go on."""
+        """Watches the command for a moment, then leaves it in the background."""
         try:
             async with asyncio.timeout(self._settings.first_output_seconds):
                 code = await running.process.wait()
@@ -307,7 +308,7 @@ class ShellRun(Tool[ShellArgs]):
         shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
         if running.check and running.check.hidden:
             parts.append(f"A passing check counts only when it is run by itself: `{' '.join(running.check.words)}`.")
-        # A command in the background whose end is told here may have been a check that failed.
+        # A background command whose end is reported here may have been a check that failed.
         others = [await job.check() for job in ended]
         check = next((other for other in others if other and other.ok is False), check)
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
@@ -315,8 +316,8 @@ class ShellRun(Tool[ShellArgs]):
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
         values["whole"] = _whole(running.args.command)
-        told = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
-        return told.with_cause(cause) if cause else told
+        phrase = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
+        return phrase.with_cause(cause) if cause else phrase
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
         ended = "It was ended" if gone else "It was told to end, but some of it may still run"
@@ -347,7 +348,7 @@ def _printed(output: str, check: CheckReport | None) -> str:
 
 
 async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
-    """In a thread: it looks through the folder, which may be large, or made to be slow to look through."""
+    """Confines the launch in a thread: it walks through the folder, which may be large, or made to be slow to walk."""
     making = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
     try:
         return await asyncio.shield(making)
@@ -357,17 +358,17 @@ async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: boo
 
 
 def _kept_from(sandbox: Sandbox) -> str:
-    """The secret files that the command did not get to see, for the case that it failed for want of them."""
+    """Names the secret files that the command could not see, in case it failed because of that."""
     if sandbox.kind != "bubblewrap":
         return ""
     names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
-    kept = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
+    hidden = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
     asking = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
-    return f"Commands see these secret files as empty or locked: {kept}. {asking}the user is asked." if kept else ""
+    return f"Commands see these secret files as empty or locked: {hidden}. {asking}the user is asked." if hidden else ""
 
 
 def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, network: bool) -> Launch:
-    """A command line in the work folder, not confined yet."""
+    """Returns the launch of a command line in the work folder, not yet confined."""
     folder, allowed = sandbox.paths.folder, network or sandbox.paths.settings.network
     variables = environment(os.environ, settings.environment, allowed) | settings.set_environment
     limits = Limits(
@@ -389,7 +390,8 @@ def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> Non
 
 
 def _whole(command: str) -> str:
-    """The half of a command would show nothing: its other half may say that a failure is none."""
+    """Returns the whole command, or nothing if it is too long. Half of it would mislead: the other half may hide a
+    failure."""
     return command.strip() if len(command.strip()) <= LONGEST_COMMAND else ""
 
 

@@ -1,4 +1,4 @@
-"""The files that have a say in which tests run and how they end: by a change of one of them any run can pass."""
+"""The files that influence which tests run and how they end: a change of one of them can make any run pass."""
 
 import ast
 import asyncio
@@ -35,7 +35,7 @@ HARMLESS_KEYS = frozenset((
     "pythonpath", "minversion", "markers", "asyncio_mode", "asyncio_default_fixture_loop_scope", "xfail_strict",
     "log_cli", "log_level", "log_cli_level", "cache_dir", "filterwarnings", "console_output_style", "required_plugins",
 ))  # fmt: skip
-"""Settings of pytest that leave nothing out."""
+"""Settings of pytest that leave no test out."""
 HARMLESS_OPTION = re.compile(rf"{SHOWING.pattern}|--import-mode=\w+|--cov\S*|--showlocals|--strict")
 PLAIN_FOLDER = re.compile(r"[\w./-]+")
 FIXTURE = re.compile(r"pytest\.fixture|fixture")
@@ -47,8 +47,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
-    """A run that passes shows nothing where files that decide how it ends were changed in the same turn, or where
-    tests that failed before are no longer run."""
+    """Marks a passing run as proving nothing where files that decide how it ends were changed in the same turn, or
+    where tests that failed before are no longer run."""
     assert result.check
     runs = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
     changed = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}
@@ -64,8 +64,8 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
 
 
 def deciding_files(report: CheckReport, before: int, changed: Iterable[str], text_of: TextOf) -> list[str]:
-    """Gives those of the changed files that can decide how this run ends. `before`: so many tests ran the last time.
-    Where fewer run now, no change of the settings is harmless. `text_of` reads a file of the work folder."""
+    """Returns the changed files that can decide how this run ends. `before` is the number of tests in the last run. If
+    fewer run now, no change of the settings is harmless. `text_of` reads a file of the work folder."""
     words, fewer = report.check.split(), report.tests < before
     return [path for path in changed if _decides(words, path, text_of) or (fewer and _name(path) in SETTINGS)]
 
@@ -90,7 +90,7 @@ def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
 
 
 def _is_loaded(words: list[str], path: str) -> bool:
-    """Says whether an option of the call names this file: as a plug-in, or as settings."""
+    """Says whether an option of the call names this file, as a plug-in or as settings."""
     plain = path.removesuffix(".py").removesuffix("/__init__")
     for option, behind in pairwise((*words, "")):
         if not option.startswith("-") or (TEST_NAME.fullmatch(_name(path)) and option[:2] not in ("-p", "-c")):
@@ -98,13 +98,13 @@ def _is_loaded(words: list[str], path: str) -> bool:
         joined = option.partition("=")[2] if option.startswith("--") else option[2:]
         value = (joined or behind).removeprefix("./").removesuffix(".py").replace("\\", "/")
         names = {value, value.replace(".", "/")} if value else set[str]()
-        if any(plain in (one, path) or plain.endswith(f"/{one}") or path == one for one in names):
+        if any(plain in (name, path) or plain.endswith(f"/{name}") or path == name for name in names):
             return True
     return False
 
 
 def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
-    """The names in the script that a check runs through npm or make: its own files are among them."""
+    """Returns the names in the script that a check runs through npm or make; the script's own files are among them."""
     words = report.check.split()
     if words[0] == "make":
         rules = re.findall(r"(?m)^([\w.-]+):.*\n((?:\t.*\n?)*)", text_in(folder, "Makefile"))
@@ -121,7 +121,7 @@ def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
 
 
 def _plain_package(text: str, words: list[str]) -> bool:
-    """Says whether a package says nothing on the runners of tests, and its scripts in the call are checks."""
+    """Says whether a package sets nothing for the runners of tests, and its scripts in the call are checks."""
     try:
         package: dict[str, Any] = json.loads(text)
         scripts: dict[str, str] = {name: package.get("scripts", {})[name] for name in _scripts(package, words)}
@@ -158,8 +158,8 @@ def _ini_settings(text: str) -> Mapping[str, Any]:
         parser.read_string(text)
     except Error as problem:
         raise ValueError from problem
-    found = [dict(parser[section]) for section in ("pytest", "tool:pytest") if section in parser]
-    return {key: value for section in found for key, value in section.items()}
+    sections = [dict(parser[section]) for section in ("pytest", "tool:pytest") if section in parser]
+    return {key: value for section in sections for key, value in section.items()}
 
 
 def _toml_settings(text: str) -> Mapping[str, Any]:
@@ -202,7 +202,7 @@ def _is_plain(line: ast.stmt) -> bool:
         case ast.Expr(value=ast.Call(func=called)):
             return ast.unparse(called) in PATH_CALLS
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            # Pytest reads some names, and all of them are small.
+            # Pytest reads some names, and all of these are in lower case.
             return name.isupper() and not any(isinstance(node, ast.Call) for node in ast.walk(line))
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return not line.name.startswith("pytest_") and all(map(_is_fixture, line.decorator_list)) and _is_calm(line)
