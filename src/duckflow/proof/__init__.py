@@ -1,1 +1,1 @@
-"""Tries claims: are the tests of a change red without it, is new code reached, was every change asked for."""
+"""Tries the claims of a turn: do its tests fail without the change, is new code reached, was every change asked for."""

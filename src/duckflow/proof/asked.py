@@ -1,8 +1,8 @@
 """Ties each hunk of a change to what was asked for: by the words of the request, the reasons of the calls that made it,
 and the names that it shares with other hunks.
 
-It errs to silence: only a hunk that is tied to nothing is named, and only where the request says of some other hunk
-what it is about."""
+In doubt it says nothing: a hunk is named only if it is tied to nothing, and only where the request clearly fits some
+other hunk."""
 
 import math
 import re
@@ -27,12 +27,12 @@ DEFINES = re.compile(
     r"\s*(?:export\s+|pub\s+|public\s+|static\s+|async\s+)*(?:def|class|function|func|fn|struct|impl|interface|trait|type)\s+(\w+)"
 )
 ASKED, ASKED_WITHOUT_REASON = 0.5, 0.05
-"""A hunk is asked for when it has this share of what the hunk that fits the request best has. Where its call gives no
-reason, far less is enough: then only its lines speak for it."""
+"""A hunk counts as asked for when it has this share of the weight of the hunk that fits the request best. Where its
+call gives no reason, far less is enough, because then only its lines speak for it."""
 NAMES_OF_ONE_MATTER = 40.0
-"""Two hunks that share names of this rarity belong together."""
+"""Rarity of shared names from which two hunks belong together."""
 NEIGHBOUR = 0.4
-"""How closely two groups of one file, or of a file and its tests, belong together by that alone."""
+"""Closeness of two groups of one file, or of a file and its tests, by that alone."""
 MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
 
 
@@ -41,7 +41,7 @@ Rarity = Callable[[str], float]
 
 
 class ChangingCall(NamedTuple):
-    """A call that changed files: which, with which text, and for which reason."""
+    """A call that changed files: which files, with which text, and for which reason."""
 
     paths: tuple[str, ...]
     text: str
@@ -49,7 +49,7 @@ class ChangingCall(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The words of the user and of the plan, the calls that changed files, and what failing checks have said."""
+    """The words of the user and of the plan, the calls that changed files, and the output of failing checks."""
 
     request: str
     calls: Sequence[ChangingCall]
@@ -67,10 +67,10 @@ class HunkGroup(NamedTuple):
 
 
 def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
-    """Gives the hunks that tie to nothing. Of a very large change nothing is said."""
+    """Returns the hunks that are tied to nothing. Of a very large change it says nothing."""
     asked = _words(record.request)
     if JAPANESE.search(record.request) and not any(JAPANESE.search(call.why) for call in record.calls):
-        # Reasons in another language than the request's cannot be held against it.
+        # Reasons in another language than the request's cannot be compared with it.
         return []
     signs = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
     if len(hunks) > MOST_HUNKS or signs > MOST_SIGNS:
@@ -101,8 +101,8 @@ def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
 
 
 def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Sequence[ChangingCall]) -> list[HunkGroup]:
-    """Puts hunks together by file and reason. A hunk that no call has written was made by a program, a hook or a
-    formatter, for the reason of what ran it."""
+    """Groups hunks by file and reason. A hunk that no call has written was made by a program, a hook or a formatter,
+    for the reason of the call that ran it."""
     texts = {change.path: change.new if change.after is not None else change.old for change in changes}
     grouped = dict[tuple[str, str], list[Hunk]]()
     for hunk in hunks:
@@ -126,7 +126,7 @@ def _reasons(hunk: Hunk, calls: Sequence[ChangingCall]) -> list[str]:
 
 
 def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:
-    """The names of the definitions that hold the changed lines, by indentation."""
+    """Returns the names of the definitions that hold the changed lines, by indentation."""
     changed = [line.new for line in hunk.changed() if line.new] or [hunk.new_start]
     return {name for number in {changed[0], changed[-1]} for name in _holding(lines, number)}
 
@@ -154,8 +154,8 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text as stems, also those inside of names, and pairs of Japanese signs, without those that say
-    nothing of the matter."""
+    """Returns the words of a text as stems, also those inside names, and pairs of Japanese characters, without common
+    words that say nothing about the subject."""
     plain = {_stem(part) for part in PART.findall(text) if len(part) >= SHORTEST}
     pairs = {first + second for run in JAPANESE.findall(text) for first, second in pairwise(run)}
     return frozenset((plain | pairs) - _common())
@@ -169,10 +169,10 @@ def _common() -> frozenset[str]:
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     low = word.lower()
-    ending = next((one for one in ENDINGS if low.endswith(one) and len(low) - len(one) >= SHORTEST), "")
+    ending = next((suffix for suffix in ENDINGS if low.endswith(suffix) and len(low) - len(suffix) >= SHORTEST), "")
     return low.removesuffix(ending) + ("y" if ending == "ies" else "")
 
 
 def _subject(path: str) -> str:
-    """The name that a file shares with its tests."""
+    """Returns the name that a file shares with its tests."""
     return TEST_AFFIX.sub("", PurePosixPath(path).stem).strip("_").lower()

@@ -1,7 +1,7 @@
-"""Runs inside the project's own Python, as a plugin of pytest or in the place of `python -m unittest`.
+"""Runs inside the project's own Python, as a plugin of pytest or in place of `python -m unittest`.
 
-It runs only the tests in question, and writes for each how it ended, by which error, and which of the watched lines it
-ran. It imports nothing of Duckflow, and knows its orders from a file that one variable names. Tests do not see that
+It runs only the tests in question, and writes for each how it ended, with which error, and which of the watched lines
+it ran. It imports nothing of Duckflow, and gets its orders from a file that one variable names. Tests do not see that
 variable."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Orders:
 
     @staticmethod
     def _forget(place: str) -> None:
-        """Takes away what only this module needs: tests and their programs see the variables as they always are."""
+        """Removes what only this module needs, so that tests and their programs see the usual variables."""
         options = os.environ.get("PYTEST_ADDOPTS", "").removesuffix(f"-p {MODULE}").strip()
         places = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in (place, "")]
         for name, value in (("PYTEST_ADDOPTS", options), ("PYTHONPATH", os.pathsep.join(places))):
@@ -66,7 +66,7 @@ class Orders:
         return os.path.relpath(os.path.realpath(str(path)), self.folder)
 
     def wants(self, path: object, test: str) -> bool:
-        """`test` is the name in its file, as in `Class::function[parameters]`."""
+        """Says whether a test is to be run. `test` is its name in the file, as in `Class::function[parameters]`."""
         return test.partition("[")[0] in self.tests.get(self.name(path), ())
 
     def write(self, path: object, test: str, outcome: str, error: BaseException | None = None) -> None:
@@ -78,7 +78,8 @@ class Orders:
         self._ran = set()
 
     def _about(self, error: BaseException, name: str) -> dict[str, Any]:
-        """The kinds of an error, its words, and the last line of the test's own file that it came through."""
+        """Returns the classes of an error, its message, and the last line of the test's own file that it came
+        through."""
         line = 0
         trace: TracebackType | None = error.__traceback__
         while trace is not None:
@@ -119,7 +120,7 @@ class Orders:
         return local
 
     def _all_lines(self, path: str) -> set[int]:
-        """All lines of a file of the project; none of another one, or of one with tests in question."""
+        """Returns all lines of a file of the project; none of another file, or of one with tests in question."""
         own = path.startswith(self.folder + os.sep) and "site-packages" not in path
         if not own or self.name(path) in self.tests:
             return set()
@@ -128,8 +129,8 @@ class Orders:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """The files of the tests in question are named, so that no others are looked for. No worker processes, no measuring
-    of coverage, no choice by name, and no end at the first failure: all tests are tried."""
+    """Names the files of the tests in question, so that pytest looks for no others. All tests are tried: no worker
+    processes, no measuring of coverage, no choice by name, no end at the first failure."""
     plugins = early_config.pluginmanager
     args += ["--maxfail=0", "-k", "", *(str(Path(ORDERS.folder, name)) for name in ORDERS.tests)]
     args += ["-n0"] if plugins.hasplugin("xdist") else []
@@ -137,7 +138,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Files without a test in question are not even read."""
+    """Skips files without a test in question, so that they are not even read."""
     return True if collection_path.is_file() and ORDERS.name(collection_path) not in ORDERS.tests else None
 
 
@@ -146,7 +147,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_exception_interact(node: Any, call: pytest.CallInfo[Any]) -> None:
-    """A file that cannot be loaded has no tests that could report."""
+    """Reports a file that cannot be loaded, because it has no tests that could."""
     if not hasattr(node, "runtest") and hasattr(node, "path") and call.excinfo:
         ORDERS.write(node.path, "", "broken", call.excinfo.value)
 
@@ -176,7 +177,7 @@ def _test_of(item: pytest.Item) -> str:
 
 
 class OnlyWanted:
-    """A runner for unittest that leaves out the other tests, and hears the error of each as it was raised."""
+    """A runner for unittest that leaves out the other tests, and gets the error of each as it was raised."""
 
     def run(self, tests: unittest.TestSuite | unittest.TestCase) -> unittest.TestResult:
         for test in _each(tests):
@@ -203,7 +204,7 @@ class OnlyWanted:
         ORDERS.write(path, name, "skipped" if expected else outcome, raised)
 
     def _broken(self, test: unittest.TestCase) -> None:
-        """A file that could not be loaded is a test that raises why."""
+        """Reports a file that could not be loaded: unittest makes it a test that raises the reason."""
         module = test.id().rpartition("_FailedTest.")[2]
         try:
             test.debug()

@@ -1,5 +1,5 @@
-"""Small breaks of changed code, chosen by a fixed rule: a return gives nothing, a condition is turned round, a call is
-left out, a value is nothing."""
+"""Small breaks of changed code, chosen by a fixed rule: a return gives nothing, a condition is inverted, a call is left
+out, a value is None."""
 
 import ast
 import zlib
@@ -13,7 +13,7 @@ ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value")
 
 
 class Break(NamedTuple):
-    """`place` is the number of the broken node in the file."""
+    """One break. `place` is the number of the broken node in the file."""
 
     path: str
     line: int
@@ -22,7 +22,7 @@ class Break(NamedTuple):
 
 
 def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
-    """Gives every break of some lines of a file; none where it cannot be read."""
+    """Returns every possible break of these lines of a file; none where it cannot be parsed."""
     try:
         nodes = enumerate(ast.walk(ast.parse(text)))
     except UNREADABLE:
@@ -37,40 +37,42 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
 def chosen(
     breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, int]]], most: int, scattered: bool = False
 ) -> list[Break]:
-    """Chooses at most so many breaks. Each is the one that most of those tests run that the fewest breaks are chosen
-    for; of equal ones a return comes first, then a condition. `scattered`: of equal ones conditions come first, from
-    all over the code. `reached`: the lines that each test runs."""
-    picked, left = list[Break](), list(breaks)
+    """Chooses at most `most` breaks. Each choice favours tests that few breaks have been chosen for, and the break that
+    most of these tests run. Of equal ones a return comes first, then a condition; with `scattered`, conditions come
+    first, from all over the code. `reached` holds the lines that each test runs."""
+    picked, remaining = list[Break](), list(breaks)
     tried = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
-    while left and len(picked) < most:
-        worth = [(_worth(one, reached, tried), rank(one), one) for one in left]
+    while remaining and len(picked) < most:
+        worth = [(_worth(candidate, reached, tried), rank(candidate), candidate) for candidate in remaining]
         gain, _, best = max(worth)
         if not gain and picked:
             break
         picked.append(best)
-        left = [one for one in left if (one.path, one.line) != (best.path, best.line)]
+        remaining = [candidate for candidate in remaining if (candidate.path, candidate.line) != (best.path, best.line)]
         for test, lines in reached.items():
             tried[test] += (best.path, best.line) in lines
     return picked
 
 
-def _in_order(one: Break) -> tuple[int, int]:
-    return -ORDER.index(one.kind), -one.line
+def _in_order(candidate: Break) -> tuple[int, int]:
+    return -ORDER.index(candidate.kind), -candidate.line
 
 
-def _scattered(one: Break) -> tuple[int, int]:
-    return one.kind == "condition", zlib.crc32(f"{one.path}:{one.line}".encode())
+def _scattered(candidate: Break) -> tuple[int, int]:
+    return candidate.kind == "condition", zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
-def _worth(one: Break, reached: Mapping[str, Collection[tuple[str, int]]], tried: Mapping[str, int]) -> float:
-    return sum(1 / (1 + 3 * tried[test]) for test, lines in reached.items() if (one.path, one.line) in lines)
+def _worth(candidate: Break, reached: Mapping[str, Collection[tuple[str, int]]], tried: Mapping[str, int]) -> float:
+    return sum(
+        1 / (1 + 3 * tried[test]) for test, lines in reached.items() if (candidate.path, candidate.line) in lines
+    )
 
 
-def broken(text: str, one: Break) -> str:
-    """Gives the whole file with one break."""
+def broken(text: str, chosen_break: Break) -> str:
+    """Returns the whole file with one break."""
     tree = ast.parse(text)
-    target = next(node for number, node in enumerate(ast.walk(tree)) if number == one.place)
+    target = next(node for number, node in enumerate(ast.walk(tree)) if number == chosen_break.place)
     match target:
         case ast.Return() | ast.Yield() | ast.Assign() | ast.AnnAssign():
             target.value = ast.Constant(None)
@@ -100,7 +102,7 @@ def _is_none(value: ast.expr) -> bool:
 
 
 class _LeaveOut(ast.NodeTransformer):
-    """Puts nothing in the place of one node."""
+    """Replaces one node by `pass`."""
 
     def __init__(self, target: ast.AST) -> None:
         self._target = target

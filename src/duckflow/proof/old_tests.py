@@ -1,5 +1,5 @@
-"""Tests that were there before a change: whether they are still there and still run, and whether they still check the
-same. A test that reads otherwise now may have been bent until it passes."""
+"""Tests that existed before a change: whether they still exist and run, and whether they still check the same. A test
+that reads differently now may have been bent until it passes."""
 
 import ast
 import re
@@ -23,18 +23,18 @@ UNCHANGED: Versions = {}
 
 
 class OldTests(NamedTuple):
-    """Tests that were there before, by their names as in `tests/test_x.py::Class::test_y`."""
+    """Tests that existed before, by their names as in `tests/test_x.py::Class::test_y`."""
 
     gone: tuple[str, ...] = ()
-    """They are deleted, renamed to what is no test, or newly marked to be left out."""
+    """Tests that are deleted, renamed so that they are no tests, or newly marked to be skipped."""
     watched: tuple[str, ...] = ()
-    """They are still there, and something that decides whether they run was changed."""
+    """Tests that still exist, but something that decides whether they run was changed."""
     altered: tuple[str, ...] = ()
-    """They read otherwise than before."""
+    """Tests whose own text has changed."""
     touched: tuple[str, ...] = ()
-    """What they use of the tests reads otherwise."""
+    """Tests that use helpers or fixtures whose text has changed."""
     renamed: tuple[tuple[str, str], ...] = ()
-    """They have another name now, and much the same text."""
+    """Tests that have another name now, and much the same text."""
 
     def joined(self, other: "OldTests") -> "OldTests":
         return OldTests(
@@ -46,39 +46,45 @@ class OldTests(NamedTuple):
         )
 
     def missing(self, passed: Collection[str]) -> tuple[str, ...]:
-        """Those that a run of all tests should have passed, and has not. `passed`: as runners report names."""
+        """Returns the tests that a run of all tests should have passed and did not. `passed` holds names as runners
+        report them."""
         plain = [f".{name.partition('[')[0]}" for name in passed]
-        return (*self.gone, *(name for name in self.watched if not any(one.endswith(_tail(name)) for one in plain)))
+        return (
+            *self.gone,
+            *(name for name in self.watched if not any(reported.endswith(_tail(name)) for reported in plain)),
+        )
 
 
 def _tail(name: str) -> str:
-    """The end of a test's name in a report: its module, its classes and itself."""
+    """Returns the end of a test's name in a report: its module, its classes and itself."""
     path, *inner, test = name.split("::")
     return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
 
 
 def old_tests(changes: Sequence[FileVersions], texts_of: Callable[[], Mapping[str, str]]) -> OldTests:
-    """Gives the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now."""
-    found = OldTests()
-    added = {name for one in changes for name in _names(one.path, one.new) - _names(one.path, one.old)}
-    for one in changes:
-        if one.before is None or not belongs_to_tests(one.path):
+    """Returns the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now."""
+    result = OldTests()
+    added = {name for change in changes for name in _names(change.path, change.new) - _names(change.path, change.old)}
+    for change in changes:
+        if change.before is None or not belongs_to_tests(change.path):
             continue
-        module = _read(one, added) if one.path.endswith(".py") else _read_by_runner(one, added)
-        if names := _shared_names(one):
-            module = OldTests(touched=tuple(_users(one.path, names, texts_of())))
-        found = found.joined(module)
-    return found
+        module = _read(change, added) if change.path.endswith(".py") else _read_by_runner(change, added)
+        if names := _shared_names(change):
+            module = OldTests(touched=tuple(_users(change.path, names, texts_of())))
+        result = result.joined(module)
+    return result
 
 
-def _read_by_runner(one: FileVersions, added: Collection[str]) -> OldTests:
-    old, new = tests_by_runner(one.path, one.old), tests_by_runner(one.path, one.new)
-    gone = tuple(f"{one.path}::{name}" for name in old if name not in new and name not in added)
-    return OldTests(gone, (), tuple(f"{one.path}::{name}" for name, text in old.items() if new.get(name, text) != text))
+def _read_by_runner(change: FileVersions, added: Collection[str]) -> OldTests:
+    old, new = tests_by_runner(change.path, change.old), tests_by_runner(change.path, change.new)
+    gone = tuple(f"{change.path}::{name}" for name in old if name not in new and name not in added)
+    return OldTests(
+        gone, (), tuple(f"{change.path}::{name}" for name, text in old.items() if new.get(name, text) != text)
+    )
 
 
 def _names(path: str, text: str) -> set[str]:
-    """The tests of a file, without their classes: a test may have moved."""
+    """Returns the tests of a file, without their classes: a test may have moved."""
     if not belongs_to_tests(path):
         return set()
     if not path.endswith(".py"):
@@ -89,9 +95,9 @@ def _names(path: str, text: str) -> set[str]:
         return set()
 
 
-def _read(one: FileVersions, added: Collection[str]) -> OldTests:
+def _read(change: FileVersions, added: Collection[str]) -> OldTests:
     try:
-        before, after = ast.parse(one.old), ast.parse(one.new)
+        before, after = ast.parse(change.old), ast.parse(change.new)
     except UNREADABLE:
         return OldTests()
     old, new = tests_of(before), tests_of(after)
@@ -101,11 +107,11 @@ def _read(one: FileVersions, added: Collection[str]) -> OldTests:
     gone, watched, altered, touched = list[str](), list[str](), list[str](), list[str]()
     renamed = list[tuple[str, str]]()
     for name, test in old.items():
-        full = f"{one.path}::{name}"
+        full = f"{change.path}::{name}"
         if name not in new:
             if twin := _most_like(ast.unparse(test), fresh):
                 del fresh[twin]
-                renamed.append((full, f"{one.path}::{twin}"))
+                renamed.append((full, f"{change.path}::{twin}"))
             elif name.rpartition("::")[2] not in added:
                 gone.append(full)
             continue
@@ -120,14 +126,14 @@ def _read(one: FileVersions, added: Collection[str]) -> OldTests:
 
 
 def _most_like(text: str, others: Mapping[str, str]) -> str:
-    """The name of the most similar text, if one is similar at all."""
+    """Returns the name of the most similar text, if one is similar at all."""
     ratios = {name: SequenceMatcher(None, text, other, autojunk=False).ratio() for name, other in others.items()}
     best = max(ratios, key=lambda name: ratios[name], default="")
     return best if best and ratios[best] >= ALIKE else ""
 
 
 def _marks(tree: ast.Module) -> dict[str, str]:
-    """The decorators of each test and of the classes around it."""
+    """Returns the decorators of each test and of the classes around it."""
     marks = dict[str, str]()
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     for name, test in tests_of(tree).items():
@@ -137,7 +143,7 @@ def _marks(tree: ast.Module) -> dict[str, str]:
 
 
 def _surroundings(tree: ast.Module) -> list[str]:
-    """What a file of tests has beside its tests and imports, in its classes too."""
+    """Returns what a file of tests has besides its tests and imports, also in its classes."""
     tests = {id(test) for test in tests_of(tree).values()}
     holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
@@ -149,12 +155,12 @@ def _only_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _shared_names(one: FileVersions) -> set[str]:
-    """The names by which tests use this file, where it is a helper, a fixture or data of tests."""
-    if not one.path.endswith(".py"):
-        return set() if tests_by_runner(one.path, one.old) else {one.path.rpartition("/")[2]}
+def _shared_names(change: FileVersions) -> set[str]:
+    """Returns the names by which tests use this file, where it is a helper, a fixture or data of tests."""
+    if not change.path.endswith(".py"):
+        return set() if tests_by_runner(change.path, change.old) else {change.path.rpartition("/")[2]}
     try:
-        tree = ast.parse(one.old)
+        tree = ast.parse(change.old)
     except UNREADABLE:
         return set()
     if tests_of(tree):
@@ -181,8 +187,8 @@ def _qualified(text: str) -> Iterable[str]:
 
 @dataclass
 class OldTestTrial:
-    """Tries old tests that read otherwise now. One is bent when it passes on the code before the change too, and when
-    it fails on the new code as it was before: then the change of the test alone has made it pass."""
+    """Tries old tests that read differently now. A test is bent when it passes on the code before the change too, and
+    its old version fails on the new code: then the change of the test alone has made it pass."""
 
     changes: Sequence[FileVersions]
     command: str
@@ -191,30 +197,30 @@ class OldTestTrial:
     """The new names of tests, by their old ones."""
 
     async def bent(self, sandbox: Sandbox, make_launch: MakeLaunch, names: Collection[str]) -> set[str] | None:
-        """Gives the tests that are bent; nothing where that cannot be told."""
+        """Returns the tests that are bent; None where that cannot be said."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
-        now, left = {name: self.renamed.get(name, name) for name in names}, set(names)
+        now, suspects = {name: self.renamed.get(name, name) for name in names}, set(names)
         try:
             if before := self._before(code=True):
                 _, red = await self._ends(folder, now.values(), before, deadline)
-                left = {name for name in left if now[name] not in red}
-            if left:
-                left &= (await self._ends(folder, left, self._before(code=False), deadline))[1]
-            if left:
-                green, _ = await self._ends(folder, [now[name] for name in left], UNCHANGED, deadline)
-                left = {name for name in left if now[name] in green}
-            return left
+                suspects = {name for name in suspects if now[name] not in red}
+            if suspects:
+                suspects &= (await self._ends(folder, suspects, self._before(code=False), deadline))[1]
+            if suspects:
+                green, _ = await self._ends(folder, [now[name] for name in suspects], UNCHANGED, deadline)
+                suspects = {name for name in suspects if now[name] in green}
+            return suspects
         except (TimeoutError, OSError, DuckflowError, RecursionError, MemoryError):
             return None
 
     async def bent_check(self, sandbox: Sandbox, make_launch: MakeLaunch, paths: Collection[str]) -> bool | None:
-        """The same for a command whose own files were changed: its exit code says how it ends."""
+        """Says the same for a command whose own files were changed, by its exit code."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
-        old = {one.path: one.before for one in self.changes if one.path in paths}
+        old = {change.path: change.before for change in self.changes if change.path in paths}
         before = {path: text for path, text in self._before(code=True).items() if path not in paths}
         try:
             if before and await folder.exit_code(self.command, before, deadline):
@@ -224,19 +230,20 @@ class OldTestTrial:
             return None
 
     def _before(self, code: bool) -> dict[str, bytes | None]:
-        """The code, or the tests with all that belongs to them, as they were. A new file of tests stays."""
+        """Returns the old versions of the code, or of the tests and all that belongs to them. A new file of tests
+        stays."""
         return {
-            one.path: one.before
-            for one in self.changes
-            if (is_code(one.path) if code else belongs_to_tests(one.path) and one.before is not None)
+            change.path: change.before
+            for change in self.changes
+            if (is_code(change.path) if code else belongs_to_tests(change.path) and change.before is not None)
         }
 
     async def _ends(
         self, folder: TrialFolder, names: Collection[str], versions: Versions, deadline: float
     ) -> tuple[set[str], set[str]]:
-        """Which of the tests pass on these versions of some files, and which fail."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        """Returns which of the tests pass on these versions of some files, and which fail."""
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
         if runner := runner_of(self.command):
             by_name = {name.partition("::")[2]: name for name in names}
@@ -247,7 +254,7 @@ class OldTestTrial:
         for name in names:
             path, _, test = name.partition("::")
             wanted.setdefault(path, set()).add(test)
-        ends = await folder.run(self.command, wanted, {}, versions, left)
+        ends = await folder.run(self.command, wanted, {}, versions, seconds)
         broken = {end.file for end in ends if end.outcome == "broken"}
         failed = {end.name for end in ends if end.outcome == "failed"}
         failed |= {name for name in names if name.partition("::")[0] in broken}

@@ -13,7 +13,7 @@ TEST_FILE = re.compile(r"test_.*|.*_tests?|tests?|conftest|.*[.-](?:test|spec)|.
 SETTINGS = frozenset(
     ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "noxfile.py", "package.json", "Cargo.toml")
 )
-"""Files that say how tests are run; they stay as they are now."""
+"""Files that say how tests are run; a trial keeps their present version."""
 TEST_AFFIX = re.compile(r"^_*tests?_|[_.-](?:tests?|spec)$|Tests?$")
 CASES = re.compile(r"Test|.*TestCase|.*Tests?$")
 ASSERTING = re.compile(r"assert(?:_?\w+)?|raises(?:_\w+)?|warns|fail(?:If|Unless)?\w*|deprecated_call|check(?:_\w+)?")
@@ -21,40 +21,41 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def belongs_to_tests(path: str) -> bool:
-    """Says whether a file is a test, or lies among tests: it is not the code that they are for."""
+    """Says whether a file is a test, or lies among tests, and so is not the code under test."""
     pure = PurePosixPath(path)
     return not TEST_FOLDERS.isdisjoint(pure.parts[:-1]) or TEST_FILE.fullmatch(pure.stem) is not None
 
 
 def is_code(path: str) -> bool:
-    """Says whether a file belongs to what tests are for."""
+    """Says whether a file belongs to the code under test."""
     return not belongs_to_tests(path) and PurePosixPath(path).name not in SETTINGS
 
 
 class FileTests(NamedTuple):
-    """The tests in question of one file, by name as in `Class::function`, and what can be said without running them."""
+    """The tests in question of one file, by names as in `Class::function`, and what can be said without running
+    them."""
 
     tried: tuple[str, ...]
     """Tests that are to be run."""
     trivial: tuple[str, ...]
     """Tests whose assertions cannot fail."""
     copies: tuple[str, ...]
-    """Tests that do what another test did before the change."""
+    """Tests that do the same as another test before the change."""
     asserting: frozenset[int]
-    """The lines on which something is asserted that can fail."""
+    """The lines with assertions that can fail."""
     altered: frozenset[str] = frozenset()
-    """Those of all these that were there before, in another form."""
+    """The tests among all these that existed before in another form."""
     imported: frozenset[str] = frozenset()
-    """The files that it may import, by their usual places."""
+    """The files that the tests may import, by their usual places."""
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""Errors of a source that Python cannot read; a long or deep expression is too much for its tools."""
+"""Errors for a source that Python cannot parse, also because an expression is too long or too deep."""
 NO_TESTS = FileTests((), (), (), frozenset())
 
 
 def tests_in_question(before: str, after: str) -> FileTests:
-    """Gives the tests that a change of a file adds or alters. A file that cannot be read has none."""
+    """Returns the tests that a change of a file adds or alters; none for a file that cannot be parsed."""
     try:
         tree = ast.parse(after)
         return _in_question(tests_of(ast.parse(before)), tests_of(tree))._replace(imported=_imported(tree))
@@ -76,7 +77,7 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
-    """The files that a module may import, by their usual places."""
+    """Returns the files that a module may import, by their usual places."""
     names = set[str]()
     for node in ast.walk(tree):
         match node:
@@ -90,7 +91,7 @@ def _imported(tree: ast.Module) -> frozenset[str]:
 
 
 def tests_of(tree: ast.Module) -> dict[str, Function]:
-    """The tests of a file, by name as in `Class::function`."""
+    """Returns the tests of a file, by names as in `Class::function`."""
     return dict(_each_test(tree.body, ""))
 
 
@@ -109,7 +110,7 @@ def _holds_tests(node: ast.ClassDef) -> bool:
 
 
 def shape_of(test: Function, named: bool = True) -> str:
-    """What a test does, without its comments and the words that describe it."""
+    """Returns what a test does, without its comments and docstring."""
     bare = copy.copy(test)
     bare.body = [node for node in test.body if not _only_words(node)]
     bare.name = test.name if named else ""
@@ -117,7 +118,8 @@ def shape_of(test: Function, named: bool = True) -> str:
 
 
 def _body(name: str, test: Function) -> tuple[str, str]:
-    """The same words in another class may say something else: its attributes and fixtures are its own."""
+    """Returns the class and the shape of a test. The same code in another class may do something else, because it has
+    other attributes and fixtures."""
     return name.rpartition("::")[0], shape_of(test, named=False)
 
 
@@ -126,8 +128,8 @@ def _only_words(node: ast.stmt) -> bool:
 
 
 def _cannot_fail(test: Function) -> bool:
-    """Says whether a test asserts something, but nothing that could be false. One that asserts nothing at all may
-    still show that nothing is raised."""
+    """Says whether a test asserts something, but nothing that could be false. A test without assertions may still show
+    that nothing is raised."""
     asserts = [node for node in ast.walk(test) if isinstance(node, ast.Assert)]
     others = any(isinstance(node, ast.Call) and _asserts(node) for node in ast.walk(test))
     if not asserts or others:
@@ -137,9 +139,9 @@ def _cannot_fail(test: Function) -> bool:
 
 
 def _repeating(test: Function) -> set[ast.AST]:
-    """The assertions that compare an expression with what it gave right before: `kept = f(x)`, `assert f(x) == kept`.
-    Where anything stands between, it may be what the test is about."""
-    found = set[ast.AST]()
+    """Returns the assertions that compare an expression with its own value from right before: `kept = f(x)`, `assert
+    f(x) == kept`. If anything stands between, that may be what the test is about."""
+    assertions = set[ast.AST]()
     for node in ast.walk(test):
         body: list[ast.stmt] = getattr(node, "body", None) or [] if isinstance(node, ast.stmt) else []
         for before, after in pairwise([node, *body]):
@@ -152,10 +154,10 @@ def _repeating(test: Function) -> set[ast.AST]:
                     ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right])),
                 ):
                     texts = {name, ast.unparse(value)}
-                    found |= {after} if {ast.unparse(left), ast.unparse(right)} == texts else set()
+                    assertions |= {after} if {ast.unparse(left), ast.unparse(right)} == texts else set()
                 case _:
                     pass
-    return found
+    return assertions
 
 
 def _is_trivial(test: ast.expr) -> bool:
@@ -176,7 +178,7 @@ def _asserts(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if not ASSERTING.fullmatch(name):
         return False
-    # assertEqual(x, x) and assertTrue(True) say nothing.
+    # assertEqual(x, x) and assertTrue(True) check nothing.
     same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
     return not same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
 

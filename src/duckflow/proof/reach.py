@@ -1,6 +1,7 @@
-"""New code that nothing reaches: a public name that a change adds, and that no other line of the folder speaks of.
+"""New code that nothing reaches: a public name that a change adds, and that no other line of the folder mentions.
 
-It is found by search, and errs to silence: any mention counts as a use, be it a call, a test, a document or a text."""
+It is found by a text search. In doubt it says nothing: any mention counts as a use, be it a call, a test, a document or
+a text."""
 
 import ast
 import os
@@ -18,7 +19,7 @@ MOST_FILES = 8000
 LARGEST = 1024 * 1024
 SHORTEST_NAME = 4
 USUAL_COUNT, USUAL_SHARE = 3, 0.1
-"""In a file where so many of the older names are mentioned nowhere, a new one without a mention is nothing unusual."""
+"""Number and share of older names without a mention from which a new name without one is not unusual in a file."""
 QUIET_DECORATORS = re.compile(
     r"(?:functools\.)?(?:wraps|lru_cache|cache|cached_property|singledispatch|total_ordering)\b.*"
     r"|(?:typing\.|t\.)?(?:overload|final|no_type_check|override)|(?:contextlib\.)?(?:async)?contextmanager"
@@ -45,7 +46,7 @@ class NewName(NamedTuple):
 
 
 def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
-    """Names that no changed file had before: what was only moved is not new."""
+    """Returns names that no changed file had before: a name that was only moved is not new."""
     before = {word for change in changes for word in re.findall(r"\w+", change.old)}
     written = [change for change in changes if change.after is not None and is_code(change.path)]
     defined = [name for change in written for name in _defined(change.path, change.new)]
@@ -72,9 +73,9 @@ def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Itera
     for node in body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
-        if all(QUIET_DECORATORS.fullmatch(ast.unparse(one)) for one in node.decorator_list):
+        if all(QUIET_DECORATORS.fullmatch(ast.unparse(decorator)) for decorator in node.decorator_list):
             yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno)
-        # A method of a class that extends another one may be called by that.
+        # A method of a class that extends another one may be called by that one.
         if isinstance(node, ast.ClassDef) and with_methods and not node.bases and not node.decorator_list:
             yield from _in_python(path, node.body, False)
 
@@ -98,22 +99,22 @@ def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the names that no text mentions outside of their own definition. A name that begins like a piece of text
     that is put together with others, as `visit_` is, may be called by that."""
-    left = {new.name: new for new in names}
-    if not left:
+    unmentioned = {new.name: new for new in names}
+    if not unmentioned:
         return ()
-    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, left)) + r")\b")
-    prefixes = re.compile("|".join(rf"[\"'`]{re.escape(_prefix(name))}[{{\"'`%]" for name in left))
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, unmentioned)) + r")\b")
+    prefixes = re.compile("|".join(rf"[\"'`]{re.escape(_prefix(name))}[{{\"'`%]" for name in unmentioned))
     dynamic = set[str]()
     for path, text in texts.items():
-        dynamic |= {found[1:-1] for found in prefixes.findall(text)}
+        dynamic |= {match[1:-1] for match in prefixes.findall(text)}
         for number, line in enumerate(text.splitlines(), 1):
-            for name in set(pattern.findall(line)) & left.keys():
-                own = left[name]
+            for name in set(pattern.findall(line)) & unmentioned.keys():
+                own = unmentioned[name]
                 if path != own.path or not own.first <= number <= own.last:
-                    del left[name]
-        if not left:
+                    del unmentioned[name]
+        if not unmentioned:
             return ()
-    return tuple(name for name in left if _prefix(name) not in dynamic)
+    return tuple(name for name in unmentioned if _prefix(name) not in dynamic)
 
 
 def _prefix(name: str) -> str:
@@ -121,7 +122,7 @@ def _prefix(name: str) -> str:
 
 
 def texts_of(folder: Path, seconds: float) -> dict[str, str] | None:
-    """The texts of the folder; nothing where there are too many to be read in time."""
+    """Returns the texts of the folder; None where there are too many to be read in time."""
     texts, folders, deadline = dict[str, str](), [folder], time.monotonic() + seconds
     while folders:
         for entry in os.scandir(folders.pop()):

@@ -1,5 +1,5 @@
-"""Rules that the user has kept as checks: a pattern that new code must not hold, a place where files belong, files that
-nobody changes, or a command that must succeed. Each is a file in `.duckflow/rules`."""
+"""Rules that the user has kept as checks: a pattern that new code must not contain, a folder where files belong, files
+that nobody changes, or a command that must succeed. Each is a file in `.duckflow/rules`."""
 
 import builtins
 import re
@@ -36,13 +36,14 @@ class KeptRule(BaseModel):
     files: tuple[str, ...] = ("*",)
     """Names of files or whole paths, with `*`."""
     pattern: str = Field(default="", max_length=LONGEST_PATTERN)
-    """An ast-grep pattern that new code must not hold. A long one, deeply nested, takes minutes or the whole stack."""
+    """An ast-grep pattern that new code must not match. Its length is limited, because a deeply nested one takes
+    minutes or the whole stack."""
     path: str = ""
-    """New files belong into this folder."""
+    """The folder that new files belong in."""
     unchanged: bool = False
-    """These files are not to be changed."""
+    """The files must not be changed."""
     command: str = ""
-    """A command that must end well."""
+    """A command that must succeed."""
 
     @model_validator(mode="after")
     def _one_check(self) -> "KeptRule":
@@ -52,27 +53,29 @@ class KeptRule(BaseModel):
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """Returns the name of its file, without the extension."""
         about = self.pattern or self.command or f"{'-'.join(self.files)} {self.path}"
         return (re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-").lower() or "rule")[:60]
 
     def text(self) -> str:
-        """The rule as it stands in its file."""
+        """Returns the text of its file."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.model_dump(exclude_defaults=True).items())
 
     def fits(self, path: str) -> bool:
-        return any(fnmatchcase(path, one) or fnmatchcase(path.rpartition("/")[2], one) for one in self.files)
+        return any(
+            fnmatchcase(path, pattern) or fnmatchcase(path.rpartition("/")[2], pattern) for pattern in self.files
+        )
 
     def breaches(self, changes: Sequence[FileVersions]) -> Iterator[str]:
-        """The places of a change that break it; what a command says is not known here."""
-        for one in changes:
-            if not self.fits(one.path) or (one.after is None and not self.unchanged):
+        """Yields the places of a change that break it; rules with a command are not checked here."""
+        for change in changes:
+            if not self.fits(change.path) or (change.after is None and not self.unchanged):
                 continue
-            elsewhere = self.path and one.before is None and not one.path.startswith(f"{self.path.strip('/')}/")
+            elsewhere = self.path and change.before is None and not change.path.startswith(f"{self.path.strip('/')}/")
             if self.unchanged or elsewhere:
-                yield one.path
+                yield change.path
             elif self.pattern:
-                yield from _added(self.pattern, one)
+                yield from _added(self.pattern, change)
 
 
 def _toml(value: str | bool | tuple[str, ...]) -> str:
@@ -84,33 +87,33 @@ def _toml(value: str | bool | tuple[str, ...]) -> str:
     return '"' + re.sub(r'[\\"]', r"\\\g<0>", plain) + '"'
 
 
-def _added(pattern: str, one: FileVersions) -> Iterator[str]:
-    """The lines that the change adds and that match. Old code may stay as it is."""
-    language = language_of(one.path)
+def _added(pattern: str, change: FileVersions) -> Iterator[str]:
+    """Yields the lines that the change adds and that match. Old code may stay as it is."""
+    language = language_of(change.path)
     if language is None or not available():
         return
-    before, after = (_matches(pattern, text, language) for text in (one.old, one.new))
+    before, after = (_matches(pattern, text, language) for text in (change.old, change.new))
     old = Counter(text for _, text in before)
     for line, text in after:
         if old[text] > 0:
             old[text] -= 1
         else:
-            yield f"{one.path}:{line}: {text}"
+            yield f"{change.path}:{line}: {text}"
 
 
 def _matches(pattern: str, text: str, language: Language) -> list[tuple[int, str]]:
     lines = text.split("\n")
     try:
-        found = tree_of(text, language).find_all({"rule": {"pattern": pattern}})
+        nodes = tree_of(text, language).find_all({"rule": {"pattern": pattern}})
     except RuntimeError:
-        # The pattern is none in this language.
+        # The pattern is not valid in this language.
         return []
-    places = dict.fromkeys(node.range().start.line for node in found)
+    places = dict.fromkeys(node.range().start.line for node in nodes)
     return [(line + 1, lines[line].strip()) for line in places]
 
 
 class KeptRules(Mapping[str, KeptRule]):
-    """The rules of a work folder, by the names of their files; one that cannot be read is left out."""
+    """The rules of a work folder, by the names of their files. A rule that cannot be read is left out."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -138,7 +141,7 @@ class KeptRules(Mapping[str, KeptRule]):
 
     def _read(self) -> Iterator[tuple[str, KeptRule]]:
         try:
-            entries = [one for one in self._workspace.listdir(RULES) if one.name.endswith(".toml")]
+            entries = [entry for entry in self._workspace.listdir(RULES) if entry.name.endswith(".toml")]
         except (OSError, ToolError):
             return
         for entry in sorted(entries)[:MOST_RULES]:
@@ -150,15 +153,15 @@ class KeptRules(Mapping[str, KeptRule]):
 
 
 def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> KeptRule | None:
-    """The rule that a correction holds, if its words say something that can be checked. A name that must not be used is
-    one that the last changes have brought, or one of Python's own: other words that stand there mean no code."""
+    """Returns the rule that a correction contains, if its words say something that can be checked. A forbidden name
+    must occur in the last changes, or be one of Python's own: other words there do not mean code."""
     text = " ".join(words.split())
     for spoken in languages_in(text, language):
         for kind in ("unchanged", "path", "command", "forbidden"):
-            found = next(
-                chain.from_iterable(one.finditer(text) for one in fitting(spoken, f"rules.{kind}", text)), None
+            match = next(
+                chain.from_iterable(pattern.finditer(text) for pattern in fitting(spoken, f"rules.{kind}", text)), None
             )
-            if found and (rule := _rule(kind, found.groupdict(""), text, changes)):
+            if match and (rule := _rule(kind, match.groupdict(""), text, changes)):
                 return rule
     return None
 
@@ -181,8 +184,8 @@ def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVe
 
 def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
     known = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
-    sources = [one for one in changes if language_of(one.path) and known.search(f"{one.old}\n{one.new}")]
-    endings = {f"*.{one.path.rpartition('.')[2]}" for one in sources}
+    sources = [change for change in changes if language_of(change.path) and known.search(f"{change.old}\n{change.new}")]
+    endings = {f"*.{change.path.rpartition('.')[2]}" for change in sources}
     if not endings and name.partition(".")[0] in PYTHON:
         endings = {"*.py"}
     return KeptRule(words=words, files=tuple(sorted(endings)), pattern=name) if endings else None

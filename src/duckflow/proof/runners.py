@@ -1,7 +1,7 @@
 """Runners of tests in other languages: how they are called for some tests only, and how their output is read.
 
-They are run on the code before the change like those of Python. There are no breaks for them: of a test that passes
-there too nothing can be told."""
+They are run on the code before the change like those of Python. There are no breaks for them, so nothing can be said of
+a test that passes there too."""
 
 import re
 import shlex
@@ -16,13 +16,13 @@ SCRIPT = re.compile(r".*(?:[.-](?:test|spec)|/__tests__/[^/]+|(?:^|/)tests?/[^/]
 SCRIPT_TEST = re.compile(r"^\s*(?:test|it)(?:\.\w+)*\(\s*(?P<sign>['\"`])(?P<name>.+?)(?P=sign)", re.MULTILINE)
 PASSED, FAILED = frozenset(("ok", "PASS", "✓", "√", "✔")), frozenset(("not ok", "FAIL", "FAILED", "×", "✕", "✗", "✘"))
 ABSENT = re.compile(r"is not a function|is not defined|is not a constructor|of undefined|does not provide an export")
-"""A test that fails so misses a name that only the new code has."""
+"""Errors of a test that misses a name which only the new code has."""
 NEAR = 400
-"""So many signs behind its name, here or further down, a runner says why a test has failed."""
+"""Characters after a test's name in which a runner says why it failed, at any mention of the name."""
 
 
 class TestRunner(NamedTuple):
-    """One row of the table. `only` stands behind the call, with the names as one pattern."""
+    """One runner. `only` is put behind the call, with the names as one pattern."""
 
     call: re.Pattern[str]
     files: re.Pattern[str]
@@ -35,23 +35,23 @@ class TestRunner(NamedTuple):
         return self.call.sub(lambda call: call[0] + self.only.replace("NAMES", pattern), command, count=1)
 
     def tests_in_question(self, before: str, after: str) -> FileTests:
-        """Gives the tests that a change of a file adds or alters; a test goes on to the next one."""
+        """Returns the tests that a change of a file adds or alters. The text of a test reaches to the next test."""
         old, new = self.tests(before), self.tests(after)
         changed = tuple(name for name, text in new.items() if old.get(name) != text)
         return FileTests(changed, (), (), frozenset(), frozenset(changed).intersection(old))
 
     def tests(self, text: str) -> dict[str, str]:
-        """The tests of a file with their texts, by name."""
+        """Returns the tests of a file with their texts, by name."""
         return dict(self._each(text))
 
     def _each(self, text: str) -> Iterator[tuple[str, str]]:
-        found = list(self.defines.finditer(text))
-        for at, match in enumerate(found):
-            end = found[at + 1].start() if at + 1 < len(found) else len(text)
+        definitions = list(self.defines.finditer(text))
+        for at, match in enumerate(definitions):
+            end = definitions[at + 1].start() if at + 1 < len(definitions) else len(text)
             yield match["name"], " ".join(text[match.start() : end].split())
 
     def read(self, output: str) -> tuple[set[str], set[str]]:
-        """The names of the tests that passed, and of those that failed by what they assert or by an error."""
+        """Returns the names of the tests that passed, and of those that failed by an assertion or by an error."""
         passed, failed = set[str](), set[str]()
         for end in self.ends.finditer(output):
             name = end["name"]
@@ -94,10 +94,10 @@ def runner_of(command: str) -> TestRunner | None:
 
 
 def finder_for(path: str) -> Callable[[str, str], FileTests] | None:
-    """Finds the tests in question of a file; all runners of one language find the same."""
+    """Returns the function that finds the tests in question of a file; all runners of one language find the same."""
     return next((runner.tests_in_question for runner in RUNNERS if runner.files.fullmatch(path)), None)
 
 
 def tests_by_runner(path: str, text: str) -> dict[str, str]:
-    """The tests of a file of another language than Python, with their texts."""
+    """Returns the tests of a file of another language than Python, with their texts."""
     return next((runner.tests(text) for runner in RUNNERS if runner.files.fullmatch(path)), dict[str, str]())

@@ -9,16 +9,16 @@ RULES = ".duckflow/rules"
 
 
 class ProofSettings(Section):
-    """What a claim of "done" is tried with, and how long that may take."""
+    """Settings of the trials of a claim of "done", and how long they may take."""
 
     enabled: bool = True
     required: bool = False
     """An end without proof is no success: exit code 8."""
     seconds: float = Field(default=30.0, gt=0)
-    """Trying the tests of a turn takes no longer."""
+    """Longest time for trying the tests of a turn."""
     reach_seconds: float = Field(default=2.0, ge=0)
-    """Looking for uses of new names takes no longer; where it would, nothing is said of them."""
+    """Longest time for looking for uses of new names; if it is not enough, nothing is said of them."""
     mutants: int = Field(default=5, ge=0)
     copied_mb: int = Field(default=200, ge=1)
     copied_files: int = Field(default=20_000, ge=1)
-    """A larger folder is not copied, and its tests cannot be tried."""
+    """Limits on a copy of the folder; the tests of a larger folder cannot be tried."""

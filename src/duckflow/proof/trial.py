@@ -1,5 +1,5 @@
-"""Red before green: the tests of a change are tried on the code before it. Where that has no before, or where they pass
-there too, small breaks of the changed code decide."""
+"""Red before green: the tests of a change are tried on the code before it. If there is no code before it, or if they
+pass there too, small breaks of the changed code decide."""
 
 import asyncio
 import difflib
@@ -24,8 +24,8 @@ PATIENCE, FEW_SECONDS = 2.0, 2.0
 UNCHANGED: Versions = {}
 PYTHON = re.compile(r".*\.py")
 ENOUGH = 2
-"""A test of new names is hollow when it notices none of at least so many breaks of lines that it runs, if there are so
-many. One that passes without the change has shown already that it does not notice everything."""
+"""Number of breaks that a test of new names must have missed to be hollow, of lines that it runs, if there are so many.
+For a test that passes without the change one is enough."""
 
 
 @dataclass
@@ -37,11 +37,11 @@ class TestsInQuestion:
 
     @property
     def tests(self) -> dict[str, tuple[str, ...]]:
-        """The tests to run, by file."""
+        """Returns the tests to run, by file."""
         return {path: tests.tried for path, tests in self.files.items() if tests.tried}
 
     def run_by(self, command: str) -> "TestsInQuestion":
-        """Those of them that the command's runner runs."""
+        """Returns the tests that the command's runner runs."""
         runner = runner_of(command)
         fitting = runner.files if runner else PYTHON
         return replace(self, files={path: tests for path, tests in self.files.items() if fitting.fullmatch(path)})
@@ -50,30 +50,30 @@ class TestsInQuestion:
         return tuple(f"{path}::{name}" for path, tests in self.files.items() for name in getattr(tests, of))
 
     def added(self) -> frozenset[str]:
-        """The names that only the new code has."""
+        """Returns the names that only the new code has."""
         old, new = (frozenset(name for text in texts for name in names_in(text)) for texts in self._texts())
         return new - old
 
     def lines(self) -> dict[str, set[int]]:
-        """The changed lines of code in Python, by file."""
-        python = [one for one in self.code if one.path.endswith(".py") and one.after is not None]
-        return {one.path: lines for one in python if (lines := _changed_lines(one.old, one.new))}
+        """Returns the changed lines of code in Python, by file."""
+        python = [change for change in self.code if change.path.endswith(".py") and change.after is not None]
+        return {change.path: lines for change in python if (lines := _changed_lines(change.old, change.new))}
 
     def _texts(self) -> tuple[list[str], list[str]]:
-        paths = [one.path.rpartition("/")[2].removesuffix(".py") for one in self.code if one.before is None]
-        return [one.old for one in self.code], [*(one.new for one in self.code), *paths]
+        paths = [change.path.rpartition("/")[2].removesuffix(".py") for change in self.code if change.before is None]
+        return [change.old for change in self.code], [*(change.new for change in self.code), *paths]
 
 
 def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
-    """Gives what is to be tried of a change; nothing where it holds no tests. Without any code of its own, the tests
-    are for the code that is there: breaks of that decide."""
-    code = [one for one in changes if is_code(one.path)]
+    """Returns what is to be tried of a change; None where it holds no tests. If the change has no code of its own, the
+    tests are for the code that is there, and breaks of that decide."""
+    code = [change for change in changes if is_code(change.path)]
     files = {
-        one.path: tests
-        for one in changes
-        if belongs_to_tests(one.path) and one.after is not None
-        if (find := tests_in_question if one.path.endswith(".py") else finder_for(one.path))
-        if any((tests := find(one.old, one.new))[:3])
+        change.path: tests
+        for change in changes
+        if belongs_to_tests(change.path) and change.after is not None
+        if (find := tests_in_question if change.path.endswith(".py") else finder_for(change.path))
+        if any((tests := find(change.old, change.new))[:3])
     }
     return TestsInQuestion(code, files) if files else None
 
@@ -101,11 +101,11 @@ class RedGreenTrial:
     """Tests that notice breaks of code that the change did not touch."""
     _reached: dict[str, set[tuple[str, int]]] = field(default_factory=dict[str, set[tuple[str, int]]])
     _missed: dict[str, int] = field(default_factory=dict[str, int])
-    """How many breaks of lines that it runs each test has not noticed."""
+    """Number of breaks that each test did not notice, of lines that it runs."""
     _breakable: dict[str, int] = field(default_factory=dict[str, int])
-    """How many breaks of such lines there are."""
+    """Number of possible breaks of such lines."""
     _patience: float = 0.0
-    """Broken code gets so many seconds."""
+    """Seconds that broken code gets to run."""
     _why: Phrase | None = None
 
     async def run(self, sandbox: Sandbox, make_launch: MakeLaunch) -> Proof:
@@ -150,13 +150,13 @@ class RedGreenTrial:
         if green_now.isdisjoint(wanted):
             self._why = say("proof.not_green")
             return
-        before = {one.path: one.before for one in self.questions.code}
+        before = {change.path: change.before for change in self.questions.code}
         green_before, red_before = runner.read(await folder.printed(command, before, deadline))
         self._red |= {name for test, name in wanted.items() if test in green_now & red_before}
         self._why = say("proof.passes_before" if green_before & wanted.keys() else "proof.no_before")
 
     async def _on_new(self, folder: TrialFolder, deadline: float) -> None:
-        """The tests must pass here, in the copy; only then a failure of theirs on other code says something."""
+        """Runs the tests in the copy. They must pass here; only then does a failure on other code mean anything."""
         begun = time.monotonic()
         ends = await self._run(folder, self.questions.tests, self.questions.lines(), deadline)
         self._patience = FEW_SECONDS + PATIENCE * (time.monotonic() - begun)
@@ -169,7 +169,7 @@ class RedGreenTrial:
             self._why = say("proof.not_green" if ends else "proof.not_run")
 
     async def _on_old(self, folder: TrialFolder, deadline: float) -> None:
-        before = {one.path: one.before for one in self.questions.code}
+        before = {change.path: change.before for change in self.questions.code}
         ends = await self._run(folder, self._left(self._reached), {}, deadline, before)
         added, files = self.questions.added(), self.questions.files
         for name, own in _by_test(ends, self._reached).items():
@@ -187,22 +187,28 @@ class RedGreenTrial:
         undecided = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
         if not undecided:
             return
-        texts = {one.path: one.new for one in self.questions.code}
-        breaks = [one for path, lines in self.questions.lines().items() for one in breaks_of(path, texts[path], lines)]
+        texts = {candidate.path: candidate.new for candidate in self.questions.code}
+        breaks = [
+            candidate
+            for path, lines in self.questions.lines().items()
+            for candidate in breaks_of(path, texts[path], lines)
+        ]
         for name, reached in undecided.items():
-            self._breakable[name] = sum((one.path, one.line) in reached for one in breaks)
+            self._breakable[name] = sum((candidate.path, candidate.line) in reached for candidate in breaks)
         some = chosen(breaks, undecided, self.settings.mutants)
         await self._break(folder, undecided, some, texts, deadline, self._noticing)
 
     async def _on_other_code(self, folder: TrialFolder, deadline: float) -> None:
-        """A test of what the code did before the change is no proof of it, but not hollow either: it notices breaks of
-        other code that it runs. Without the time to try that nothing is said of it."""
-        left = {name for name in (*self._green, *self._absent) if not self.questions.code or self._is_hollow(name)}
-        if not left:
+        """Tries breaks of other code that a test runs. A test that notices one is no proof of the change, but not
+        hollow either. If there is no time to try it, nothing is said of the test."""
+        doubtful = {name for name in (*self._green, *self._absent) if not self.questions.code or self._is_hollow(name)}
+        if not doubtful:
             return
         try:
-            ends = await self._run(folder, self._left(left), None, deadline)
-            reached = {name: {place for end in own for place in end.ran} for name, own in _by_test(ends, left).items()}
+            ends = await self._run(folder, self._left(doubtful), None, deadline)
+            reached = {
+                name: {place for end in own for place in end.ran} for name, own in _by_test(ends, doubtful).items()
+            }
             paths = {path for places in reached.values() for path, _ in places if is_code(path)}
             paths |= {path for name in reached if not reached[name] for path in self._imported(name)}
             texts = await asyncio.to_thread(folder.texts, paths)
@@ -212,16 +218,16 @@ class RedGreenTrial:
             lines = {
                 path: {line for places in reached.values() for own, line in places if own == path} for path in texts
             }
-            breaks = [one for path, text in texts.items() for one in breaks_of(path, text, lines[path])]
+            breaks = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
             some = chosen(breaks, reached, 2 * self.settings.mutants, scattered=True)
             await self._break(folder, reached, some, texts, deadline, self._guarding)
         except TimeoutError:
-            self._green -= left
-            self._absent -= left
+            self._green -= doubtful
+            self._absent -= doubtful
             raise
 
     def _imported(self, name: str) -> frozenset[str]:
-        """The code that a test could run: where it runs none, it should have."""
+        """Returns the code that a test imports: where it runs none of it, it should have."""
         return self.questions.files[name.partition("::")[0]].imported
 
     async def _break(
@@ -234,21 +240,26 @@ class RedGreenTrial:
         noticing: set[str],
     ) -> None:
         """Tries breaks, until every test has noticed one. `reached` holds the lines that each test runs."""
-        for one in breaks:
-            left = {name: lines for name, lines in reached.items() if name not in noticing}
-            if not left:
+        for broken_place in breaks:
+            unnoticing = {name: lines for name, lines in reached.items() if name not in noticing}
+            if not unnoticing:
                 return
-            ends = await self._on_one_break(folder, left, {one.path: broken(texts[one.path], one).encode()}, deadline)
-            for name, own in _by_test(ends, left).items():
+            ends = await self._on_one_break(
+                folder,
+                unnoticing,
+                {broken_place.path: broken(texts[broken_place.path], broken_place).encode()},
+                deadline,
+            )
+            for name, own in _by_test(ends, unnoticing).items():
                 if any(notices(end, self.questions.files[end.file]) for end in own):
                     noticing.add(name)
-                elif (one.path, one.line) in left[name]:
+                elif (broken_place.path, broken_place.line) in unnoticing[name]:
                     self._missed[name] = self._missed.get(name, 0) + 1
 
     async def _on_one_break(
         self, folder: TrialFolder, left: Iterable[str], versions: Versions, deadline: float
     ) -> list[TrialEnd]:
-        """A break may make the code run for ever: that is noticed by nobody."""
+        """Runs the tests on one break. If the broken code runs forever, no test has noticed it."""
         soon = min(deadline, time.monotonic() + self._patience)
         try:
             return await self._run(folder, self._left(left), {}, soon, versions)
@@ -265,11 +276,11 @@ class RedGreenTrial:
         deadline: float,
         versions: Versions = UNCHANGED,
     ) -> list[TrialEnd]:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
         wanted = {path: set(names) for path, names in tests.items()}
-        return await folder.run(self.command, wanted, lines, versions, left)
+        return await folder.run(self.command, wanted, lines, versions, seconds)
 
     def _left(self, names: Iterable[str]) -> dict[str, set[str]]:
         by_file = dict[str, set[str]]()
@@ -279,8 +290,8 @@ class RedGreenTrial:
         return by_file
 
     def _proof(self, seconds: float) -> Proof:
-        """A test that passes without the change is hollow when it notices no break either. While no other test shows
-        the change, such a test proves nothing even where it notices breaks."""
+        """Makes the result. A test that passes without the change is hollow when it notices no break either. While no
+        other test shows the change, such a test proves nothing even where it notices breaks."""
         questions = self.questions
         static = {*questions.names("trivial"), *questions.names("copies")}
         hollow = static | {name for name in (*self._green, *self._absent) if self._is_hollow(name)}
@@ -316,11 +327,11 @@ def _length(text: str) -> int:
 
 
 def _by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:
-    """How each test ended, with all its parameters. Where its file could not be loaded, that is its end."""
-    found = {name: list[TrialEnd]() for name in names}
+    """Returns how each test ended, with all its parameters. If its file could not be loaded, that is its end."""
+    by_name = {name: list[TrialEnd]() for name in names}
     for end in ends:
-        ended = [name for name in found if name.startswith(f"{end.file}::")] if not end.test else [end.name]
+        ended = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]
         for name in ended:
-            if name in found:
-                found[name].append(end)
-    return {name: own for name, own in found.items() if own}
+            if name in by_name:
+                by_name[name].append(end)
+    return {name: own for name, own in by_name.items() if own}

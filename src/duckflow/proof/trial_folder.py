@@ -1,5 +1,5 @@
-"""A copy of the work folder that stands in its place inside the sandbox. What runs there sees the folder where it
-always is, and the user's own files stay as they are."""
+"""A copy of the work folder that takes its place inside the sandbox. Programs there see the folder at its usual path,
+and the user's own files stay as they are."""
 
 import asyncio
 import contextlib
@@ -37,17 +37,17 @@ UNITTEST = re.compile(r"-m\s+unittest\b")
 LONGEST_REPORT, MOST_ENDS = 20 * MIB, 20_000
 COMPILED = "__pycache__"
 SHARED = (HEAVY | {".git"}) - {COMPILED}
-"""Folders that are not copied but seen as they are, read-only. So is every virtual environment."""
+"""Folders that are not copied but visible as they are, read-only. So is every virtual environment."""
 INSIDE = Path("/dev/shm/duckflow-trial")
-"""Where a run sees its orders: in memory of its own, where no command before it could have put a link."""
+"""The place where a run sees its orders: in memory of its own, where no earlier command could have put a link."""
 Versions = Mapping[str, bytes | None]
-"""Files that read otherwise in the copy, by their paths; nothing: they are not there."""
+"""Files that have another content in the copy, by their paths; None means that they do not exist there."""
 MakeLaunch = Callable[[Sandbox, str], Launch]
-"""Makes the launch of a command line in the work folder, not confined yet."""
+"""Makes the launch of a command line in the work folder, not yet confined."""
 
 
 class TrialCopy(NamedTuple):
-    """The copy of one run: a sandbox that shows it, and the handle of its report."""
+    """The copy for one run: a sandbox that shows it, and the handle of its report."""
 
     sandbox: Sandbox
     orders: Path
@@ -55,8 +55,9 @@ class TrialCopy(NamedTuple):
 
 
 class TrialFolder:
-    """Makes a copy for each run, in a place that no other command reaches, and removes it after that run: nothing is
-    ever written where a command could write before. What a killed process leaves is swept with the sandbox's folder."""
+    """Makes a copy for each run, in a place that no other command reaches, and removes it after the run. So nothing is
+    ever written where a command could write before. Remains of a killed process are removed with the sandbox's
+    folder."""
 
     def __init__(self, sandbox: Sandbox, make_launch: MakeLaunch, settings: ProofSettings) -> None:
         self._folder = sandbox.paths.folder
@@ -72,64 +73,64 @@ class TrialFolder:
         versions: Versions,
         seconds: float,
     ) -> list[TrialEnd]:
-        """Runs these tests of the command, by file, and says how each ended and which of these lines it ran, or which
-        lines of the folder where none are named. Raises a TimeoutError where that takes too long, and a DuckflowError
-        where the folder cannot be copied."""
+        """Runs these tests of the command, by file. Returns how each ended and which of `lines` it ran, or which lines
+        of the folder if `lines` is None. Raises a TimeoutError where that takes too long, and a DuckflowError where the
+        folder cannot be copied."""
         deadline = time.monotonic() + seconds
         async with self._copied(versions) as copied:
-            left = deadline - time.monotonic()
-            if left <= 0:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
                 raise TimeoutError
             orders = {
                 "folder": str(self._folder),
                 "tests": {path: sorted(names) for path, names in tests.items()},
                 "lines": None if lines is None else {path: sorted(numbers) for path, numbers in lines.items()},
                 "report": str(INSIDE / "report"),
-                "seconds": left,
+                "seconds": seconds_left,
                 "place": str(INSIDE),
             }
             copied.orders.write_text(json.dumps(orders), "utf-8")
             launch = self._make_launch(copied.sandbox, in_trial(command, INSIDE))
             confined = copied.sandbox.confine(launch, writes=False)
-            given = confined.environment
+            environment = confined.environment
             confined.environment = {
-                **given,
+                **environment,
                 inside.VARIABLE: str(INSIDE / copied.orders.name),
-                "PYTEST_ADDOPTS": f"{given.get('PYTEST_ADDOPTS', '')} -p {inside.MODULE}".strip(),
-                "PYTHONPATH": os.pathsep.join(filter(None, (str(INSIDE), given.get("PYTHONPATH", "")))),
+                "PYTEST_ADDOPTS": f"{environment.get('PYTEST_ADDOPTS', '')} -p {inside.MODULE}".strip(),
+                "PYTHONPATH": os.pathsep.join(filter(None, (str(INSIDE), environment.get("PYTHONPATH", "")))),
                 "PYTHONDONTWRITEBYTECODE": "1",
             }
             try:
-                await run(confined, ignore, ignore, seconds=left)
+                await run(confined, ignore, ignore, seconds=seconds_left)
             except OverrunError as problem:
                 raise TimeoutError from problem
             return await asyncio.to_thread(_read, copied.report)
 
     async def printed(self, command: str, versions: Versions, deadline: float) -> str:
-        """Gives what the command prints in a copy. Raises a TimeoutError where that takes too long."""
+        """Returns the output of the command in a copy. Raises a TimeoutError where that takes too long."""
         return (await self._ended(in_trial(command, INSIDE), versions, deadline)).out.decode("utf-8", "replace")
 
     async def exit_code(self, command: str, versions: Versions, deadline: float) -> int:
-        """Gives what the command, as it is, ends with in a copy. Raises a TimeoutError like `printed`."""
+        """Returns the exit code of the unchanged command in a copy. Raises a TimeoutError like `printed`."""
         return (await self._ended(command, versions, deadline)).code
 
     async def _ended(self, command: str, versions: Versions, deadline: float) -> Printed:
         async with self.launch(command, versions) as launch:
-            left = deadline - time.monotonic()
+            seconds_left = deadline - time.monotonic()
             try:
-                return await collect(launch, seconds=max(left, 0.1), most=LONGEST_REPORT)
+                return await collect(launch, seconds=max(seconds_left, 0.1), most=LONGEST_REPORT)
             except (OverrunError, FloodError) as problem:
                 raise TimeoutError from problem
 
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
-        """The files of the folder that a run has named, as far as they are ours to read."""
+        """Returns the files of the folder that a run has named, as far as Duckflow may read them."""
         with contextlib.closing(Workspace(self._folder)) as workspace:
             texts = {path: source_text(workspace, path) for path in paths if not secret_name(path)}
         return {path: text for path, text in texts.items() if text}
 
     @asynccontextmanager
     async def launch(self, command: str, versions: Versions) -> AsyncGenerator[Launch]:
-        """Makes the launch of any other command that sees the copy in the place of the folder."""
+        """Makes the launch of any other command that sees the copy in place of the folder."""
         async with self._copied(versions) as copied:
             yield copied.sandbox.confine(self._make_launch(copied.sandbox, command), writes=False)
 
@@ -152,12 +153,12 @@ class TrialFolder:
             yield TrialCopy(self._sandbox.reaching(paths), own / "orders.json", report)
         finally:
             os.close(report)
-            # By handles, so that a link in it is removed and not followed.
+            # The removal works by handles, so that a link in it is removed and not followed.
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
     def _fill(self, copy: Path, versions: Versions) -> list[Path]:
-        """Copies the work folder, and gives what is shared with it. Everything is opened by handle: commands that still
-        run can put links into the work folder."""
+        """Copies the work folder, and returns the folders that are shared with it. Everything is opened by handle,
+        because commands that still run can put links into the work folder."""
         covered = {str(secret.path) for secret in self._sandbox.paths.covered().secrets}
         stems = {Path(path).stem for path in versions}
         files, size = 0, 0
@@ -194,10 +195,10 @@ class TrialFolder:
 
 
 def in_trial(command: str, place: Path) -> str:
-    """Leaves out what a command does before its tests, and lets unittest run through our own module."""
+    """Leaves out what a command does before its tests, and lets unittest run through Duckflow's own module."""
     *before, last = command.split("&&")
-    kept = [part for part in before if PREPARES.match(part)]
-    plain = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*kept, last)))
+    preparations = [part for part in before if PREPARES.match(part)]
+    plain = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*preparations, last)))
     return plain.replace("PYTHONPATH=", f"PYTHONPATH={place}{os.pathsep}")
 
 
@@ -213,7 +214,8 @@ def _copy(folder: int, name: str, target: Path) -> None:
 
 
 def _put(copy: Path, versions: Versions) -> None:
-    """Links of the user's lie in the copy too: a path that leads out of it is refused."""
+    """Writes the versions into the copy. The user's links are in the copy too: a path that leads out of it is
+    refused."""
     with contextlib.closing(Workspace(copy)) as workspace:
         for path, data in versions.items():
             if data is not None:

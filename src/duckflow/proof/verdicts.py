@@ -19,11 +19,11 @@ ASSERTIONS = frozenset(("AssertionError", "Failed"))
 
 
 class TrialEnd(NamedTuple):
-    """How one test ended, and by which error."""
+    """The end of one test, with its error."""
 
     file: str
     test: str
-    """Empty where the whole file could not be loaded."""
+    """The name in its file; empty where the whole file could not be loaded."""
     outcome: Literal["passed", "failed", "skipped", "broken"]
     ran: frozenset[tuple[str, int]] = frozenset()
     """The watched lines that it ran."""
@@ -34,13 +34,13 @@ class TrialEnd(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name without parameters."""
+        """Returns the name without parameters."""
         return f"{self.file}::{self.test.partition('[')[0]}"
 
 
 def failure_kind(end: TrialEnd, tests: FileTests, added: Collection[str]) -> FailureKind:
-    """Says whether a test failed by what it asserts, for want of a name that the change `added`, or by another error of
-    the code."""
+    """Says whether a test failed by an assertion, because a name that the change `added` is missing, or by another
+    error of the code."""
     if not ASSERTIONS.isdisjoint(end.kinds):
         return "assertion"
     if end.outcome == "broken":
@@ -54,13 +54,12 @@ def failure_kind(end: TrialEnd, tests: FileTests, added: Collection[str]) -> Fai
 
 
 def notices(end: TrialEnd, tests: FileTests) -> bool:
-    """Says whether a test notices that the code was broken: by what it asserts, not because the broken code does not
-    come to its end."""
+    """Says whether a test notices that the code was broken: by an assertion, not because the broken code never ends."""
     return end.outcome == "failed" and failure_kind(end, tests, ()) == "assertion"
 
 
 def names_in(text: str) -> frozenset[str]:
-    """All names that a source defines or uses; every word where it cannot be read."""
+    """Returns all names that a source defines or uses; every word where it cannot be parsed."""
     try:
         tree = ast.parse(text)
     except UNREADABLE:
