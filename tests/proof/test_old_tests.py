@@ -1,4 +1,4 @@
-"""Tests that were there before a change, and are gone, left out or bent by it."""
+"""Tests that existed before a change, and are gone, left out or bent by it."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_a_file_that_is_deleted_takes_its_tests_with_it() -> None:
     "more",
     ["test_add.__test__ = False\n", "pytestmark = pytest.mark.skip\n", "collect_ignore = 1\n", "del test_add\n"],
 )
-def test_what_stands_beside_the_tests_may_leave_them_out(more: str) -> None:
+def test_code_beside_the_tests_may_leave_them_out(more: str) -> None:
     found = changed(BEFORE + more)
     assert found.missing(ALL[1:]) == (ADD,) and found.missing(ALL) == ()
     assert found.missing(["tests.test_calc::test_add[1]", "test_calc.TestMore::test_none"]) == ()
@@ -69,7 +69,7 @@ def test_what_stands_beside_the_tests_may_leave_them_out(more: str) -> None:
         ("class TestMore", "def test_new():\n    assert calc.add(1, 1) == 2\n\n\nclass TestMore", (), ()),
     ],
 )
-def test_tests_that_read_otherwise_are_known(
+def test_tests_whose_text_changed_are_found(
     old: str, new: str, altered: tuple[str, ...], touched: tuple[str, ...]
 ) -> None:
     found = changed(BEFORE.replace(old, new))

@@ -1,4 +1,4 @@
-"""New names that nothing speaks of are found; whatever may be a use counts as one."""
+"""New names without a mention are found; anything that may be a use counts as one."""
 
 import pytest
 
@@ -22,7 +22,7 @@ NEW = "def export_csv(rows):\n    return export_csv\n"
         ("class Exporter(Base):\n    def write_all(self):\n        pass\n", {"cli.py": "Exporter()"}, ()),
     ],
 )
-def test_only_what_nothing_mentions_is_unreached(text: str, others: dict[str, str], found: tuple[str, ...]) -> None:
+def test_only_names_without_a_mention_are_unreached(text: str, others: dict[str, str], found: tuple[str, ...]) -> None:
     names = new_names([FileVersions("export.py", b"", text.encode())])
     assert unreached(names, {"export.py": text, **others}) == found
 
@@ -36,7 +36,7 @@ def test_nothing_is_said_where_names_without_a_mention_are_usual(older: int, tol
     assert unreached(names, {"locales.py": text}) == told
 
 
-def test_what_was_only_moved_is_not_new() -> None:
+def test_a_name_that_was_only_moved_is_not_new() -> None:
     changes = [FileVersions("old.py", NEW.encode(), b""), FileVersions("new.py", None, NEW.encode())]
     assert new_names(changes) == []
 

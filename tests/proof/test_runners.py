@@ -53,7 +53,7 @@ async def tried(folder: Path, command: str, *files: tuple[str, str | None, str])
 
 
 @needs("bwrap", "node")
-async def test_of_nodes_own_runner_only_a_failure_on_old_code_is_proof(tmp_path: Path) -> None:
+async def test_with_nodes_own_runner_only_a_failure_on_old_code_is_proof(tmp_path: Path) -> None:
     old = "export const twice = (x) => x;\n"
     new = "export const twice = (x) => 2 * x;\nexport const more = () => 1;\n"
     proof = await tried(tmp_path, "node --test", ("app.mjs", old, new), ("app.test.mjs", None, NODE_TESTS))
@@ -64,14 +64,14 @@ async def test_of_nodes_own_runner_only_a_failure_on_old_code_is_proof(tmp_path:
 
 @pytest.mark.slow
 @needs("bwrap", "cargo")
-async def test_of_cargo_only_a_failure_on_old_code_is_proof(tmp_path: Path) -> None:
+async def test_with_cargo_only_a_failure_on_old_code_is_proof(tmp_path: Path) -> None:
     (tmp_path / "Cargo.toml").write_text('[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n')
     old, new = "pub fn twice(x: i32) -> i32 { x }\n", "pub fn twice(x: i32) -> i32 { 2 * x }\n"
     proof = await tried(tmp_path, "cargo test", ("src/lib.rs", old, new), ("tests/app.rs", None, RUST_TESTS))
     assert (proof.red, proof.untold) == (("tests/app.rs::twice_is_two",), ("tests/app.rs::it_is_there",)), proof
 
 
-async def test_tests_that_the_command_does_not_run_are_not_told_of(tmp_path: Path) -> None:
+async def test_nothing_is_said_of_tests_that_the_command_does_not_run(tmp_path: Path) -> None:
     proof = await tried(tmp_path, "pytest -q", ("app.mjs", "1\n", "2\n"), ("app.test.mjs", None, NODE_TESTS))
     assert proof.why and proof.why.key == "proof.not_run"
 
@@ -89,7 +89,7 @@ JEST = "  sums\n    ✓ adds (2 ms)\n    ✕ takes\n\n  ● sums › takes\n\n  
         ("npx jest", JEST, {"adds"}, set[str]()),
     ],
 )
-def test_what_runners_print_is_read(command: str, output: str, passed: set[str], failed: set[str]) -> None:
+def test_the_output_of_runners_is_read(command: str, output: str, passed: set[str], failed: set[str]) -> None:
     runner = runner_of(command)
     assert runner and runner.read(output) == (passed, failed)
 

@@ -1,4 +1,4 @@
-"""Tests of a change are tried on the code before it, in a copy that stands in the place of the folder."""
+"""Tests of a change are tried on the code before it, in a copy that takes the place of the folder."""
 
 import sys
 from pathlib import Path
@@ -83,7 +83,7 @@ async def test_green_before_too_is_hollow(tmp_path: Path) -> None:
         ("def triple(x):\n    return 3 * x\n", "first = triple(2)\n    assert triple(2) == first", "hollow"),
     ],
 )
-async def test_where_there_is_no_before_breaks_decide(tmp_path: Path, new: str, body: str, verdict: str) -> None:
+async def test_breaks_decide_where_there_is_no_code_before(tmp_path: Path, new: str, body: str, verdict: str) -> None:
     """A name that does not exist yet makes every test red."""
     proof = await tried(tmp_path, {"app.py": NEW}, {"app.py": NEW + "\n\n" + new, "test_app.py": source(body)})
     assert (proof.verdict, proof.red) == (verdict, ()), proof
@@ -109,7 +109,7 @@ async def test_unittest_is_tried_as_well(tmp_path: Path) -> None:
 
 
 async def test_a_src_layout_that_is_installed_is_tried_at_its_own_place(tmp_path: Path) -> None:
-    """An editable install names the folder by its path: the old code must lie there."""
+    """An editable install names the folder by its path, so the old code must lie there."""
     path = f"PYTHONPATH={tmp_path / 'src'} {PYTEST}"
     after = {"src/app.py": NEW, "tests/test_app.py": source("assert double(2) == 4")}
     proof = await tried(tmp_path, {"src/app.py": OLD}, after, path)
@@ -133,7 +133,7 @@ async def test_a_time_limit_ends_it(tmp_path: Path) -> None:
     assert proof.seconds < 6
 
 
-async def test_tests_that_fail_now_tell_nothing(tmp_path: Path) -> None:
+async def test_tests_that_fail_now_prove_nothing(tmp_path: Path) -> None:
     proof = await tried(tmp_path, {"app.py": OLD}, {"app.py": NEW, "test_app.py": source("assert double(2) == 5")})
     assert proof.verdict == "unknown" and proof.why and proof.why.key == "proof.not_green", proof
 
@@ -155,7 +155,7 @@ async def test_an_old_test_that_was_altered_is_hollow_only_where_no_other_shows_
     assert proof.hollow == ("test_app.py::test_old",), proof
 
 
-async def test_a_test_of_what_was_there_before_is_no_proof_but_not_hollow(tmp_path: Path) -> None:
+async def test_a_test_of_old_behaviour_is_no_proof_but_not_hollow(tmp_path: Path) -> None:
     half = "\n\ndef half(x):\n    return x // 2\n"
     after = {"app.py": NEW + half, "test_app.py": source("assert half(4) == 2", "test_half")}
     proof = await tried(tmp_path, {"app.py": OLD + half}, after)
@@ -179,7 +179,7 @@ def test_an_assertion_of_what_was_just_computed_cannot_fail(body: str, trivial: 
     assert bool(python_tests.tests_in_question("", source(body)).trivial) == trivial
 
 
-def test_the_same_words_in_another_class_are_no_copy() -> None:
+def test_the_same_code_in_another_class_is_no_copy() -> None:
     case = "class Test{}:\n    number = {}\n\n    def test_it(self):\n        assert self.number > 0\n"
     tests = python_tests.tests_in_question(case.format("A", 1), case.format("A", 1) + case.format("B", 2))
     assert (tests.tried, tests.copies) == (("TestB::test_it",), ())
@@ -188,7 +188,7 @@ def test_the_same_words_in_another_class_are_no_copy() -> None:
 @pytest.mark.parametrize(
     "expression", ["+".join(["1"] * 4000), "-" * 9000 + "1", "x" + ".a" * 4000, "x" + "[0]" * 4000]
 )
-def test_an_expression_that_is_too_long_breaks_nothing(expression: str) -> None:
+def test_an_expression_that_is_too_long_causes_no_error(expression: str) -> None:
     test = FileVersions("tests/test_app.py", None, source(f"assert {expression}").encode())
     code = FileVersions(
         "app.py", OLD.encode(), f"@a{'(1)' * 4000}\ndef some_name():\n    return {expression}\n".encode()

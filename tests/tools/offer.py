@@ -16,7 +16,7 @@ from duckflow.tools.toolbox import PACKAGED
 
 
 def packaged_tools() -> list[AnyTool]:
-    """All tools that are there in every folder."""
+    """Returns all tools that exist in every folder."""
     setup = Setup(Settings(), Paths.of_user(), Path.cwd(), Words("en"))
     with tempfile.TemporaryDirectory() as folder:
         session = begin(Path(folder) / "s.db", "s", Path.cwd(), "en")
@@ -27,7 +27,7 @@ def packaged_tools() -> list[AnyTool]:
 
 
 def offer() -> str:
-    """The text that the file must have."""
+    """Returns the text that the file must have."""
     described = [tool.describe().model_dump(exclude_defaults=True) for tool in packaged_tools()]
     return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
 

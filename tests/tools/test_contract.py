@@ -1,4 +1,4 @@
-"""A tool that is defined here and nowhere else: everything the program does with it, it learns from the tool."""
+"""A tool that is defined only here: everything that the program does with it, it learns from the tool."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ class Look(Stamp):
 
 
 class Meet(Look):
-    """Comes back only when another one runs at the same time."""
+    """Returns only when another call runs at the same time."""
 
     operation = "stamps.meet"
 

@@ -33,7 +33,7 @@ def tools() -> dict[str, AnyTool]:
         ("stamps.put", {"file": "duck"}, {"file": "duck"}),
     ],
 )
-def test_hooks_are_told_what_they_know(
+def test_hooks_get_arguments_under_the_names_they_know(
     tools: dict[str, AnyTool], operation: str, args: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     assert tools[operation].for_hooks(args, FOLDER) == expected
@@ -49,12 +49,14 @@ def test_hooks_are_told_what_they_know(
         ("stamps.put", {"file": "duck"}),
     ],
 )
-def test_what_a_hook_hands_back_fits_again(tools: dict[str, AnyTool], operation: str, args: dict[str, Any]) -> None:
+def test_arguments_from_a_hook_fit_the_tool_again(
+    tools: dict[str, AnyTool], operation: str, args: dict[str, Any]
+) -> None:
     tool = tools[operation]
     assert tool.from_hooks(args, tool.for_hooks(args, FOLDER), FOLDER) == args
 
 
-def test_a_hook_changes_what_the_tool_lets_it_change(tools: dict[str, AnyTool]) -> None:
+def test_a_hook_changes_only_the_arguments_that_the_tool_allows(tools: dict[str, AnyTool]) -> None:
     updated = {"file_path": "/work/b", "old_string": "3", "new_string": "4", "mark": "?"}
     args = {"path": "a", "old": "1", "new": "2"}
     assert tools["file_ops.edit_file"].from_hooks(args, updated, FOLDER) == {

@@ -1,4 +1,4 @@
-"""What is packaged of the tools is what they say about themselves."""
+"""The packaged descriptions are those of the tools."""
 
 import duckflow.state.action as names
 from duckflow.forms.schema import told
@@ -13,7 +13,7 @@ def test_the_packaged_operations_are_those_of_the_tools() -> None:
     assert PACKAGED.read_text(encoding="utf-8") == offer(), "run `make fix`"
 
 
-def test_what_duckflow_itself_calls_is_there() -> None:
+def test_operations_that_duckflow_itself_calls_exist() -> None:
     known = {operation.name for operation in packaged_operations()}
     assert known.issuperset(getattr(names, name) for name in (*OWN_CALLS, "REMEMBER"))
 

@@ -187,7 +187,7 @@ class RedGreenTrial:
         undecided = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
         if not undecided:
             return
-        texts = {candidate.path: candidate.new for candidate in self.questions.code}
+        texts = {change.path: change.new for change in self.questions.code}
         breaks = [
             candidate
             for path, lines in self.questions.lines().items()

@@ -31,7 +31,7 @@ class Hands:
         return await tool.run(checked)
 
     async def run_only(self, name: str, **args: Any) -> Done:
-        """Without a new preview: what happens after the user's yes."""
+        """Runs a call without a new preview, as after the user's yes."""
         tool = self._toolbox.find(f"file_ops.{name}")
         return await tool.run(self._toolbox.arguments(tool, args))
 
@@ -40,17 +40,17 @@ class Hands:
         return tool.preview(self._toolbox.arguments(tool, args))
 
     async def told(self, name: str, **args: Any) -> str:
-        """What the model hears."""
+        """Returns the text that the model gets."""
         return (await self.do(name, **args)).for_model
 
     async def refused(self, name: str, **args: Any) -> ToolError:
-        """The error it ends with; nothing else may come."""
+        """Returns the error that a call ends with; any other end fails the test."""
         with pytest.raises(ToolError) as refused:
             await self.do(name, **args)
         return refused.value
 
     def put(self, path: str, content: str | bytes) -> Path:
-        """Someone other than the tools makes a file."""
+        """Makes a file as someone other than the tools would."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())

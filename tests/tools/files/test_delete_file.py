@@ -16,7 +16,7 @@ async def test_a_file_is_shown_before_it_goes(hands: Hands) -> None:
     assert not (hands.folder / "a.txt").exists()
 
 
-async def test_a_folder_with_something_in_it_needs_a_clear_word_and_is_counted(hands: Hands) -> None:
+async def test_a_folder_that_is_not_empty_needs_recursive_and_its_files_are_counted(hands: Hands) -> None:
     for number in range(60):
         hands.put(f"old/{number:02}.txt", "x" * 100)
     hands.put("old/deep/er.txt", "x")
@@ -33,7 +33,7 @@ async def test_a_folder_with_something_in_it_needs_a_clear_word_and_is_counted(h
     assert list(hands.folder.iterdir()) == []
 
 
-async def test_an_empty_folder_and_a_link_go_without_ado(hands: Hands) -> None:
+async def test_an_empty_folder_and_a_link_are_deleted_without_recursive(hands: Hands) -> None:
     hands.put("kept.txt", "kept")
     (hands.folder / "empty").mkdir()
     (hands.folder / "link").symlink_to("kept.txt")
@@ -46,11 +46,11 @@ async def test_an_empty_folder_and_a_link_go_without_ado(hands: Hands) -> None:
     ("path", "key"),
     [(".", "path.whole_folder"), ("..", "path.outside"), ("missing", "file.missing"), ("", "path.empty")],
 )
-async def test_what_cannot_be_deleted(hands: Hands, path: str, key: str) -> None:
+async def test_some_things_cannot_be_deleted(hands: Hands, path: str, key: str) -> None:
     assert (await hands.refused("delete_file", path=path, recursive=True)).key == key
 
 
-async def test_a_folder_that_got_another_file_after_the_preview_stays(hands: Hands) -> None:
+async def test_a_folder_that_changed_after_the_preview_is_not_deleted(hands: Hands) -> None:
     hands.put("old/a.txt", "a")
     hands.preview("delete_file", path="old", recursive=True)
     hands.put("old/new.txt", "just made")
@@ -67,7 +67,7 @@ async def test_names_of_broken_bytes_do_not_reach_the_record(hands: Hands) -> No
     assert done.for_user.values["files"] == 2
 
 
-async def test_what_was_deleted_is_no_longer_known(hands: Hands) -> None:
+async def test_a_deleted_file_no_longer_counts_as_seen(hands: Hands) -> None:
     await hands.do("write_file", path="a.txt", content="one\n")
     await hands.do("delete_file", path="a.txt")
     hands.put("a.txt", "someone's\n")

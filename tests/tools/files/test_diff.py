@@ -1,4 +1,4 @@
-"""What changed, for a person's eyes."""
+"""Diffs of changes, for a person's eyes."""
 
 import difflib
 import subprocess
@@ -22,7 +22,7 @@ def test_the_end_of_a_file_without_a_newline_is_marked() -> None:
     assert (changed.added, changed.removed) == (1, 1)
 
 
-def test_nothing_changed_is_nothing_to_show() -> None:
+def test_equal_texts_have_an_empty_diff() -> None:
     assert diff("one\n", "one\n", "a.txt", 100).text == ""
 
 
@@ -49,7 +49,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "@@", "-x", "+y"]), max_siz
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=LINES, after=LINES)
-def test_patch_can_make_the_new_text_from_it(tmp_path: Path, before: str, after: str) -> None:
+def test_patch_can_apply_the_diff(tmp_path: Path, before: str, after: str) -> None:
     changed = diff(before, after, "a.txt", 1000)
     (tmp_path / "a.txt").write_text(before)
     if changed.text:

@@ -35,13 +35,13 @@ async def test_an_exact_text_is_replaced_and_shown(hands: Hands) -> None:
     assert (done.for_user.key, done.changed) == ("file.written", ("a.py",))
 
 
-async def test_blocks_are_all_made(hands: Hands) -> None:
+async def test_all_blocks_of_a_call_are_applied(hands: Hands) -> None:
     hands.put("a.py", "def one():\n    return 1\n\ntwo = 2\n")
     await hands.do("edit_file", path="a.py", edits=BLOCKS)
     assert hands.bytes_of("a.py") == b"def one():\n    return 11\n\ntwo = 22\nthree = 3\n"
 
 
-async def test_pairs_are_made_all_or_none(hands: Hands) -> None:
+async def test_all_pairs_of_a_call_are_applied(hands: Hands) -> None:
     hands.put("a.py", "x = 1\ny = 2\nz = 3\n")
     edits = [{"old": "x = 1", "new": "x = 9"}, {"old": "w", "new": "v"}]
     refusal = await hands.refused("edit_file", path="a.py", edits=edits)
@@ -51,7 +51,7 @@ async def test_pairs_are_made_all_or_none(hands: Hands) -> None:
     assert hands.bytes_of("a.py") == b"x = one\ny = 2\n"
 
 
-async def test_or_none(hands: Hands) -> None:
+async def test_no_pair_is_applied_if_one_does_not_fit(hands: Hands) -> None:
     hands.put("a.py", "def one():\n    return 1\n")
     refusal = await hands.refused("edit_file", path="a.py", edits=BLOCKS)
     assert refusal.key == "edit.not_found"
@@ -65,7 +65,7 @@ async def test_a_block_starts_at_the_beginning_of_a_line(hands: Hands) -> None:
     assert hands.bytes_of("a.py") == b"max = 1\nif a:\n    x = 2\n    y = 3\n"
 
 
-async def test_the_form_of_the_file_stays(hands: Hands) -> None:
+async def test_encoding_and_line_ends_stay_after_an_edit(hands: Hands) -> None:
     hands.put("a.txt", "\ufeffいち\r\nに\nさん\r\n".encode("utf-16-le"))
     await hands.do("edit_file", path="a.txt", old="さん\n", new="し\nご\n")
     assert hands.bytes_of("a.txt") == "\ufeffいち\r\nに\nし\r\nご\r\n".encode("utf-16-le")
@@ -82,7 +82,9 @@ async def test_the_form_of_the_file_stays(hands: Hands) -> None:
         ({"edits": BLOCKS, "old": "x", "new": "y"}, "edit.both"),
     ],
 )
-async def test_what_cannot_be_done_is_told_and_nothing_changes(hands: Hands, args: dict[str, str], key: str) -> None:
+async def test_an_edit_that_cannot_be_made_is_explained_and_changes_nothing(
+    hands: Hands, args: dict[str, str], key: str
+) -> None:
     hands.put("a.py", "x = 1\ny = 2\nx = 1\n")
     refusal = await hands.refused("edit_file", path="a.py", **args)
     assert refusal.key == key
@@ -132,7 +134,7 @@ async def test_a_missing_file_cannot_be_edited(hands: Hands) -> None:
     assert (await hands.refused("edit_file", path="a.py", old="a", new="b")).key == "file.missing"
 
 
-async def test_marks_that_turn_text_around_are_visible_in_the_diff(hands: Hands) -> None:
+async def test_marks_that_reverse_the_direction_of_text_are_visible_in_the_diff(hands: Hands) -> None:
     hands.put("a.py", "ok\n")
     preview = hands.preview("edit_file", path="a.py", old="ok", new="ok \u202e# hidden")
     assert "+ok \\u202e# hidden" in preview.diff
@@ -152,7 +154,7 @@ async def test_the_result_shows_how_the_places_read_now_with_line_numbers(hands:
     ]
 
 
-async def test_what_is_shown_of_a_large_change_is_bounded(hands: Hands) -> None:
+async def test_the_quotation_of_a_large_change_is_limited(hands: Hands) -> None:
     hands.put("a.py", "x = 1\n")
     new = "".join(f"y{number} = {number}\n" for number in range(500))
     told = (await hands.told("edit_file", path="a.py", edits=[{"old": "x = 1\n", "new": new}])).splitlines()
@@ -167,7 +169,7 @@ async def test_lines_of_a_secret_file_are_not_shown(hands: Hands) -> None:
     assert (await hands.told("edit_file", path=".env", old="NAME=duck", new="NAME=drake")).endswith("lines).")
 
 
-async def test_all_that_is_wrong_with_a_list_is_told_at_once(hands: Hands) -> None:
+async def test_all_problems_of_a_list_of_edits_are_reported_at_once(hands: Hands) -> None:
     hands.put("a.py", "one = 1\ntwo = 2\nthree = 3\n")
     edits = [
         {"old": "one = 1", "new": "one = 11"},

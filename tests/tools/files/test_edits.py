@@ -17,7 +17,7 @@ from duckflow.tools.files.edit_file import FORM, parse_blocks
         ("a.py\n<<<<<<< SEARCH a.py\n  old\n\n=======\n  new\n>>>>>>> REPLACE", [("  old\n\n", "  new\n")]),
     ],
 )
-def test_blocks_are_read_whatever_stands_around_them(text: str, pairs: list[tuple[str, str]]) -> None:
+def test_blocks_are_read_with_any_text_around_them(text: str, pairs: list[tuple[str, str]]) -> None:
     assert parse_blocks(text) == pairs
     assert parse_blocks(f"First:\n{text}\nThen:\n{text}\n") == pairs * 2
 
@@ -33,7 +33,7 @@ def test_blocks_are_read_whatever_stands_around_them(text: str, pairs: list[tupl
         "<<<<<<< SEARCH\nold\n=======\nnew\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE",
     ],
 )
-def test_what_is_cut_off_or_unclear_is_refused_with_the_right_form(text: str) -> None:
+def test_incomplete_or_unclear_blocks_are_refused_with_an_example(text: str) -> None:
     with pytest.raises(ToolError) as refused:
         parse_blocks(text)
     assert FORM in refused.value.for_model

@@ -32,19 +32,19 @@ def test_the_encoding_is_recognised_and_gives_the_same_bytes_back(data: bytes, e
 
 
 @pytest.mark.parametrize("data", [b"a\0b", b"\x81\x01\x02", b"\xff\xfe\0", b"\xef\xbb\xbf\xff", b"\x00\x00\xfe\xff"])
-def test_what_is_no_text_is_not_taken_for_it(data: bytes) -> None:
+def test_binary_data_is_not_taken_for_text(data: bytes) -> None:
     assert decode(data) is None
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_either_no_text_or_come_back_or_are_known_not_to(data: bytes) -> None:
+def test_any_bytes_are_no_text_or_survive_encoding_or_are_marked_as_not_exact(data: bytes) -> None:
     decoded = decode(data)
     if decoded and decoded.form.exact:
         assert encode(decoded.text, decoded.form) == data
 
 
 @given(st.text(max_size=200).filter(lambda text: "\0" not in text and not text.startswith("\ufeff")))
-def test_any_text_in_utf_8_comes_back(text: str) -> None:
+def test_any_text_in_utf_8_survives_encoding(text: str) -> None:
     decoded = decode(text.encode())
     assert decoded
     assert decoded.text == text
@@ -58,7 +58,7 @@ def test_most_lines_decide_which_line_end_is_the_files(text: str, newline: str) 
     assert dominant_newline(text) == newline
 
 
-def test_line_ends_there_and_back() -> None:
+def test_line_ends_survive_conversion() -> None:
     assert to_lf("a\r\nb\r\n") == "a\nb\n"
     assert to_lf("a\rb") == "a\nb"
     assert with_newline("a\nb\r\n", "\r\n") == "a\r\nb\r\n"

@@ -22,5 +22,5 @@ from duckflow.tools.files.write_file import without_fence
         ("`x`", "a.py", "`x`"),
     ],
 )
-def test_it_goes_only_when_it_is_around_everything(content: str, path: str, expected: str) -> None:
+def test_a_fence_is_removed_only_when_it_is_around_everything(content: str, path: str, expected: str) -> None:
     assert without_fence(content, path) == expected

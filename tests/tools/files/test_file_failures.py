@@ -1,4 +1,4 @@
-"""What the system refuses reaches the model as a sentence, never as a traceback."""
+"""Failures of the operating system reach the model as a sentence, never as a traceback."""
 
 import os
 import resource

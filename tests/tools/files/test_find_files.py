@@ -23,7 +23,7 @@ async def test_nothing_found_is_a_result(hands: Hands) -> None:
     assert done.for_model.startswith("No file fits *.py")
 
 
-async def test_what_cannot_be_searched(hands: Hands) -> None:
+async def test_some_folders_cannot_be_searched(hands: Hands) -> None:
     assert (await hands.refused("find_files", pattern="*", path="../..")).key == "path.outside"
     assert (await hands.refused("find_files", pattern="*", path="missing")).key == "file.missing"
     assert (await hands.refused("find_files", pattern="[z-a]")).key == "file.bad_glob"

@@ -1,4 +1,4 @@
-"""What listings leave out: what git would ignore, found without git."""
+"""Listings leave out what git would ignore, found without git."""
 
 import re
 import subprocess
@@ -157,7 +157,7 @@ def test_our_rules_and_the_index_hide_what_git_hides(
 
 
 def fill(path: Path, text: str) -> bool:
-    """Unless a file lies where a folder would have to be, or the other way round."""
+    """Fills the folder, except where a file lies in the place of a folder, or the other way round."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

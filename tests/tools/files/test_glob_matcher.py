@@ -27,12 +27,12 @@ from duckflow.safety.ignore_rules import glob_matcher
         ("a.b+c", ["a.b+c"], ["aXb+c", "a.bbc"]),
     ],
 )
-def test_what_fits(pattern: str, fits: list[str], fits_not: list[str]) -> None:
+def test_globs_match_these_paths(pattern: str, fits: list[str], fits_not: list[str]) -> None:
     matches = glob_matcher(pattern)
     assert [path for path in fits + fits_not if matches(path)] == fits
 
 
-def test_a_glob_that_makes_no_sense_is_told() -> None:
+def test_an_invalid_glob_is_reported() -> None:
     with pytest.raises(ToolError, match="bad_glob"):
         glob_matcher("[z-a]")
 

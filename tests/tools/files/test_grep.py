@@ -59,7 +59,7 @@ async def test_japanese_is_found_in_every_encoding(hands: Hands) -> None:
     assert told == "\n\n".join(f"{name}.txt\n2:検索する行です" for name in ("cp932", "euc_jp", "utf-16", "utf-8"))
 
 
-async def test_too_many_matches_are_cut_with_a_word(tmp_path: Path) -> None:
+async def test_too_many_matches_are_cut_with_a_note(tmp_path: Path) -> None:
     hands = Hands(tmp_path, FileSettings(grep_matches=5, grep_line=40))
     hands.put("a.txt", "needle\n" * 100)
     told = (await hands.told("grep", pattern="needle")).splitlines()
@@ -70,7 +70,7 @@ async def test_too_many_matches_are_cut_with_a_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(unclosed", "*", "[z-a]", "(?P<x>a)(?P<x>b)", ""])
-async def test_a_bad_pattern_is_told(hands: Hands, pattern: str) -> None:
+async def test_an_invalid_pattern_is_reported(hands: Hands, pattern: str) -> None:
     hands.put("a.txt", "x\n")
     refusal = await hands.refused("grep", pattern=pattern)
     assert refusal.key == "grep.bad_pattern"
@@ -108,7 +108,7 @@ async def test_links_are_not_followed_and_nothing_outside_is_searched(hands: Han
     assert (await hands.refused("grep", pattern="needle", path="missing")).key == "file.missing"
 
 
-async def test_odd_names_and_no_text_and_large_files(tmp_path: Path) -> None:
+async def test_odd_names_binary_files_and_large_files_are_searched(tmp_path: Path) -> None:
     hands = Hands(tmp_path, FileSettings(max_file_bytes=1000))
     hands.put("line\nbreak.txt", "needle\n")
     hands.put("data.bin", b"needle\0\n")

@@ -26,14 +26,14 @@ async def test_deeper_on_request(hands: Hands) -> None:
     assert (await hands.told("list_files", depth=0)).splitlines() == ["./", "a/"]
 
 
-async def test_what_is_ignored_is_left_out(hands: Hands) -> None:
+async def test_ignored_files_are_left_out(hands: Hands) -> None:
     hands.put(".gitignore", "*.log\n")
     hands.put("a.log", "x")
     hands.put("node_modules/x.js", "x")
     assert (await hands.told("list_files", depth=3)).splitlines() == ["./", ".gitignore (6 B)"]
 
 
-async def test_too_many_are_cut_with_a_word(tmp_path: Path) -> None:
+async def test_too_many_entries_are_cut_with_a_note(tmp_path: Path) -> None:
     hands = Hands(tmp_path, FileSettings(list_entries=3))
     for number in range(5):
         hands.put(f"{number}.txt", "")

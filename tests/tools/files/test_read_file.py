@@ -1,4 +1,4 @@
-"""Reading files: whole, in parts, too long, too large, no text."""
+"""Reading files: whole, in parts, too long, too large, and files that are no text."""
 
 from pathlib import Path
 
@@ -88,14 +88,14 @@ async def test_two_gigabytes_of_nothing_are_refused_at_once(hands: Hands) -> Non
         (b"\xff\xfe\0\0a\0\0\0", "binary file"),
     ],
 )
-async def test_what_is_no_text_is_named_and_not_shown(hands: Hands, data: bytes, kind: str) -> None:
+async def test_a_binary_file_is_named_and_not_shown(hands: Hands, data: bytes, kind: str) -> None:
     hands.put("thing", data)
     refusal = await hands.refused("read_file", path="thing")
     assert kind in refusal.for_model
     assert f"({len(data)} B)" in refusal.for_model
 
 
-async def test_a_missing_file_is_told_with_the_nearest_names(hands: Hands) -> None:
+async def test_a_missing_file_is_reported_with_the_nearest_names(hands: Hands) -> None:
     hands.put("src/server/app.py", "x")
     hands.put("src/config.yaml", "x")
     for path, guess in (("app.py", "src/server/app.py"), ("src/confg.yaml", "src/config.yaml")):

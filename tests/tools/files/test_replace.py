@@ -1,4 +1,4 @@
-"""Replacing text: exactly once, or once but for blanks; everything else is refused."""
+"""Replacing text that occurs exactly once, or once except for blanks; everything else is refused."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ from duckflow.tools.files.edit_file import replace
         pytest.param("a\r\nlast", "last\n", "", "a\r\n", id="the last line deleted"),
     ],
 )
-def test_what_is_found_once_is_replaced(before: str, old: str, new: str, after: str) -> None:
+def test_text_that_occurs_once_is_replaced(before: str, old: str, new: str, after: str) -> None:
     assert replace(before, old, new) == after
 
 
@@ -95,7 +95,7 @@ def test_indentation_is_carried_over_to_the_new_text(before: str, old: str, new:
         ),
     ],
 )
-def test_what_is_ambiguous_or_missing_is_refused(before: str, old: str, new: str, key: str) -> None:
+def test_an_ambiguous_or_missing_text_is_refused(before: str, old: str, new: str, key: str) -> None:
     with pytest.raises(ToolError) as refused:
         replace(before, old, new)
     assert refused.value.key == key
@@ -120,7 +120,7 @@ def test_an_ambiguous_edit_names_the_lines_and_the_way_out() -> None:
     assert "all=true" in refused.value.for_model
 
 
-def test_a_missing_text_is_told_with_the_nearest_one() -> None:
+def test_a_missing_text_is_reported_with_the_nearest_one() -> None:
     lines = [f"value_{number} = compute({number})" for number in range(200)]
     with pytest.raises(ToolError) as refused:
         replace("\n".join(lines), "value_150 = calculate(150)\nvalue_151 = 0", "x")
@@ -138,7 +138,7 @@ LINES = st.lists(st.sampled_from(["a", "  b", "\tc", "", "d  e", "  a", "b "]), 
 
 
 @given(before=LINES, old=LINES, new=LINES, all_places=st.booleans())
-def test_whatever_is_asked_the_lines_around_stay(before: str, old: str, new: str, all_places: bool) -> None:
+def test_any_edit_leaves_the_lines_around_it(before: str, old: str, new: str, all_places: bool) -> None:
     try:
         after = replace(before, old, new, all_places)
     except ToolError as refused:

@@ -1,4 +1,4 @@
-"""A first look at a text before it is written."""
+"""A first check of a text before it is written."""
 
 import pytest
 
@@ -16,7 +16,7 @@ STUB = "def area(side):\n    pass\n\n\nclass Box:\n    def lid(self):\n        p
         ("pyproject.toml", "a = = 1", "Invalid value"),
     ],
 )
-def test_what_does_not_parse_is_named(path: str, text: str, expected: str) -> None:
+def test_a_text_that_does_not_parse_is_reported(path: str, text: str, expected: str) -> None:
     assert expected in fault_in(path, text)
 
 
@@ -24,20 +24,20 @@ def test_what_does_not_parse_is_named(path: str, text: str, expected: str) -> No
     ("path", "text"),
     [("a.py", "x = 1\n"), ("a.json", "[1]"), ("a.txt", "def area(:"), ("a.py", ""), ("Makefile", "all:\n")],
 )
-def test_what_is_fine_or_unknown_passes(path: str, text: str) -> None:
+def test_a_sound_text_or_an_unknown_language_passes(path: str, text: str) -> None:
     assert fault_in(path, text) == ""
 
 
-def test_what_was_there_must_not_be_lost() -> None:
+def test_a_definition_that_is_lost_is_reported() -> None:
     assert fault_in("a.py", "def area(side):\n    return side ** 2\n", STUB) == (
         "Box, Box.lid was in the file and is missing now"
     )
 
 
-def test_a_stub_that_is_still_one() -> None:
+def test_a_function_that_is_still_a_stub_is_reported() -> None:
     text = "def area(side):\n    return side ** 2\n\n\nclass Box:\n    def lid(self):\n        ...\n"
     assert fault_in("a.py", text, STUB) == "Box.lid still does nothing"
 
 
-def test_a_file_that_was_broken_before_is_no_measure() -> None:
+def test_a_file_that_was_broken_before_is_not_compared() -> None:
     assert fault_in("a.py", "x = 1\n", "def area(:\n") == ""

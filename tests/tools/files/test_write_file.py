@@ -1,4 +1,4 @@
-"""Writing whole files: what is new is made, what exists must be known, and its form stays."""
+"""Writing whole files: a new file is made, an existing one must have been read, and its form stays."""
 
 import pytest
 from acting import Hands
@@ -20,7 +20,7 @@ async def test_a_new_file_is_shown_as_a_diff_then_made_with_its_folders(hands: H
     assert (done.for_user.key, done.for_user.values) == ("file.created", {"path": "src/new/app.py", "lines": 2})
 
 
-async def test_what_was_just_written_or_read_may_be_written_again(hands: Hands) -> None:
+async def test_a_file_that_was_just_written_or_read_may_be_written_again(hands: Hands) -> None:
     await hands.do("write_file", path="a.txt", content="one\n")
     done = await hands.do("write_file", path="a.txt", content="two\nthree\n")
     assert done.for_user.values == {"path": "a.txt", "added": 2, "removed": 1}
@@ -30,7 +30,7 @@ async def test_what_was_just_written_or_read_may_be_written_again(hands: Hands) 
     assert hands.bytes_of("b.txt") == b"new\n"
 
 
-async def test_a_file_never_read_is_refused_with_its_text_and_then_known(hands: Hands) -> None:
+async def test_writing_an_unread_file_is_refused_with_its_text_which_counts_as_reading(hands: Hands) -> None:
     hands.put("a.txt", "precious\n")
     refusal = await hands.refused("write_file", path="a.txt", content="new\n")
     assert refusal.key == "file.read_first"
@@ -137,7 +137,7 @@ async def test_a_binary_file_is_not_overwritten_with_text(hands: Hands) -> None:
     assert (await hands.refused("write_file", path="pic.png", content="x")).key == "file.binary"
 
 
-async def test_a_fence_around_the_whole_is_taken_off(hands: Hands) -> None:
+async def test_a_fence_around_the_whole_content_is_removed(hands: Hands) -> None:
     await hands.do("write_file", path="a.py", content="```python\nprint('hi')\n```\n")
     assert hands.bytes_of("a.py") == b"print('hi')\n"
 
@@ -149,7 +149,7 @@ async def test_a_fence_around_the_whole_is_taken_off(hands: Hands) -> None:
     form=st.sampled_from([("utf-8", b""), ("cp932", b""), ("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe")]),
     newline=st.sampled_from(["\n", "\r\n"]),
 )
-async def test_whatever_is_written_can_be_read_back_in_the_same_form(
+async def test_any_written_text_can_be_read_back_in_the_same_form(
     hands: Hands, before: str, content: str, form: tuple[str, bytes], newline: str
 ) -> None:
     encoding, bom = form

@@ -15,7 +15,7 @@ META = "io.modelcontextprotocol/protocolVersion"
 
 
 class HttpServer:
-    """`habit`: how it answers. `seen` holds the headers and messages that came."""
+    """A server for tests. `habit` says how it answers; `seen` holds the headers and messages that came."""
 
     def __init__(self, habit: str = "json") -> None:
         self.habit = habit
@@ -49,7 +49,7 @@ class HttpServer:
         writer.close()
 
     async def _tell_changes(self, writer: asyncio.StreamWriter, message: Any) -> None:
-        """A stream that acknowledges, and tells when it is asked to; then it breaks off."""
+        """Streams an acknowledgement, and a change when it is asked to; then it breaks off."""
         meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}}
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
         self.listeners += 1

@@ -28,7 +28,7 @@ async def filled(params: dict[str, Any], *answers: Answer) -> tuple[dict[str, An
 
 
 async def test_nobody_declines_a_form_in_the_users_name() -> None:
-    """Not where nobody is there, and not where it is too long to be asked."""
+    """Neither where nobody is there, nor where it is too long to be asked."""
     for params in (form(name={"type": "string"}), {"message": "Sure?"}):
         assert (await filled(params, Answer(choice=NOBODY)))[0] == {"action": "cancel"}
     long = form(**{f"field{number}": {"type": "string"} for number in range(41)})

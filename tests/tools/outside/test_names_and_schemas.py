@@ -23,7 +23,7 @@ def test_names_fit_every_wire_and_no_two_are_the_same() -> None:
     assert names["git", "a.b"] == operation_names(reversed(tools))["git", "a.b"]
 
 
-def test_a_schema_is_written_out_whatever_it_refers_to() -> None:
+def test_references_in_a_schema_are_written_out() -> None:
     given: dict[str, Any] = {
         "type": "object",
         "$defs": {"point": {"properties": {"x": {"type": "number"}, "next": {"$ref": "#/$defs/point"}}}},
@@ -37,7 +37,7 @@ def test_a_schema_is_written_out_whatever_it_refers_to() -> None:
     assert plain_schema(None) == plain_schema([]) == {"type": "object", "properties": {}, "required": []}
 
 
-def test_what_a_result_says_twice_is_told_once(tmp_path: Path) -> None:
+def test_structured_content_that_repeats_the_text_is_left_out(tmp_path: Path) -> None:
     kept = KeptOutputs(tmp_path, 1000)
     text = {"type": "text", "text": "Bread\nfor 2 ducks"}
     same = {"content": [text], "structuredContent": {"content": "Bread\nfor 2 ducks", "count": 2}}

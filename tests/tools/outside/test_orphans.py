@@ -1,4 +1,4 @@
-"""Nothing of a server is left when Duckflow has gone, however it went."""
+"""Nothing of a server is left when Duckflow has ended, however it ended."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def gone(mark: str, seconds: float = 20) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_when_it_is_killed(tmp_path: Path, how: signal.Signals) -> None:
-    """Not even a child that has left its group and does not listen."""
+    """Even a child that has left its group and ignores signals is ended."""
     process = subprocess.Popen(
         [sys.executable, "-c", CHAT, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3]
     )
@@ -68,7 +68,7 @@ async def test_nothing_is_left_at_the_end(tmp_path: Path) -> None:
     assert await asyncio.to_thread(gone, mark, 5)
 
 
-async def test_one_that_is_killed_takes_its_children_along_and_comes_back(tmp_path: Path) -> None:
+async def test_a_killed_server_takes_its_children_along_and_is_restarted(tmp_path: Path) -> None:
     mark = str(tmp_path / "mark")
     story = Story(tmp_path, [decide(respond("Hello."))], settings=settings(b=entry("stubborn", mark)))
     async with told(story):
@@ -85,7 +85,9 @@ async def test_the_launcher_says_what_cannot_be_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("patience", "said"), [(5.0, "bye\n"), (0.0, "")])
-async def test_who_has_patience_lets_a_program_end_by_itself(tmp_path: Path, patience: float, said: str) -> None:
+async def test_a_launcher_with_patience_lets_a_program_end_by_itself(
+    tmp_path: Path, patience: float, said: str
+) -> None:
     script = "trap 'echo bye > said; exit' TERM; echo ready; while :; do sleep 0.01; done"
     launch, ready = Launch(("/bin/sh", "-c", script), tmp_path, os.environ), asyncio.Event()
     process = await Process.start(on_lifeline(launch, patience), lambda piece: ready.set())

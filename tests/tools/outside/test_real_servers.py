@@ -127,7 +127,7 @@ def test_logins_conform(tmp_path: Path, npm: Path, pypi: Path, scenario: str) ->
 
 
 def test_a_login_by_the_command_line(tmp_path: Path, npm: Path, pypi: Path) -> None:
-    """The suite's server is a real one on this machine, and it looks at every step."""
+    """The suite's server is a real one on this machine, and it checks every step."""
     ring = {"PYTHON_KEYRING_BACKEND": "tests.tools.outside.conformance_login.FileRing", "RING": str(tmp_path)}
     home = {"DUCKFLOW_HOME": str(tmp_path / "home"), "LC_ALL": "C.UTF-8", "DUCKFLOW_LANGUAGE": "en"}
     conforms(npm, pypi / "python", "conformance_login.py", "auth/metadata-default", tmp_path, **ring, **home)

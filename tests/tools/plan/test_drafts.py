@@ -1,4 +1,4 @@
-"""What a model drafts, read: plain variations are taken, real problems are named."""
+"""Reading a model's drafts: harmless variations are accepted, real problems are named."""
 
 import json
 from typing import Any
@@ -39,13 +39,13 @@ def test_fences_prose_and_missing_fields_are_no_problem() -> None:
         (drafted({"name": "A", "depends_on": [2]}, {"name": "B", "depends_on": [1]}), "circle"),
     ],
 )
-def test_what_is_wrong_is_told(text: str, problem: str) -> None:
+def test_problems_of_a_draft_are_reported(text: str, problem: str) -> None:
     with pytest.raises(ReplyUnusable) as refused:
         plan_from(text, "g")
     assert problem in refused.value.correction
 
 
-def test_a_step_that_comes_after_itself_just_comes() -> None:
+def test_a_step_that_depends_on_itself_depends_on_nothing() -> None:
     assert plan_from(drafted({"name": "A", "depends_on": [1]}), "g").steps[0].depends_on == []
 
 

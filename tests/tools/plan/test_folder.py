@@ -23,7 +23,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("files", "command"), COMMANDS)
-def test_how_tests_are_run(tmp_path: Path, files: dict[str, str], command: str) -> None:
+def test_the_test_command_is_found_by_looking(tmp_path: Path, files: dict[str, str], command: str) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

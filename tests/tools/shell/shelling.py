@@ -57,13 +57,13 @@ def shell_in(folder: Path, kind: str = "auto", settings: ShellSettings | None = 
 
 
 class Mark:
-    """A number of seconds so odd that a process sleeping that long can be found among all others."""
+    """An unusual number of seconds, by which a process that sleeps that long can be found among all others."""
 
     def __init__(self) -> None:
         self.seconds = f"{1000 + secrets.randbelow(1000)}.{secrets.randbelow(10**9)}"
 
     def alive(self) -> int:
-        """How many processes sleep that long."""
+        """Returns how many processes sleep that long."""
         return sum(self.seconds in command for command in _commands())
 
     async def appears(self, count: int) -> None:

@@ -40,14 +40,14 @@ async def test_a_server_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
     assert not await shell.background.stop("job_unknown")
 
 
-async def test_one_that_ends_at_once_is_a_result(tmp_path: Path) -> None:
+async def test_a_background_command_that_ends_at_once_is_a_result(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=ShellSettings(first_output_seconds=20))
     done = await shell.run("echo port in use; exit 1", background=True)
     assert done.for_model.startswith("exit code 1") and "port in use" in done.for_model
     assert shell.background.jobs() == ()
 
 
-async def test_who_looks_again_and_again_is_told_how_to_wait(tmp_path: Path) -> None:
+async def test_a_model_that_looks_again_and_again_is_told_how_to_wait(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=QUICK)
     await shell.run("sleep 60", background=True)
     [job] = shell.background.jobs()
@@ -74,7 +74,7 @@ async def test_waiting_ends_with_the_command_or_at_its_limit(tmp_path: Path) -> 
     assert "Running: -" in (await shell.problem("wait job_unknown")).for_model
 
 
-async def test_one_that_ends_later_is_told_with_the_next_command(tmp_path: Path) -> None:
+async def test_a_later_end_is_reported_with_the_next_command(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=QUICK)
     await shell.run("while [ ! -e go ]; do sleep 0.02; done; echo crashed; exit 9", background=True)
     [job] = shell.background.jobs()

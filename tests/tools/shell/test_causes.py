@@ -1,4 +1,4 @@
-"""Why a command failed is kept, however much it printed before and after."""
+"""The reason why a command failed is kept, however much it printed before and after."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_the_cause_in_the_middle_of_a_long_output_is_kept(kind: str, piece: int)
     assert cause in telling_part(text, 500) and len(telling_part(text, 500)) <= 500
 
 
-def test_what_was_left_out_is_counted_and_nothing_stands_twice() -> None:
+def test_left_out_output_is_counted_and_nothing_is_shown_twice() -> None:
     lines = [f"line {number}" for number in range(3000)]
     lines[1500] = "fatal: the disk is full"
     kept = Excerpt(1000, 1000, 1000)
@@ -46,7 +46,7 @@ def test_what_was_left_out_is_counted_and_nothing_stands_twice() -> None:
     assert missing + len("\n".join(told)) == len("\n".join(lines))
 
 
-def test_of_a_thousand_failures_the_first_is_told() -> None:
+def test_the_first_of_a_thousand_failures_is_shown() -> None:
     text = "".join(f"FAILED tests/test_{number}.py - AssertionError: value {number}\n" for number in range(1000))
     kept = Excerpt(0, 500, 1000)
     kept.add(text)
@@ -61,5 +61,5 @@ def test_of_a_thousand_failures_the_first_is_told() -> None:
         ("ModuleNotFoundError: No module named 'shop'", False),
     ],
 )
-def test_only_what_looked_for_a_host_is_told_of_the_network(output: str, network: bool) -> None:
+def test_only_a_failed_lookup_of_a_host_is_told_about_the_network(output: str, network: bool) -> None:
     assert ("no network" in hint(output, network=False, writes=True)) is network

@@ -1,4 +1,4 @@
-"""What git cannot do in bubblewrap is told, with a way that works."""
+"""A failure of git because of bubblewrap comes with a way that works."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from duckflow.safety.sandbox.packs import MOST_PACKS
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
-async def test_what_git_cannot_do_in_the_sandbox_is_told_with_a_way(tmp_path: Path) -> None:
+async def test_failures_of_git_in_the_sandbox_come_with_a_way_that_works(tmp_path: Path) -> None:
     def git(*words: str, folder: Path) -> None:
         named = ("-c", "user.name=d", "-c", "user.email=d@p", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
         subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""A command that takes too much of the machine is ended, and says of what it took too much."""
+"""A command that takes too much of the machine is ended, and the message says what it took too much of."""
 
 import contextlib
 import os
@@ -82,7 +82,7 @@ async def test_temporary_files_have_a_limit(tmp_path: Path, kind: str, place: st
 @needs_bubblewrap
 @pytest.mark.parametrize("place", ["/dev/shm", "/dev", "/dev/pts", "/run", "/proc", "/home", "/"])
 async def test_no_mount_in_memory_can_be_filled(tmp_path: Path, place: str) -> None:
-    """A quarter of what a command may take is left for /dev/shm."""
+    """A quarter of the memory that a command may take is left for /dev/shm."""
     shell = shell_in(tmp_path, "bubblewrap", ShellSettings(max_memory_mib=80))
     done = await shell.run(f"{FILLS.format(place=place, name='big')}; stat -c %b {place}/big")
     blocks = [int(line) for line in done.for_model.splitlines() if line.isdigit()]

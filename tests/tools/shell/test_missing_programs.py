@@ -1,4 +1,4 @@
-"""A command that fails because a program has another name here is told that name."""
+"""When a command fails because a program has another name here, the model is told that name."""
 
 import shutil
 from pathlib import Path
@@ -28,7 +28,7 @@ def shell(tmp_path: Path, machine: Path) -> Shell:
 
 
 def python_without_modules(folder: Path, name: str, *modules: str) -> None:
-    """A program that knows just these modules when it is asked by `find_spec`."""
+    """Makes a program that knows only these modules when it is asked by `find_spec`."""
     known = "|".join(modules) or "none"
     (folder / name).write_text(f'#!/bin/sh\ncase "$3" in {known}) exit 0;; esac\nexit 1\n')
     (folder / name).chmod(0o755)
@@ -44,12 +44,12 @@ async def test_python_is_there_under_its_other_name(shell: Shell, machine: Path,
     assert "There is no `python` here; use `python3`." in told
 
 
-async def test_the_reverse_is_told_too(shell: Shell, machine: Path) -> None:
+async def test_python_is_suggested_where_python3_is_missing(shell: Shell, machine: Path) -> None:
     python_without_modules(machine, "python")
     assert "use `python`." in (await shell.run("python3 x.py")).for_model
 
 
-async def test_make_may_be_the_one_that_finds_no_python(shell: Shell, machine: Path) -> None:
+async def test_a_python_that_make_does_not_find_is_suggested_too(shell: Shell, machine: Path) -> None:
     python_without_modules(machine, "python3")
     (shell.sandbox.paths.folder / "Makefile").write_text("all:\n\tpython x.py\n")
     assert "use `python3`." in (await shell.run("make")).for_model

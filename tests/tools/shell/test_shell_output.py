@@ -1,4 +1,4 @@
-"""From bytes to what the model reads and what the screen shows."""
+"""From bytes to the text that the model reads and the screen shows."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ def test_no_code_for_the_terminal_gets_through(pieces: list[bytes]) -> None:
     assert not any((ord(sign) < 32 and sign not in "\n\r\t") or 127 <= ord(sign) < 160 for sign in text)
 
 
-def test_an_endless_code_holds_nothing_back_for_ever() -> None:
+def test_an_endless_control_code_does_not_hold_output_back_forever() -> None:
     cleaner = Cleaner()
     heard = "".join(cleaner.clean(b"\x1b]" if turn == 0 else b"text " * 1000) for turn in range(5))
     assert "text" in heard
@@ -49,7 +49,7 @@ def excerpt(text: str, piece: int, head: int = 10, tail: int = 20) -> str:
 
 
 @given(some.text(alphabet="ab\n", max_size=200), some.integers(1, 50))
-def test_what_fits_is_whole_and_what_does_not_is_cut_the_same_however_it_came(text: str, piece: int) -> None:
+def test_output_is_cut_the_same_way_however_it_was_split(text: str, piece: int) -> None:
     cut = excerpt(text, piece)
     assert cut == text if len(text) <= 30 else cut == excerpt(text, 1)
     assert len(cut) < 30 + 50
@@ -60,7 +60,7 @@ def test_the_cut_falls_between_lines_and_says_how_much_is_missing() -> None:
     assert excerpt(text, 7) == "line 0\n[… 767 characters left out, lines 2 to 98 …]\nline 98\nline 99\n"
 
 
-def test_of_a_progress_bar_only_the_last_state_is_kept() -> None:
+def test_only_the_last_state_of_a_progress_bar_is_kept() -> None:
     assert excerpt("1%\r50%\r99%\nok\n", 3) == "99%\nok\n"
 
 
@@ -85,7 +85,7 @@ async def test_a_flood_reaches_the_screen_in_few_pieces_and_ends_with_its_end() 
     assert sum(missing) + sum(text.count("\n") for text in heard) == 50_001, "what is left out is counted"
 
 
-def test_of_tests_that_passed_the_dots_and_the_warnings_are_left_out() -> None:
+def test_dots_and_warnings_of_passing_tests_are_left_out() -> None:
     dots = "\n".join(f"{'.' * 70}ss [{number:3}%]" for number in range(0, 100, 5))
     warnings = (
         f"{'=' * 20} warnings summary {'=' * 20}\n" + "tests/a.py::b\n  old: use c\n\n" * 20 + "-- Docs: https://x\n"

@@ -51,7 +51,7 @@ async def test_output_is_heard_while_it_is_printed(shell: Shell) -> None:
     assert "".join(shell.heard) == "first\nsecond\n"
 
 
-async def test_what_takes_too_long_is_ended_and_its_output_kept(shell: Shell) -> None:
+async def test_a_command_that_takes_too_long_is_ended_and_its_output_kept(shell: Shell) -> None:
     mark = Mark()
     problem = await shell.problem(f"echo so far; sleep {mark.seconds}", timeout=1)
     assert problem.key == "shell.timed_out"
@@ -92,7 +92,7 @@ async def test_cancelling_at_any_moment_leaves_nothing_behind(shell: Shell) -> N
     assert len(os.listdir("/proc/self/fd")) <= handles + 1
 
 
-async def test_what_a_command_leaves_behind_ends_with_it(shell: Shell) -> None:
+async def test_processes_that_a_command_leaves_behind_end_with_it(shell: Shell) -> None:
     mark = Mark()
     done = await shell.run(f"sleep {mark.seconds} & (setsid sleep {mark.seconds} >/dev/null 2>&1 &); echo done")
     assert done.for_model.endswith("\ndone")
@@ -160,7 +160,7 @@ async def test_the_sandbox_is_named_when_it_is_the_reason(shell: Shell) -> None:
     assert "write only in the work folder" in (await shell.run("touch /usr/new")).for_model
 
 
-async def test_what_makes_git_run_programs_is_watched(shell: Shell, tmp_path: Path) -> None:
+async def test_files_that_make_git_run_programs_are_watched(shell: Shell, tmp_path: Path) -> None:
     await shell.run("git init -q")
     done = await shell.run("echo ../evil > .git/commondir")
     assert done.for_user.key == "shell.meddled"
@@ -184,6 +184,6 @@ def test_the_preview_is_the_command_with_what_is_unusual_about_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("command", ["", "  ", "echo \0"])
-def test_what_cannot_be_a_command_is_refused(command: str) -> None:
+def test_an_impossible_command_is_refused(command: str) -> None:
     with pytest.raises(ValidationError):
         ShellArgs(command=command)

@@ -16,7 +16,7 @@ Answer = Callable[[socket.socket, str], None]
 
 
 class WebServer:
-    """Gives each connection to the answer for its path; keeps what was asked."""
+    """Answers each connection as set for its path, and keeps the requests."""
 
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         self.answers = answers
@@ -30,7 +30,7 @@ class WebServer:
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def network(self, **names: Sequence[str]) -> Network:
-        """Every name leads to a public address unless another is given; that address leads here."""
+        """Leads every name to a public address unless another is given; that address leads to this server."""
 
         async def resolve(host: str, port: int) -> Sequence[str]:
             return names.get(host.replace(".", "_"), [PUBLIC])
@@ -89,7 +89,7 @@ def redirect(location: str) -> Answer:
 
 
 def drip(piece: bytes, seconds: float, first: bytes = b"", server: "list[WebServer] | None" = None) -> Answer:
-    """Something every moment, without an end."""
+    """Sends something every moment, without an end."""
 
     def answer(connection: socket.socket, path: str) -> None:
         connection.sendall(first)

@@ -70,7 +70,7 @@ async def test_texts_of_all_kinds_and_encodings(body: bytes, kind: str, told: st
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress], ids=["gzip", "deflate"])
-async def test_what_is_packed_is_unpacked(pack: Callable[[bytes], bytes]) -> None:
+async def test_a_compressed_page_is_unpacked(pack: Callable[[bytes], bytes]) -> None:
     name = "gzip" if pack is gzip.compress else "deflate"
     with WebServer({"/": page(pack(b"<p>hello"), more=f"content-encoding: {name}\r\n")}) as server:
         assert (await fetch(server)).endswith("hello")
@@ -187,7 +187,7 @@ async def test_other_spellings_of_this_machine_are_refused_by_the_real_name_serv
         ),
     ],
 )
-def test_what_is_no_plain_address_is_refused(url: str) -> None:
+def test_an_unusual_address_is_refused(url: str) -> None:
     with pytest.raises(ToolError):
         read_address(url)
 
@@ -272,7 +272,7 @@ async def test_a_page_made_to_be_slow_is_read_in_time(html: str) -> None:
 
 
 def certificates(folder: Path, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """For a server of that name, and for whoever trusts it."""
+    """Makes certificates for a server of that name, and for a client that trusts it."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -423,7 +423,7 @@ async def test_a_pdf_is_read_page_by_page() -> None:
     assert "[page 1 of 2]\nThe first page" in text and "[page 2 of 2]\nAnd the second" in text
 
 
-async def test_what_is_only_called_a_pdf_is_told() -> None:
+async def test_a_file_that_is_only_called_a_pdf_is_reported() -> None:
     pytest.importorskip("pypdf")
     with WebServer({"/": page(b"%PDF-1.4 nothing else", "application/pdf")}) as server:
         assert await refused(server) == "web.bad_pdf"

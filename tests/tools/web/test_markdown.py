@@ -1,4 +1,4 @@
-"""Ten pages as Markdown, in the style of what is found on the web. `UPDATE_SNAPSHOTS=1 pytest` writes them anew."""
+"""Ten pages in the style of the web, as Markdown. `UPDATE_SNAPSHOTS=1 pytest` writes them anew."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ PAGES = sorted(Path(__file__).with_name("pages").glob("*.html"))
 URL = "https://site.example/docs/page.html"
 
 
-def test_there_are_ten() -> None:
+def test_there_are_ten_pages() -> None:
     assert len(PAGES) == 10
 
 
@@ -45,7 +45,7 @@ def test_a_page_as_markdown(path: Path) -> None:
         ("", ""),
     ],
 )
-def test_small_things(html: str, text: str) -> None:
+def test_small_pieces_of_html_become_markdown(html: str, text: str) -> None:
     assert to_markdown(html, URL).text == text
 
 
@@ -66,5 +66,5 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=60).map("".join))
-def test_no_page_is_too_broken(html: str) -> None:
+def test_any_broken_page_can_be_read(html: str) -> None:
     assert "\0" not in to_markdown(html, URL).text
