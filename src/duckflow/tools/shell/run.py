@@ -198,8 +198,7 @@ class ShellRun(Tool[ShellArgs]):
         return args.network or args.background or args.secrets or self._judge(args.command).verdict != "safe"
 
     def _sees_secrets(self, args: ShellArgs) -> bool:
-        """Says whether the user agreed to show secrets: to this command, to one that names a secret file, or to the
-        whole project."""
+        """Says whether it may see secrets: the call asks for them, names a secret file, or the whole project may."""
         named = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
         return named or args.secrets or self._secrets_allowed()
 
