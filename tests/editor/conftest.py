@@ -1,4 +1,4 @@
-"""What the tests of the editor share."""
+"""Fixtures that the tests of the editor share."""
 
 from pathlib import Path
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tests.cli.shell import Shell
 
 if TYPE_CHECKING:
-    # Slow to load: only who runs these tests does, not everybody who collects them.
+    # The SDK is slow to import, so it is not imported while tests are collected.
     from acp import Client
     from acp.client.connection import ClientSideConnection
     from acp.connection import StreamEvent
@@ -57,7 +57,7 @@ class Editor:
         return RequestPermissionResponse.model_validate({"outcome": outcome})
 
     def answer(self, option: str) -> None:
-        """To the next request; nothing is no answer."""
+        """Answers the next request; None means no answer."""
         self._answers.put_nowait(option)
 
     def observe(self, event: "StreamEvent") -> None:
@@ -74,7 +74,7 @@ class Editor:
         return "".join(update["content"]["text"] for update in self.all(kind))
 
     def calls(self) -> dict[str, Json]:
-        """Each tool call as it stands after all its updates."""
+        """Returns each tool call after all its updates."""
         calls: dict[str, Json] = {}
         for update in self.updates:
             if "toolCallId" in update:
@@ -89,7 +89,7 @@ class Editor:
 
 
 class Session:
-    """One session of an editor's."""
+    """One session of an editor."""
 
     def __init__(self, connection: "ClientSideConnection", editor: Editor, session_id: str) -> None:
         self.connection = connection
@@ -97,7 +97,7 @@ class Session:
         self.id = session_id
 
     async def say(self, text: str, *more: Any) -> str:
-        """The reason why the turn stopped."""
+        """Sends a prompt and returns the reason why the turn stopped."""
         from acp import text_block
 
         async with asyncio.timeout(SECONDS):
@@ -106,7 +106,7 @@ class Session:
 
 @asynccontextmanager
 async def at(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator["ClientSideConnection"]:
-    """A connection that has been initialized."""
+    """Opens an initialized connection."""
     from acp import spawn_agent_process
 
     command = (sys.executable, "-m", "duckflow", "acp", *arguments)

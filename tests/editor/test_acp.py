@@ -1,4 +1,4 @@
-"""Duckflow in an editor: what is asked, shown and done, as the protocol's own client sees it."""
+"""Duckflow in an editor: questions, updates and actions as the protocol's own client sees them."""
 
 import asyncio
 import base64
@@ -94,7 +94,7 @@ async def test_cancelling_ends_the_turn_and_what_it_runs(shell: Shell) -> None:
         await session.connection.cancel(session_id=session.id)
         assert await turn == "cancelled"
         assert [call["status"] for call in editor.calls().values()] == ["failed"]
-        # And while it asks.
+        # The same holds while it asks.
         turn = asyncio.create_task(session.say("go on"))
         await editor.until(lambda: len(editor.requests) == 2)
         await session.connection.cancel(session_id=session.id)
@@ -104,7 +104,7 @@ async def test_cancelling_ends_the_turn_and_what_it_runs(shell: Shell) -> None:
     assert "All done." in editor.said()
 
 
-async def test_a_session_is_listed_loaded_with_its_past_and_gone_on_with(shell: Shell) -> None:
+async def test_a_session_is_listed_loaded_with_its_past_and_continued(shell: Shell) -> None:
     from acp import RequestError
 
     editor = Editor("yes", "yes")
@@ -163,7 +163,7 @@ async def test_modes_options_and_commands(shell: Shell) -> None:
             await connection.set_session_mode(session_id=session.id, mode_id="no-such-mode")
 
 
-async def test_a_plan_is_told_as_it_advances_and_its_job_is_a_call(shell: Shell) -> None:
+async def test_a_plan_is_updated_as_it_advances_and_its_job_is_a_tool_call(shell: Shell) -> None:
     written = {"text": "x = 1\n", "when": "complete content of game.py"}
     ended = {"json": report("It went well."), "when": "background job has ended"}
     script = shell.script(PROPOSE, {"json": SNAKE}, run_step(1), {"json": write_tasks("game.py")}, written, ended)
@@ -248,7 +248,7 @@ async def test_several_sessions_work_side_by_side_in_their_own_folders(shell: Sh
     assert {one["sessionId"] for one in editor.updates} == {first.id, second.id}
 
 
-async def test_files_that_the_editor_sends_along_are_material(shell: Shell) -> None:
+async def test_files_that_the_editor_sends_along_reach_the_model(shell: Shell) -> None:
     from acp import embedded_text_resource, resource_block, resource_link_block
 
     (shell.work / "notes.txt").write_text("on disk\n")
@@ -293,8 +293,8 @@ async def test_tools_of_the_editors_servers_are_there_behind_the_gate(shell: She
     assert "5" in call["rawOutput"]["text"]
 
 
-async def test_what_is_very_risky_takes_a_word(shell: Shell) -> None:
-    """An editor that says yes by itself is not enough."""
+async def test_a_very_risky_action_needs_a_typed_word(shell: Shell) -> None:
+    """A yes that an editor gives by itself is not enough."""
     wipe = decide(act("shell.run", command="rm -rf /"), next_step="continue")
     editor = Editor("yes")
     async with opened(shell, editor, "-m", shell.script(wipe, DONE)) as session:
@@ -304,7 +304,7 @@ async def test_what_is_very_risky_takes_a_word(shell: Shell) -> None:
     assert [call["status"] for call in editor.calls().values()] == ["failed"]
 
 
-async def test_when_the_editor_goes_everything_ends(shell: Shell) -> None:
+async def test_everything_ends_when_the_editor_closes(shell: Shell) -> None:
     slow = decide(act("shell.run", command="sleep 607.31"), next_step="continue")
     editor = Editor("yes")
     async with opened(shell, editor, "-m", shell.script(slow)) as session:

@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Path:
-    """The registry's tools and schemas, with our entry as the only one."""
+    """Makes a registry with its tools and schemas, and our entry as the only one."""
     top = tmp_path / "registry"
     shutil.copytree(VERIFIER / "tree/.github", top / ".github")
     for schema in (VERIFIER / "tree").glob("*.schema.json"):

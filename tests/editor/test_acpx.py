@@ -27,7 +27,7 @@ pytestmark = [
 
 
 class Acpx:
-    """One agent in one folder; it ends so many seconds after its last prompt."""
+    """One agent in one folder; it ends some seconds after its last prompt."""
 
     def __init__(self, shell: Shell, script: str, *flags: str, seconds: int = 1) -> None:
         self._shell = shell
@@ -55,7 +55,7 @@ class Acpx:
 
 
 def updates(output: str) -> list[dict[str, Any]]:
-    """Of a run with `--format json`: what the agent has told, in order."""
+    """Returns the agent's updates of a run with `--format json`, in order."""
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [one["params"]["update"] for one in lines if one.get("method") == "session/update"]
 
@@ -71,13 +71,13 @@ def test_a_yes_and_a_no(shell: Shell) -> None:
     assert diff in ended["content"]
 
 
-def test_a_session_with_a_mode_that_is_cancelled_and_gone_on_with(shell: Shell) -> None:
+def test_a_session_with_a_mode_is_cancelled_and_continued(shell: Shell) -> None:
     slow = decide(act("shell.run", command="sleep 606.17"), next_step="continue")
     acpx = Acpx(shell, shell.script(WRITE, DONE, slow, DONE))
     acpx.run("sessions", "new")
     assert "All done." in acpx.run("--approve-all", "prompt", "make hello.py")
     acpx.wait_until_gone()
-    # So that the session is loaded again.
+    # This makes it load the session again.
     shell.write_config('[safety]\nmode = "full-auto"\n')
     later = Acpx(shell, shell.script(slow, DONE), seconds=60)
     assert "mode set: full-auto" in later.run("set-mode", "full-auto")

@@ -1,4 +1,4 @@
-"""Requests for permission that are open at the same time: each answer belongs to its own."""
+"""Permission requests that are open at the same time: each answer goes to its own request."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -60,7 +60,7 @@ REPLIES: list[Any] = [RpcError(-1, "no buttons here"), {"outcome": {"outcome": "
 async def test_words_answer_the_gate_that_they_were_asked_for(
     tmp_path: Path, asked_first: int, reply: Any, said_before: tuple[str, ...]
 ) -> None:
-    """Words are wanted about a second one while the user reads the first."""
+    """A second Gate needs words while the user reads the first."""
     story = Unanswered(tmp_path, [], mode="ask")
     story.provider = two_askers()
     said: list[str] = []

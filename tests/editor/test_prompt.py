@@ -1,4 +1,4 @@
-"""What comes from an editor beside the words."""
+"""Content of an editor's prompt besides its words."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from duckflow.editor.session import read_prompt
 from duckflow.events.views import Attachment
 
 
-def test_pictures_come_as_they_are_and_what_is_heard_does_not() -> None:
+def test_pictures_are_taken_unchanged_and_audio_is_refused() -> None:
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "what is this?"},
         {"type": "image", "mimeType": "image/png", "data": "aGk="},
