@@ -174,7 +174,7 @@ def keys_beside(top: Path, pages: int, keys: int) -> None:
     try:
         terminal.wait_for("/help")
         terminal.enter("flood it")
-        terminal.wait_for("Shall I do it like this?")
+        terminal.wait_for("Should I do it like this?")
         terminal.answer("yes")
         terminal.wait_for("line ")
         print("keys without pages: ", end="")

@@ -51,7 +51,7 @@ ENGLISH: Said = {
     "risk": "terminals differ in their keys",
     "yes": "yes",
     "far": "How far is it?",
-    "draft": "Shall I do it like this?",
+    "draft": "Should I do it like this?",
     "yes_please": "yes, please",
     "your_step": "Your step: ",
 }

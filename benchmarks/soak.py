@@ -88,7 +88,7 @@ class Person:
         self._type("/undo")
         self._wait("1. yes")
         self._answer("1")
-        self._wait("was taken back")
+        self._wait("was undone")
 
     def leaves_something_running(self) -> None:
         command = act("shell.run", command="sleep 2", background=True)
@@ -116,7 +116,7 @@ class Person:
         self._model.expect("tasks", TASKS)
         self._model.decisions([decide(act("plan_tool.propose", goal="figures"), step="PLANNING")])
         self._type(f"turn {self._turn}: make a plan")
-        self._wait("Shall I do it like this?")
+        self._wait("Should I do it like this?")
         self._wait_for_the_turn()
         run = decide(act("task_tool.generate_list"), act("task_loop.run", step_id="1"), next_step="defer")
         self._model.decisions([run])

@@ -61,14 +61,14 @@ class HarborAgent(BaseInstalledAgent):
     MODEL_CONNECTION = ModelConnectionSpec(passthrough=True)
     ERROR_PATTERNS: ClassVar[list[ErrorPattern]] = [
         *BaseInstalledAgent.ERROR_PATTERNS,
-        ErrorPattern(r"is busy and (?:stayed so|asks to wait)", ApiRateLimitError),
+        ErrorPattern(r"is still busy: |is busy and asks to wait", ApiRateLimitError),
         ErrorPattern(r"says the credit is used up", ApiUsageLimitError),
-        ErrorPattern(r"wants a key|refused the key", AgentAuthenticationError),
-        ErrorPattern(r"has no model |There is no endpoint called|Where is \S+ served\?", ModelNotFoundError),
-        ErrorPattern(r"No (?:safe )?connection to|Nothing listens at|said nothing for \d", NetworkConnectionError),
-        ErrorPattern(r"The request does not fit|does not fit the model any more", ContextWindowExceededError),
+        ErrorPattern(r"needs a key|refused the key", AgentAuthenticationError),
+        ErrorPattern(r"has no model |There is no endpoint called|Which provider serves ", ModelNotFoundError),
+        ErrorPattern(r"Cannot connect|secure connection|Nothing listens|sent nothing for \d", NetworkConnectionError),
+        ErrorPattern(r"The request does not fit|no longer fits into the model", ContextWindowExceededError),
         ErrorPattern(r"failed \(status 5\d\d\)", ApiInternalServerError),
-        ErrorPattern(r"broke off again and again", ApiConnectionClosedError),
+        ErrorPattern(r"was cut off several times", ApiConnectionClosedError),
         ErrorPattern(r"refused the content|refused to answer", AgentSafetyRefusalError),
     ]
 
