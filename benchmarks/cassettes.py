@@ -16,7 +16,7 @@ import yaml
 
 from duckflow.llm.stream import EventReader, StreamedReply
 from duckflow.llm.wires.wire import wire_named
-from duckflow.state.noun import as_table, tables
+from duckflow.state.data import as_table, tables
 
 WIRES = {
     "/chat/completions": "chat",

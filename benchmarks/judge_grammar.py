@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 
-from duckflow.safety.commands.readers import GIT_READERS, READERS
+from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
 
 
 def _listed(text: str) -> list[str]:

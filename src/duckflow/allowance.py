@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 
 from duckflow.errors import BudgetSpent
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 
 ADDRESS = "DUCKFLOW_ALLOWANCE"
@@ -18,7 +18,7 @@ LIKELY_REPLY = 4096
 """Tokens of a reply that has no limit of its own."""
 
 
-class CallWanted(Value):
+class CallWanted(FrozenData):
     """A call that somebody wants to make."""
 
     model: str
@@ -34,7 +34,7 @@ class CallWanted(Value):
         return self.prompt + self.reply
 
 
-class CallUsed(Value):
+class CallUsed(FrozenData):
     """The tokens and dollars that a call has used in the end."""
 
     tokens: int

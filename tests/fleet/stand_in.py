@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.fleet.host import MARK
-from duckflow.fleet.task import Asked, AttemptOrder, AttemptReport, CarryOut, Desk, FleetTask
+from duckflow.fleet.task import Asked, AttemptOrder, AttemptPort, AttemptReport, CarryOut, FleetTask
 from duckflow.state.phrase import say
 from duckflow.state.question import Question
 
@@ -40,12 +40,12 @@ write("end")
 def hold_a_lock(ledger: Path, seconds: float) -> CarryOut:
     """Returns a way to carry out attempts that writes into the ledger when they begin and end."""
 
-    async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+    async def carry_out(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
         """Carries out an attempt; one at a task named `asks` asks first."""
-        desk.progress("working")
-        call = await desk.allow(CallWanted(model=order.task.model, prompt=60, reply=40, dollars=0.01))
-        await desk.used(call, CallUsed(tokens=100, dollars=0.01))
-        said = (await desk.ask(ask_whether(order))).text if order.task.name == "asks" else ""
+        link.progress("working")
+        call = await link.allow(CallWanted(model=order.task.model, prompt=60, reply=40, dollars=0.01))
+        await link.used(call, CallUsed(tokens=100, dollars=0.01))
+        said = (await link.ask(ask_whether(order))).text if order.task.name == "asks" else ""
         child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-S", "-E", "-c", CHILD, str(ledger), order.attempt_id, str(seconds)),
             env={**os.environ, MARK: order.attempt_id},

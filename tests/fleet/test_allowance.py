@@ -11,7 +11,7 @@ from duckflow.errors import BudgetSpent
 from duckflow.fleet.allowance import MINUTE, CallLedger, Granted
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import FleetOrder, Limit
-from duckflow.fleet.task import AttemptOrder, AttemptReport, Desk, FleetTask
+from duckflow.fleet.task import AttemptOrder, AttemptPort, AttemptReport, FleetTask
 from tests.fleet.postgres import own_postgres, postgres_programs
 from tests.fleet.stand_in import open_engine
 from tests.fleet.yard import MemoryDesk, Yard, write
@@ -42,7 +42,7 @@ class Books:
         return [line.said.key for line in self.engine.logs(self.order.fleet)]
 
 
-async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+async def carry_out(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
     raise NotImplementedError
 
 
@@ -115,7 +115,7 @@ async def test_open_calls_of_a_dead_worker_count_as_expected(tmp_path: Path) -> 
     books = Books(tmp_path, "m:*=//100")
     assert books.ask(prompt=40, reply=40, worker="gone").call
 
-    async def end_at_once(order: AttemptOrder, desk: Desk) -> AttemptReport:
+    async def end_at_once(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
         return AttemptReport(order=order, outcome="failed")
 
     working = open_engine(str(tmp_path / "fleet.db"), "here", 2, 3.0, end_at_once)
@@ -126,7 +126,7 @@ async def test_open_calls_of_a_dead_worker_count_as_expected(tmp_path: Path) -> 
 
 
 class StrictDesk(MemoryDesk):
-    """A desk that grants calls after a while, or not at all."""
+    """A link that grants calls after a while, or not at all."""
 
     def __init__(self, seconds: float, refuses: bool = False) -> None:
         super().__init__()
@@ -146,10 +146,10 @@ def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
 
 
 async def test_an_attempt_asks_before_each_call_and_waiting_costs_no_time(yard: Yard) -> None:
-    desk, began = StrictDesk(4.0), time.monotonic()
-    report = await yard.carry_out(yard.task([write("tax.py", "TAX = 2\n")], minutes=0.1), desk)
-    assert report.outcome == "done", (report.open, desk.notes)
-    assert len(desk.calls) >= 1 and desk.calls[0].model.startswith("scripted") and desk.calls[0].prompt > 100
+    link, began = StrictDesk(4.0), time.monotonic()
+    report = await yard.carry_out(yard.task([write("tax.py", "TAX = 2\n")], minutes=0.1), link)
+    assert report.outcome == "done", (report.open, link.notes)
+    assert len(link.calls) >= 1 and link.calls[0].model.startswith("scripted") and link.calls[0].prompt > 100
     assert time.monotonic() - began > 4.0 and report.seconds < time.monotonic() - began - 3.9
 
 

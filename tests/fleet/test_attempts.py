@@ -29,16 +29,16 @@ def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
 
 
 async def test_an_attempt_ends_with_checks_a_commit_and_a_report(yard: Yard) -> None:
-    desk = MemoryDesk()
-    report = await yard.carry_out(yard.task([TAX], checks=["grep -q 2 tax.py"]), desk)
-    assert report.outcome == "done", (report.open, desk.notes)
+    link = MemoryDesk()
+    report = await yard.carry_out(yard.task([TAX], checks=["grep -q 2 tax.py"]), link)
+    assert report.outcome == "done", (report.open, link.notes)
     assert report.passed and report.branch == "duckflow/raise-1"
     assert [(file.path, file.added, file.removed) for file in report.files] == [("tax.py", 1, 0)]
     assert yard.repository.show(report.branch, "tax.py") == "TAX = 2"
     assert yard.repository.git("rev-parse", report.branch) == report.commit
     assert not (yard.repository.folder / "tax.py").exists()
     assert yard.repository.worktrees() == 0
-    assert desk.tokens > 0 and report.session_id
+    assert link.tokens > 0 and report.session_id
 
 
 async def test_equal_questions_are_told_apart_after_a_change_of_folder(yard: Yard) -> None:
@@ -47,19 +47,19 @@ async def test_equal_questions_are_told_apart_after_a_change_of_folder(yard: Yar
     for name, folder in ("a", "."), ("b", ""), ("c", ""):
         folder = folder or str(place_of(yard.paths.worktrees, yard.repository.folder, f"f1.{name}.1"))
         command = decide(act("shell.run", command=f"cd / && git clean -fdx {folder}/build"), next_step="continue")
-        desk = MemoryDesk(Answered(asked_id="", choice="no"))
-        await yard.carry_out(yard.task([command, decide(respond("No."))], name=name, mode="ask"), desk)
-        same.append(desk.asked[0].same)
+        link = MemoryDesk(Answered(asked_id="", choice="no"))
+        await yard.carry_out(yard.task([command, decide(respond("No."))], name=name, mode="ask"), link)
+        same.append(link.asked[0].same)
     assert same[0] != same[1] == same[2]
 
 
 async def test_ignored_files_are_copied_only_where_they_are_named(yard: Yard) -> None:
-    desk, task = MemoryDesk(), yard.task([TAX], include=[".env", "*.log"], checks=["grep -q secret .env"])
+    link, task = MemoryDesk(), yard.task([TAX], include=[".env", "*.log"], checks=["grep -q secret .env"])
     report = await yard.carry_out(task)
     assert report.open and report.open.key == "fleet.include_missing" and report.open.values == {"file": ".env"}
     yard.repository.write(".env", "secret\n")
-    report = await yard.carry_out(task, desk, go_on="duckflow/raise-1")
-    assert report.passed and [file.path for file in report.files] == ["tax.py"], (report, desk.notes)
+    report = await yard.carry_out(task, link, go_on="duckflow/raise-1")
+    assert report.passed and [file.path for file in report.files] == ["tax.py"], (report, link.notes)
     report = await yard.carry_out(task.model_copy(update={"name": "b", "include": ("shop.py",)}))
     assert report.open and report.open.key == "fleet.include_known"
 
@@ -67,7 +67,7 @@ async def test_ignored_files_are_copied_only_where_they_are_named(yard: Yard) ->
 @pytest.mark.slow
 async def test_a_cut_off_attempt_is_continued(yard: Yard) -> None:
     """Its worker was killed and left a folder with uncommitted work, beside files that the set-up had made."""
-    first, desk = MemoryDesk(), MemoryDesk()
+    first, link = MemoryDesk(), MemoryDesk()
     task = yard.task([write("tax.py", "TAX = 2\n"), TAX], mode="ask", setup="mkdir made; echo 1 > made/it")
     going = asyncio.create_task(yard.carry_out(task, first))
     await first.until("waiting")
@@ -84,17 +84,17 @@ async def test_a_cut_off_attempt_is_continued(yard: Yard) -> None:
     yard.repository.git("branch", "-f", "duckflow/raise-1", "main")
     done = yard.model(write("tax.py", "TAX = 2\n"))
     task = task.model_copy(update={"model": done, "mode": "full-auto"})
-    report = await yard.carry_out(task, desk, go_on="duckflow/raise-1")
-    assert [file.path for file in report.files] == ["half.py", "tax.py"], (report, desk.notes)
+    report = await yard.carry_out(task, link, go_on="duckflow/raise-1")
+    assert [file.path for file in report.files] == ["half.py", "tax.py"], (report, link.notes)
 
 
 async def test_a_gate_is_answered_at_the_desk(yard: Yard) -> None:
-    desk = MemoryDesk(Answered(asked_id="", choice="yes"))
-    report = await yard.carry_out(yard.task([TAX], mode="ask"), desk)
-    assert report.outcome == "done", (report.open, desk.notes)
-    (asked,) = desk.asked
+    link = MemoryDesk(Answered(asked_id="", choice="yes"))
+    report = await yard.carry_out(yard.task([TAX], mode="ask"), link)
+    assert report.outcome == "done", (report.open, link.notes)
+    (asked,) = link.asked
     assert asked.question.gate and "TAX = 2" in asked.question.gate.diff
-    assert "waiting" in desk.states
+    assert "waiting" in link.states
 
 
 @pytest.mark.slow
@@ -127,8 +127,8 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
     spending = MemoryDesk()
     report = await yard.carry_out(yard.task([{**dear, "json": look}, TAX], name="b", budget_usd=1.0), spending)
     assert report.outcome == "budget" and (spending.cost_usd, len(spending.calls)) == (2.0, 1), report
-    desk = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
-    report = await yard.carry_out(yard.task([TAX], name="c", mode="ask", minutes=0.1), desk)
+    link = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
+    report = await yard.carry_out(yard.task([TAX], name="c", mode="ask", minutes=0.1), link)
     assert report.outcome == "done", report
 
 
@@ -165,11 +165,11 @@ async def test_the_best_of_several_attempts_is_found_by_review(yard: Yard) -> No
 
 async def test_the_attempt_is_prompted_in_the_users_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     yard = Yard(tmp_path, monkeypatch, "ja")
-    desk = MemoryDesk()
+    link = MemoryDesk()
     replies = [{"json": write("税.py", "税 = 2\n"), "when": "専用のワークツリー"}]
-    report = await yard.carry_out(yard.task(replies, name="税率", prompt="税率を上げる", may_touch=["税.py"]), desk)
-    assert report.passed and report.branch == "duckflow/税率-1", (report, desk.notes)
-    assert any("で様子を見られます" in note for note in desk.notes)
+    report = await yard.carry_out(yard.task(replies, name="税率", prompt="税率を上げる", may_touch=["税.py"]), link)
+    assert report.passed and report.branch == "duckflow/税率-1", (report, link.notes)
+    assert any("で様子を見られます" in note for note in link.notes)
 
 
 @pytest.mark.slow
@@ -178,26 +178,26 @@ async def test_questions_edits_and_plans_come_to_the_desk(yard: Yard) -> None:
     asks = decide(respond("Which rate, 2 or 3?"), next_step="pending_user")
     run = decide(act("shell.run", command="echo 1 > rate.txt"), respond("Written."), next_step="done")
     said = ["2, please", "maybe", "5", "echo 2 > rate.txt"]
-    desk = MemoryDesk(*(Answered(asked_id="", text=text) for text in said))
-    report = await yard.carry_out(yard.task([asks, {"json": run, "when": "2, please"}], mode="ask"), desk)
-    assert report.outcome == "done", (report.open, desk.notes, desk.asked)
-    assert [asked.question.kind for asked in desk.asked] == ["text", "gate", "gate", "edit"]
-    assert len(desk.asked[2].question.details) > len(desk.asked[1].question.details)
+    link = MemoryDesk(*(Answered(asked_id="", text=text) for text in said))
+    report = await yard.carry_out(yard.task([asks, {"json": run, "when": "2, please"}], mode="ask"), link)
+    assert report.outcome == "done", (report.open, link.notes, link.asked)
+    assert [asked.question.kind for asked in link.asked] == ["text", "gate", "gate", "edit"]
+    assert len(link.asked[2].question.details) > len(link.asked[1].question.details)
     assert yard.repository.show(report.branch, "rate.txt") == "2"
 
 
 @pytest.mark.slow
 async def test_a_question_answered_in_the_attempt_itself_leaves_the_inbox(yard: Yard) -> None:
-    desk = MemoryDesk()
-    going = asyncio.create_task(yard.carry_out(yard.task([TAX], mode="ask"), desk))
-    await desk.until("waiting")
+    link = MemoryDesk()
+    going = asyncio.create_task(yard.carry_out(yard.task([TAX], mode="ask"), link))
+    await link.until("waiting")
     (socket,) = (yard.paths.data / "sessions").glob("*/*.sock")
     attached = RemoteConversation(socket)
     await attached.attach()
     await attached.answer(attached.questions[0].question_id, choice="yes")
     report = await going
     await attached.aclose()
-    assert report.outcome == "done" and desk.withdrawn == desk.asked, report
+    assert report.outcome == "done" and link.withdrawn == link.asked, report
 
 
 async def test_git_runs_no_program_of_an_untrusted_repository(yard: Yard) -> None:

@@ -15,7 +15,7 @@ from duckflow.allowance import CallUsed, CallWanted
 from duckflow.errors import BudgetSpent, UsageError
 from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.host import MARK
-from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport, Desk, FleetTask
+from duckflow.fleet.task import Answered, AttemptOrder, AttemptPort, AttemptReport, FleetTask
 from tests.fleet.stand_in import ask_whether, hold_a_lock, open_engine
 
 LONGEST = 60.0
@@ -35,31 +35,31 @@ async def until(true: Callable[[], bool]) -> None:
         await asyncio.sleep(0.05)
 
 
-async def carry_out(order: AttemptOrder, desk: Desk) -> AttemptReport:
+async def carry_out(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
     """Carries out an attempt that does what the name of its task says."""
     said = ""
     match order.task.name.partition("-")[0]:
         case "asks":
-            said = (await desk.ask(ask_whether(order))).text
+            said = (await link.ask(ask_whether(order))).text
         case "sleeps":
             child = await asyncio.create_subprocess_exec(
                 "sh", "-c", "sleep 61.5 & sleep 61.5", env={**os.environ, MARK: order.attempt_id}
             )
-            desk.note(f"pid {child.pid}")
+            link.note(f"pid {child.pid}")
             await child.wait()
         case "spends":
             with suppress(BudgetSpent):
                 for _ in range(2):
-                    call = await desk.allow(CallWanted(model="m", prompt=500, dollars=0.1))
+                    call = await link.allow(CallWanted(model="m", prompt=500, dollars=0.1))
                     await asyncio.sleep(0.2)
-                    await desk.used(call, CallUsed(tokens=1000, dollars=0.6))
+                    await link.used(call, CallUsed(tokens=1000, dollars=0.6))
                 return AttemptReport(order=order, outcome="failed")
             await asyncio.sleep(LONGEST)
         case "breaks":
             raise ValueError("no")
         case _:
-            desk.note("hello")
-    await desk.used(await desk.allow(CallWanted(model="m", prompt=10)), CallUsed(tokens=10, dollars=0.1))
+            link.note("hello")
+    await link.used(await link.allow(CallWanted(model="m", prompt=10)), CallUsed(tokens=10, dollars=0.1))
     return AttemptReport(order=order, outcome="done", branch=order.branch, commit="0" * 40, said=said)
 
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of attempts: a real repository, a real Duckflow process with a scripted model, a desk."""
+"""Shared by the tests of attempts: a real repository, a real Duckflow process with a scripted model, a link."""
 
 import asyncio
 import json
@@ -62,7 +62,7 @@ class Repository:
 
 
 class MemoryDesk:
-    """A desk that records everything, gives prepared answers, and leaves other questions open."""
+    """A link that records everything, gives prepared answers, and leaves other questions open."""
 
     def __init__(self, *answers: Answered, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -142,6 +142,6 @@ class Yard:
         }
         return FleetTask.model_validate(given | fields)
 
-    async def carry_out(self, task: FleetTask, desk: MemoryDesk | None = None, **fields: Any) -> AttemptReport:
+    async def carry_out(self, task: FleetTask, link: MemoryDesk | None = None, **fields: Any) -> AttemptReport:
         order = AttemptOrder.model_validate({"fleet": "f1", "task": task, "number": 1} | fields)
-        return await carry_out(self.workshop, order, desk or MemoryDesk())
+        return await carry_out(self.workshop, order, link or MemoryDesk())

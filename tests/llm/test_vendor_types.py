@@ -12,7 +12,7 @@ from test_vendors import BOTH, EFFORT, SHOWN, conversation
 from typing_extensions import get_type_hints, is_typeddict
 from vendors import SECRET, VENDORS, Said, Vendor
 
-from duckflow.state.noun import tables
+from duckflow.state.data import tables
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -9,7 +9,7 @@ from duckflow.agent.permissions import difference
 from duckflow.cli.reviewing import wanted_change
 from duckflow.editor.tool_calls import hunks
 from duckflow.fleet.worktree import Worktree
-from duckflow.review.desk import changed_lines
+from duckflow.review.current_review import changed_lines
 from duckflow.safety.git import Git
 from duckflow.state.changes import read_diff
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from duckflow.state.action import Action, Decision
+from duckflow.state.data import shorten
 from duckflow.state.five import FiveItems, StateDelta
-from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.state.vitals import Vitals
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import duckflow.web
 from duckflow.i18n.words import catalogue
-from duckflow.web.reading import WORDS
+from duckflow.web.session_requests import WORDS
 
 PAGE = Path(duckflow.web.__file__).parent / "page"
 VENDORED = {

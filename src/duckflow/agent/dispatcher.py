@@ -19,7 +19,7 @@ from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.asking import only_wonders, tells_of_done
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
@@ -101,7 +101,7 @@ class Dispatched:
 class Acting(Protocol):
     """Carries out a Decision."""
 
-    async def run(self, reading: Reading, actor: Actor) -> Dispatched: ...
+    async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched: ...
 
 
 class Dispatcher:
@@ -129,7 +129,7 @@ class Dispatcher:
         self._preparation = Preparation(toolbox)
         self._filter = ResultFilter(session.state, added)
 
-    async def run(self, reading: Reading, actor: Actor) -> Dispatched:
+    async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Runs the actions of a Decision. Everything is done, asked and reported in the name of `actor`."""
         done, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
         waiting = await self._preparation.in_order(reading.decision, language)
@@ -160,7 +160,7 @@ class Dispatcher:
         return bool(prepared.ready) and await self._gatekeeper.lets_pass(prepared.ready[0])
 
     async def _run_part(
-        self, part: list[Action], reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
+        self, part: list[Action], reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
     ) -> None:
         part = self._not_held_back(part, done, actor)
         phase = self._session.state.phase if actor.follows_steps else Phase.EXECUTION
@@ -182,7 +182,7 @@ class Dispatcher:
             whole = await self._run_front(whole, lacking, reading, done, actor)
 
     async def _run_front(
-        self, part: list[Action], lacking: dict[str, ToolError], reading: Reading, done: Dispatched, actor: Actor
+        self, part: list[Action], lacking: dict[str, ToolError], reading: ParsedReply, done: Dispatched, actor: Actor
     ) -> list[Action]:
         """Runs the actions that can be prepared now, and returns the others. Those may build on the first ones, so they
         are prepared only then."""
@@ -251,7 +251,7 @@ class Dispatcher:
             await self._run_one(prepared.ready[0], done, actor, revealed=False)
 
     async def _with_body(
-        self, action: Action, reading: Reading, blocks: list[str], done: Dispatched, actor: Actor
+        self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
     ) -> Action:
         """Returns the complete action: a text that came beside the Decision, or is asked for, becomes an argument."""
         tool = self._toolbox.find(action.operation)
@@ -344,7 +344,7 @@ class Dispatcher:
         actor.emit(MessageAdded(message=message))
 
 
-def _objection(action: Action, reading: Reading, phase: Phase) -> ToolError | None:
+def _objection(action: Action, reading: ParsedReply, phase: Phase) -> ToolError | None:
     """Returns the reason why nothing may be changed now, if there is one."""
     if objection := reading.decision.objection():
         return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)

@@ -21,12 +21,12 @@ from duckflow.events.ports import Ask, CommandTable, Emit
 from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, Event, MessageAdded, Noticed, OutputStreamed, TurnEnded
 from duckflow.extensions.places import ExtensionPlaces
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.programs.find import find_program, user_environment
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, ActionResult, Decision, TaskProfile
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import said, say
 from duckflow.state.question import Choice, Question
@@ -302,7 +302,7 @@ class GatedShell:
     async def output_of(self, command: str, why: str) -> str:
         action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=why)
         decision = Decision.made_up(why, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
-        done = await self._dispatcher.run(Reading(decision), self._actor)
+        done = await self._dispatcher.run(ParsedReply(decision), self._actor)
         if done.stop in ("refused", "nobody"):
             raise UsageError("custom.refused", command=command)
         return done.results[-1].for_model

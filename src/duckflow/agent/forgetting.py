@@ -8,7 +8,7 @@ from duckflow.events.types import PastForgotten
 from duckflow.memory.castle import Castle
 from duckflow.memory.facts import ProjectFacts
 from duckflow.memory.gravel import Gravel
-from duckflow.state.noun import folded, shorten
+from duckflow.state.data import folded, shorten
 from duckflow.state.phrase import Phrase, say
 
 SHOWN = 3

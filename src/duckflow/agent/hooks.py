@@ -18,9 +18,9 @@ from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlace
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.state.action import Action
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import AnyTool, Done
 

@@ -17,7 +17,7 @@ from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.ignore_rules import Wildcard, escaped
 from duckflow.safety.path_names import shown_line
 from duckflow.state.action import RUN_COMMAND
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Plan
 from duckflow.state.question import FileImpact
@@ -34,7 +34,7 @@ own."""
 LISTED = ", "
 
 
-class Permission(Value):
+class Permission(FrozenData):
     """One rule: it allows this operation, on files that fit the pattern or with commands that begin so."""
 
     operation: str

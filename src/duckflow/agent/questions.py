@@ -18,7 +18,7 @@ from duckflow.i18n.language import begins, languages_in
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import means_pause
 from duckflow.i18n.words import Words
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
 from duckflow.tools.plan.ports import Think

@@ -26,7 +26,7 @@ from duckflow.i18n.answers import may_be_goal, replies_only
 from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.state.action import EXIT, ActionResult, Decision
 from duckflow.state.agent import AgentState
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phase import Phase
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures

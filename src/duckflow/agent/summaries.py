@@ -15,8 +15,8 @@ from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import clip, estimate
 from duckflow.prompts.compile import Compiler
 from duckflow.state.context import SUMMARY_LENGTH, PastSummary
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from duckflow.events.types import (
     StreamReset,
     TextStreamed,
 )
-from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
+from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.i18n.asking import QuestionStream, one_question
 from duckflow.i18n.template import note
 from duckflow.llm.provider import Reply, Request
@@ -37,9 +37,9 @@ from duckflow.prompts.compile import Compiler, Moment
 from duckflow.prompts.layers import Layer
 from duckflow.state.action import RESPOND, Action, Decision, Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.five import StateDelta
 from duckflow.state.message import Message, PromptMessage
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, Review
 from duckflow.state.phrase import said, say
 from duckflow.state.profile import ModelProfile
@@ -119,7 +119,7 @@ class Thinker:
         self._remembering = remembering
         self._streams = streams
 
-    async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> Reading:
+    async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> ParsedReply:
         corrections: tuple[PromptMessage, ...] = ()
         attempt, unseen = 0, False
         while True:
@@ -149,7 +149,7 @@ class Thinker:
                 correction = self._compiler.correction(state.language, reply.text, problem.correction, form.format_name)
                 corrections += correction
 
-    async def _read(self, reply: Reply, state: AgentState, model: Model) -> Reading:
+    async def _read(self, reply: Reply, state: AgentState, model: Model) -> ParsedReply:
         """Reads a reply into a Decision, in a thread, because a broken reply takes seconds to mend."""
         if reply.finish == "malformed":
             raise ReplyUnusable(MALFORMED)
@@ -223,7 +223,9 @@ class Thinker:
 TALK_ARGUMENTS = ("text", "question")
 
 
-def accept(reading: Reading, session: StateOwner, phases: Phases, already_said: Collection[str] = ()) -> Reading:
+def accept(
+    reading: ParsedReply, session: StateOwner, phases: Phases, already_said: Collection[str] = ()
+) -> ParsedReply:
     """Takes in a Decision, and returns it as it counts from now on. The model is told what is refused. An answer that
     was given in this turn already, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)

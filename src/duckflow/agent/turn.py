@@ -17,7 +17,7 @@ from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.errors import DuckflowError
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, TurnBegan, TurnEnded
 from duckflow.events.views import Attachment
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.asking import offers_more
 from duckflow.i18n.template import notes
 from duckflow.outcome import Outcome
@@ -207,7 +207,7 @@ class Turn:
     def _notes(self, phrases: Iterable[Phrase]) -> str:
         return notes(self._session.state.language, phrases)
 
-    async def _think(self, turn: TurnSoFar, note: str) -> Reading:
+    async def _think(self, turn: TurnSoFar, note: str) -> ParsedReply:
         state = self._session.state
         limit = self._pacing.limit()
         self._session.emit(

@@ -8,7 +8,7 @@ from duckflow.agent.session import StateOwner
 from duckflow.events.ports import Ask
 from duckflow.events.types import ContextPruned, Event, Intervened, Noticed, ReplyRejected, VitalsChanged
 from duckflow.events.work import StepChanged
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan, Resolution, Verdict
 from duckflow.pacemaker.limits import WorkKind, guess_profile
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
@@ -102,7 +102,7 @@ class TurnPacemaker:
         """Returns the loops that this turn may take, counted from its beginning."""
         return self._session.state.loop + self._pacemaker.loops_left
 
-    def saw(self, reading: Reading, done: Dispatched) -> bool:
+    def saw(self, reading: ParsedReply, done: Dispatched) -> bool:
         """Takes in what a loop has brought, and says whether it was progress."""
         decision = reading.decision
         self._pacemaker.heard(f"{decision.rationale}\n{reading.text}")

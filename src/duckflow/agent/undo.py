@@ -18,8 +18,8 @@ from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from duckflow.safety.path_names import shown
 from duckflow.state.action import RUN_AGENT, Action, ActionResult, exit_code
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
+from duckflow.state.data import shorten
 from duckflow.state.message import Usage
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import LEFT_OUT, REFUSED, WISHED, Phrase, say
 
 DONE_AGAIN = ("read", "write", "run")

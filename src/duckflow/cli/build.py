@@ -280,12 +280,12 @@ def _work(
         return Agents(session.state, model.connection, usable, pace, table, limits, memory, guard.rules.of_agent)
 
     def sub_agents(allowance: "LoopAllowance") -> "SubAgents":
-        from duckflow.cli.reviewing import review_desk
-        from duckflow.work.sub_agents import Conduct, SubAgents
+        from duckflow.cli.reviewing import current_review
+        from duckflow.work.sub_agents import SharedAgentParts, SubAgents
 
-        desk = review_desk(session, toolbox, ground.workspace, ground.sandboxes, settings.proof, ground.code)
-        conduct = Conduct(guard.dispatcher, toolbox, ask, guard.undo, desk)
-        return SubAgents(session, agents(), conduct, lambda: extensions.found().kinds, settings.agent, locks, allowance)
+        review = current_review(session, toolbox, ground.workspace, ground.sandboxes, settings.proof, ground.code)
+        parts = SharedAgentParts(guard.dispatcher, toolbox, ask, guard.undo, review)
+        return SubAgents(session, agents(), parts, lambda: extensions.found().kinds, settings.agent, locks, allowance)
 
     others, limits, phases, undo = partial(Pacemaker, settings.pacemaker), settings.agent, guard.phases, guard.undo
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)

@@ -20,15 +20,15 @@ from duckflow.cli.talk import make_setup
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.apply import apply
 from duckflow.events.types import Event, TurnBegan, TurnEnded, TurnUndone
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.safety.sandbox.choose import choose
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import shorten
 from duckflow.state.mode import Mode
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import NOBODY, Answer, Question
@@ -140,7 +140,7 @@ async def _do_again(
                 session.emit(TurnBegan(turn=event.turn))
             action = moved(event.action, again.folder, copy)
             decision = Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
-            done = await built.dispatcher.run(Reading(decision), actor)
+            done = await built.dispatcher.run(ParsedReply(decision), actor)
             changes = list(differences(event.result, done.results[-1], again.folder, copy))
             differing += bool(changes)
             if changes or (shows_all and event.result.effect != "read"):

@@ -10,7 +10,7 @@ from duckflow.cli.sandboxes import Sandboxes
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.proof.settings import ProofSettings
 from duckflow.review.change import ReviewedChange, between, checked_out, lies_there, patched, uncommitted
-from duckflow.review.desk import ReviewDesk
+from duckflow.review.current_review import CurrentReview
 from duckflow.review.report import WitnessRunner
 from duckflow.safety.git import Git
 from duckflow.safety.workspace import Workspace
@@ -21,16 +21,16 @@ from duckflow.work.sub_agents import ReviewResult, SubAgents
 STDIN = "-"
 
 
-def review_desk(
+def current_review(
     session: Session,
     toolbox: Toolbox,
     workspace: Workspace,
     sandboxes: Sandboxes,
     settings: ProofSettings,
     code: CodeSense,
-) -> ReviewDesk:
+) -> CurrentReview:
     witnesses = WitnessRunner(sandboxes.find, sandboxes.launch, settings)
-    return ReviewDesk(session.state, session.emit, toolbox, workspace, witnesses, lambda: code.mapped)
+    return CurrentReview(session.state, session.emit, toolbox, workspace, witnesses, lambda: code.mapped)
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 OUTLINE, FIND, CALLERS = "code.outline", "code.find", "code.callers"
 OPERATIONS = (OUTLINE, FIND, CALLERS)

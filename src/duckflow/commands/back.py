@@ -5,8 +5,8 @@ from duckflow.commands.undo import warnings
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import Words
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 

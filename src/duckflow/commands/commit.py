@@ -15,7 +15,7 @@ from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
 from duckflow.state.agent import AgentState
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
 

@@ -13,9 +13,9 @@ from duckflow.extensions.custom_commands import CustomCommand, commands_in, fill
 from duckflow.extensions.skills import Skill
 from duckflow.i18n.words import Words, grouped
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.job import SubAgent
 from duckflow.state.mode import STRICTEST_FIRST, Mode
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import quote
 from duckflow.state.progress import duration
 

@@ -8,7 +8,7 @@ from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.rpc import RpcError
-from duckflow.state.noun import shorten, tables, text_of
+from duckflow.state.data import shorten, tables, text_of
 from duckflow.state.phrase import quote
 
 if TYPE_CHECKING:

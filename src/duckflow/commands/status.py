@@ -12,9 +12,9 @@ from duckflow.errors import DuckflowError
 from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words, age, turns
 from duckflow.state.agent import AgentState, kind_of_ref
+from duckflow.state.data import shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import OFFERED
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question

@@ -16,7 +16,7 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.safety.risk import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.outside.settings import McpSettings
 from duckflow.tools.shell.settings import ShellSettings

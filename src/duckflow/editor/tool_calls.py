@@ -12,7 +12,7 @@ from duckflow.i18n.words import Words
 from duckflow.safety.files import read_plain
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
 from duckflow.state.changes import read_diff
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.question import GateRequest
 from duckflow.view.items import ActionItem, OutputItem
 

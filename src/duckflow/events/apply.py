@@ -35,9 +35,9 @@ from duckflow.state.agent import (
     kind_of_ref,
 )
 from duckflow.state.context import RECEIPTS_LIMIT
+from duckflow.state.data import holds, shorten
 from duckflow.state.five import FiveItems
 from duckflow.state.message import Usage
-from duckflow.state.noun import holds, shorten
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.plan import Plan
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 
 
-class Event(Value):
+class Event(FrozenData):
     """Something that happened, with its time."""
 
     kind: ClassVar[str]

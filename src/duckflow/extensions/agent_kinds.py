@@ -8,8 +8,8 @@ from typing import NamedTuple
 from duckflow.extensions.front_matter import read_markdown
 from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
 from duckflow.state.action import Operation
+from duckflow.state.data import shorten
 from duckflow.state.finding import FINDING
-from duckflow.state.noun import shorten
 
 MOST_KINDS = 50
 TOLD_KINDS = 20

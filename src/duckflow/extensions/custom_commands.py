@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from duckflow.extensions.front_matter import read_markdown
 from duckflow.extensions.places import COMMAND_PLACES, PROMPTS, files_in, places_in
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 
 MOST_COMMANDS = 500
 SHOWN = 200

@@ -13,8 +13,8 @@ from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, Printed, collect
 from duckflow.safety.brought.launch import FOLDER_NAMES, CannotRunError, without_folder
 from duckflow.safety.environment import looks_secret
+from duckflow.state.data import as_table, as_text, shorten
 from duckflow.state.message import Message
-from duckflow.state.noun import as_table, as_text, shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import make_private
 from duckflow.whole_text import read_json

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from duckflow.safety.secrets import secret_name
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 SKILL_PLACES = (".duckflow/skills", ".agents/skills", ".claude/skills", ".codex/skills")
 PROMPTS = ".codex/prompts"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from duckflow.extensions.front_matter import FrontMatter, read_markdown
 from duckflow.extensions.places import SKILL_PLACES, ExtensionFolder, files_in, places_in
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 
 SKILL_FILE = "skill.md"

@@ -11,7 +11,7 @@ from duckflow.errors import DuckflowError
 from duckflow.fleet.host import MARK, Host, HostCall, granting
 from duckflow.fleet.ranking import AttemptReview
 from duckflow.fleet.talk import AttemptTalk, TurnResult
-from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptReport, CheckResult, Desk, FleetTask
+from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptPort, AttemptReport, CheckResult, FleetTask
 from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
 from duckflow.safety.environment import SECRETS
@@ -52,18 +52,18 @@ def marks_of(order: AttemptOrder) -> dict[str, str]:
     return {MARK: order.attempt_id}
 
 
-async def carry_out(workshop: Workshop, order: AttemptOrder, desk: Desk) -> AttemptReport:
+async def carry_out(workshop: Workshop, order: AttemptOrder, link: AttemptPort) -> AttemptReport:
     """Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""
-    return await Attempt(order, desk, workshop).run()
+    return await Attempt(order, link, workshop).run()
 
 
 class Attempt:
     """One attempt at a task, carried out once."""
 
-    def __init__(self, order: AttemptOrder, desk: Desk, workshop: Workshop) -> None:
+    def __init__(self, order: AttemptOrder, link: AttemptPort, workshop: Workshop) -> None:
         self._order = order
         self._task = order.task
-        self._desk = desk
+        self._link = link
         self._workshop = workshop
         self._words = workshop.words
         self._began = time.monotonic()
@@ -76,7 +76,7 @@ class Attempt:
         """Carries the attempt out. Failures are in the report, not raised."""
         worktree: Worktree | None = None
         try:
-            self._desk.progress("setup")
+            self._link.progress("setup")
             if self._task.remote:
                 await bring_clone(self._task.remote, Path(self._task.repository).parent)
             self._workshop.admit(Path(self._task.repository))
@@ -106,7 +106,7 @@ class Attempt:
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
         timeout = asyncio.timeout(self._task.minutes * 60)
         clock = PausableTimeout(timeout)
-        async with granting(self._desk, clock) as address:
+        async with granting(self._link, clock) as address:
             self._marks |= address
             try:
                 async with timeout:
@@ -122,7 +122,7 @@ class Attempt:
         host = await Host.open(call, worktree.folder, self._marks)
         self._update(session_id=call.session_id)
         self._note(say("fleet.note.session", session=call.session_id))
-        talk = AttemptTalk(host.conversation, self._order, self._desk, self._words, clock)
+        talk = AttemptTalk(host.conversation, self._order, self._link, self._words, clock)
         try:
             return await self._lead(talk, prompt, worktree)
         finally:
@@ -166,7 +166,7 @@ class Attempt:
             self._update(said=talk.said)
             if not result.fine:
                 return result
-            self._desk.progress("checks")
+            self._link.progress("checks")
             commit = await self._commit(worktree)
             checks = await self._check(worktree) if commit else ()
             await worktree.git.restore()
@@ -219,7 +219,7 @@ class Attempt:
         if report.touched_outside:
             return say("fleet.touched_outside", files=", ".join(report.touched_outside))
         if self._task.attempts > 1:
-            self._desk.progress("review")
+            self._link.progress("review")
             diff = await worktree.diff(report.commit)
             if review := await self._workshop.review(report, worktree.folder, diff, self._marks):
                 self._update(rating=review.rating, findings=review.findings)
@@ -243,7 +243,7 @@ class Attempt:
         self._report = self._report.model_copy(update=values)
 
     def _note(self, what: Phrase) -> None:
-        self._desk.note(self._words.phrase(what))
+        self._link.note(self._words.phrase(what))
 
 
 def _marked(path: Path) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from duckflow.errors import UsageError
 from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 
 TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
@@ -36,7 +36,7 @@ class Happening(NamedTuple):
 Notify = Callable[[Happening], None]
 
 
-class FleetState(Value):
+class FleetState(FrozenData):
     """A fleet and its progress."""
 
     fleet: str
@@ -66,7 +66,7 @@ class FleetState(Value):
         return all(state in OVER for state, count in self.tasks.items() if count)
 
 
-class TaskState(Value):
+class TaskState(FrozenData):
     """A task of a fleet and its progress."""
 
     fleet: str
@@ -82,7 +82,7 @@ class TaskState(Value):
     """The remote and branch its result was pushed to, or the address of its pull request."""
 
 
-class AttemptState(Value):
+class AttemptState(FrozenData):
     """An attempt and its progress."""
 
     fleet: str
@@ -107,7 +107,7 @@ class AttemptState(Value):
         return self.state in LIVE
 
 
-class WorkerState(Value):
+class WorkerState(FrozenData):
     """A worker, as last recorded in the database."""
 
     worker: str
@@ -120,7 +120,7 @@ class WorkerState(Value):
     """Attempts that it carries out."""
 
 
-class TaskFigures(Value):
+class TaskFigures(FrozenData):
     """The cost and the result of a task. It is kept after its fleet is removed from the database."""
 
     task: str
@@ -136,7 +136,7 @@ class TaskFigures(Value):
     """The place it was delivered to, or the commit that merged it, or its branch."""
 
 
-class LogLine(Value):
+class LogLine(FrozenData):
     """A log line of an attempt, or of the engine about it."""
 
     line: int
@@ -147,7 +147,7 @@ class LogLine(Value):
     said: Phrase
 
 
-class Limit(Value):
+class Limit(FrozenData):
     """Limits for a model, for all fleets of a database over all machines."""
 
     model: str

@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 from duckflow.allowance import ADDRESS, CallUsed, CallWanted
 from duckflow.clock import PausableTimeout
 from duckflow.errors import BudgetSpent, DuckflowError
-from duckflow.fleet.task import Desk
+from duckflow.fleet.task import AttemptPort
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.remote.conversation import RemoteConversation
@@ -202,7 +202,7 @@ async def _clean(call: HostCall) -> None:
 
 
 @contextlib.asynccontextmanager
-async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[str, str]]:
+async def granting(link: AttemptPort, clock: PausableTimeout) -> AsyncGenerator[dict[str, str]]:
     """Opens a socket where the processes of an attempt ask before they call a model, and yields the variables that they
     need. The attempt's clock stands still while a call waits."""
 
@@ -210,7 +210,7 @@ async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[st
         try:
             wanted = CallWanted.model_validate_json(await reader.readline())
             with clock.standing_still():
-                call = await desk.allow(wanted)
+                call = await link.allow(wanted)
         except BudgetSpent as refused:
             writer.write(said(refused).model_dump_json().encode() + b"\n")
         except Exception as problem:
@@ -219,7 +219,7 @@ async def granting(desk: Desk, clock: PausableTimeout) -> AsyncGenerator[dict[st
         else:
             writer.write(b"\n")
             line = await reader.readline()
-            await desk.used(call, CallUsed.model_validate_json(line) if line else None)
+            await link.used(call, CallUsed.model_validate_json(line) if line else None)
         finally:
             writer.close()
 

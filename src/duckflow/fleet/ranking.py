@@ -10,7 +10,7 @@ from duckflow.fleet.task import AttemptReport, FleetTask
 from duckflow.i18n.words import Words, money
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 
 LONGEST_DIFF, LONGEST_TASK = 60_000, 8_000
 MOST_FINDINGS = 12

@@ -1,4 +1,4 @@
-"""The attempts that a worker is carrying out, and the desk through which each of them talks to the fleet."""
+"""The attempts that a worker is carrying out, and the link through which each of them talks to the fleet."""
 
 import asyncio
 from collections import deque
@@ -39,8 +39,8 @@ class Slot:
             self._slots.release()
 
 
-class Office(NamedTuple):
-    """Things that the desks of one worker share."""
+class WorkerStores(NamedTuple):
+    """Things that the links of one worker share."""
 
     worker: str
     questions: QuestionStore
@@ -49,10 +49,10 @@ class Office(NamedTuple):
     notes: deque[Note]
 
 
-class FleetDesk:
-    """Takes notes, progress and questions of an attempt. The worker's Clerk writes them to the database."""
+class AttemptLink:
+    """Takes notes, progress and questions of an attempt. The worker's WorkerBookkeeper writes them to the database."""
 
-    def __init__(self, order: AttemptOrder, claim: str, office: Office, slot: Slot) -> None:
+    def __init__(self, order: AttemptOrder, claim: str, office: WorkerStores, slot: Slot) -> None:
         self.doing = ""
         self.waiting: dict[str, asyncio.Future[Answered]] = {}
         self.claim = claim
@@ -116,9 +116,9 @@ class FleetDesk:
 class RunningAttempt:
     """One attempt while it is carried out. It can be ended from outside, with everything it has started."""
 
-    def __init__(self, order: AttemptOrder, desk: FleetDesk) -> None:
+    def __init__(self, order: AttemptOrder, link: AttemptLink) -> None:
         self.order = order
-        self.desk = desk
+        self.link = link
         self.ended = asyncio.Event()
         self.wanted: AttemptOutcome | None = None
         self._task: asyncio.Task[AttemptReport] | None = None
@@ -126,7 +126,7 @@ class RunningAttempt:
 
     async def carry_out(self, carry_out: CarryOut) -> AttemptReport:
         async def work() -> AttemptReport:
-            return await carry_out(self.order, self.desk)
+            return await carry_out(self.order, self.link)
 
         if self.wanted is not None:
             return AttemptReport(order=self.order, outcome=self.wanted, rating=0)

@@ -1,4 +1,4 @@
-"""A front end without a person: leads the conversation of an attempt, and passes its questions to the fleet's desk."""
+"""A front end without a person: leads the conversation of an attempt, and passes its questions to the fleet's link."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
-from duckflow.fleet.task import Answered, Asked, AttemptOrder, Desk
+from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptPort
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome, ended_well
 from duckflow.state.mode import Mode
@@ -40,11 +40,11 @@ class AttemptTalk:
     """Talks to the model of an attempt. The attempt's clock stands still while its questions wait."""
 
     def __init__(
-        self, conversation: Conversation, order: AttemptOrder, desk: Desk, words: Words, clock: PausableTimeout
+        self, conversation: Conversation, order: AttemptOrder, link: AttemptPort, words: Words, clock: PausableTimeout
     ) -> None:
         self._conversation = conversation
         self._order = order
-        self._desk = desk
+        self._link = link
         self._words = words
         self._clock = clock
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -118,20 +118,20 @@ class AttemptTalk:
                 if task := self._asking.pop(item.id, None):
                     task.cancel()
                     if asked := self._inbox.get(item.id):
-                        self._desk.withdraw(asked)
+                        self._link.withdraw(asked)
             case ActionItem(result=result) if result:
-                self._desk.note(self._words.phrase(result.for_user))
+                self._link.note(self._words.phrase(result.for_user))
             case TextItem(by="model", state="whole"):
                 self.said = item.text
             case NoticeItem(about="noticed" | "ended", what=what) if what:
-                self._desk.note(self._words.phrase(what))
+                self._link.note(self._words.phrase(what))
             case TurnItem(outcome=outcome) if outcome:
                 self._why = item.why
             case _:
                 pass
 
     def _tell_progress(self) -> None:
-        self._desk.progress("waiting" if self._asked else "working")
+        self._link.progress("waiting" if self._asked else "working")
 
     async def _settle(self, question: Question) -> None:
         """Asks until there is an answer that fits."""
@@ -165,7 +165,7 @@ class AttemptTalk:
         try:
             with self._clock.standing_still():
                 self._tell_progress()
-                return await self._desk.ask(asked)
+                return await self._link.ask(asked)
         finally:
             self._asked -= 1
             self._tell_progress()

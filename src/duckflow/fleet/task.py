@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.errors import DuckflowError
 from duckflow.state.checks import ProofVerdict
+from duckflow.state.data import FrozenData, new_id, shorten
 from duckflow.state.mode import Mode
-from duckflow.state.noun import Value, new_id, shorten
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
@@ -26,7 +26,7 @@ Delivery = Literal["branch", "push", "pull-request", "merge"]
 AttemptOutcome = Literal["done", "failed", "cancelled", "budget"]
 
 
-Row = TypeVar("Row", bound=Value)
+Row = TypeVar("Row", bound=FrozenData)
 
 
 def read_row(kind: type[Row], text: str) -> Row:
@@ -56,7 +56,7 @@ def require_no_option(value: str) -> str:
 NoOption = Annotated[str, AfterValidator(require_no_option)]
 
 
-class FleetTask(Value):
+class FleetTask(FrozenData):
     """One piece of work in one repository."""
 
     name: Annotated[str, AfterValidator(require_branch_name)]
@@ -105,7 +105,7 @@ class FleetTask(Value):
     """How its result leaves the machine."""
 
 
-class AttemptOrder(Value):
+class AttemptOrder(FrozenData):
     """An order to attempt a task."""
 
     fleet: str = Field(pattern=r"^\w[\w.-]*$")
@@ -144,7 +144,7 @@ def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetT
     ]
 
 
-class CheckResult(Value):
+class CheckResult(FrozenData):
     """The result of a check that the fleet has run."""
 
     command: str
@@ -153,7 +153,7 @@ class CheckResult(Value):
     """The end of its output."""
 
 
-class FileChange(Value):
+class FileChange(FrozenData):
     """A file that differs from the base."""
 
     path: str
@@ -161,7 +161,7 @@ class FileChange(Value):
     removed: int = 0
 
 
-class AttemptReport(Value):
+class AttemptReport(FrozenData):
     """The result of an attempt."""
 
     order: AttemptOrder
@@ -207,7 +207,7 @@ class AttemptReport(Value):
         return sum(file.added + file.removed for file in self.files)
 
 
-class Asked(Value):
+class Asked(FrozenData):
     """A question of an attempt, in the inbox."""
 
     asked_id: str = Field(default_factory=new_id("ask"))
@@ -220,7 +220,7 @@ class Asked(Value):
     """A key that is equal for questions that ask the same."""
 
 
-class Answered(Value):
+class Answered(FrozenData):
     """A person's answer to a question: the key of a choice, or text that is read like typed input."""
 
     asked_id: str
@@ -239,7 +239,7 @@ class Note(NamedTuple):
     said: Phrase
 
 
-class Desk(Protocol):
+class AttemptPort(Protocol):
     """The interface through which an attempt reports progress, asks questions and gets leave for model calls."""
 
     async def ask(self, asked: Asked) -> Answered:
@@ -267,5 +267,5 @@ class Desk(Protocol):
         ...
 
 
-CarryOut = Callable[[AttemptOrder, Desk], Awaitable[AttemptReport]]
+CarryOut = Callable[[AttemptOrder, AttemptPort], Awaitable[AttemptReport]]
 """Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""

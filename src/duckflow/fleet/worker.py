@@ -19,7 +19,7 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
 from duckflow.fleet.host import end_processes, end_worker
 from duckflow.fleet.questions import QuestionStore
-from duckflow.fleet.running import FleetDesk, Office, RunningAttempt, Slot
+from duckflow.fleet.running import AttemptLink, RunningAttempt, Slot, WorkerStores
 from duckflow.fleet.store import FleetStore
 from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut, Note
 from duckflow.fleet.worktree import clone_place, repository_in
@@ -69,7 +69,7 @@ class WorkerThread(threading.Thread):
         self.join(timeout=10)
 
 
-class Heart(WorkerThread):
+class LeaseRenewer(WorkerThread):
     """Renews the worker's lease, and does nothing else, so that nothing can delay it."""
 
     def __init__(self, claims: Claims, fail: Fail) -> None:
@@ -86,7 +86,7 @@ class Heart(WorkerThread):
             self._stopped.set()
 
 
-class Clerk(WorkerThread):
+class WorkerBookkeeper(WorkerThread):
     """Records the progress of a worker's attempts, brings them answers and cancellations, and marks dead workers."""
 
     def __init__(
@@ -117,20 +117,20 @@ class Clerk(WorkerThread):
         """Writes progress and notes of the attempts to the database, and brings answers and cancellations back."""
         running = list(self._running.values())
         notes = list(self._notes)
-        doing = {attempt.desk.claim: attempt.desk.doing for attempt in running if attempt.desk.doing}
+        doing = {attempt.link.claim: attempt.link.doing for attempt in running if attempt.link.doing}
         ours = self._claims.record(doing, notes)
         for _ in notes:
             self._notes.popleft()
         for attempt in running:
             # An attempt that is not ours any more was cancelled by a process that took us for dead.
-            if wanted := ours.get(attempt.desk.claim, "cancelled"):
+            if wanted := ours.get(attempt.link.claim, "cancelled"):
                 attempt.end(wanted)
-        waiting = {asked_id: attempt for attempt in running for asked_id in list(attempt.desk.waiting)}
+        waiting = {asked_id: attempt for attempt in running for asked_id in list(attempt.link.waiting)}
         if waiting:
             for asked_id, answered in self._questions.hear(list(waiting)).items():
                 attempt = waiting[asked_id]
-                self._questions.heard(asked_id, attempt.desk.claim)
-                attempt.do(partial(attempt.desk.hear, {asked_id: answered}))
+                self._questions.heard(asked_id, attempt.link.claim)
+                attempt.do(partial(attempt.link.hear, {asked_id: answered}))
 
     def _look_after_others(self) -> None:
         self._claims.reap()
@@ -173,15 +173,15 @@ class Worker:
         questions = QuestionStore(database)
         self._carry_out = carry_out
         self._running: dict[str, RunningAttempt] = {}
-        self._office = Office(self.claims.worker, questions, CallLedger(database), endings, deque())
+        self._office = WorkerStores(self.claims.worker, questions, CallLedger(database), endings, deque())
         self._loop = asyncio.get_running_loop()
         self._slots = asyncio.Semaphore(workplace.at_once)
         self._carrying: set[asyncio.Task[None]] = set()
         self._polling = POLLING_OF_MANY if database.on_many else POLLING
         self._look = asyncio.Event()
         """Set when an attempt has ended, so that there may be room for another."""
-        self._heart = Heart(self.claims, self.fail)
-        self._clerk = Clerk(self.claims, endings, questions, self._running, self._office.notes, self.fail)
+        self._heart = LeaseRenewer(self.claims, self.fail)
+        self._clerk = WorkerBookkeeper(self.claims, endings, questions, self._running, self._office.notes, self.fail)
 
     async def stay(self, fleet: str) -> None:
         """Works until the fleet has ended, or for ever without one, or until the lease is lost."""
@@ -257,7 +257,7 @@ class Worker:
         order = AttemptOrder(fleet=taken.fleet, task=task, number=taken.number, mend=taken.mend)
         if taken.goes > 1:
             order = order.model_copy(update={"go_on": order.branch})
-        return RunningAttempt(order, FleetDesk(order, taken.claim, self._office, slot))
+        return RunningAttempt(order, AttemptLink(order, taken.claim, self._office, slot))
 
     async def _carry(self, taken: TakenAttempt, running: RunningAttempt, slot: Slot) -> None:
         """Carries an attempt out and stores its report. No report is stored when this worker itself is ending: another
@@ -288,5 +288,5 @@ class Worker:
         except UsageError as problem:
             return AttemptReport(order=order, outcome="failed", open=said(problem))
         if taken.inherited:
-            running.desk.say(say("fleet.goes_on", worker=self.claims.worker))
+            running.link.say(say("fleet.goes_on", worker=self.claims.worker))
         return await running.carry_out(self._carry_out)

@@ -16,7 +16,7 @@ from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
 from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, pathspecs
 from duckflow.state.changes import read_diff
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 
 ADDRESS = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")

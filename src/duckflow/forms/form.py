@@ -15,7 +15,7 @@ GIVEN_BY_USER = ("@", "!", "stdin")
 """Beginnings of `operation` in a message with material from the user, which is not a result."""
 
 
-class Reading(NamedTuple):
+class ParsedReply(NamedTuple):
     """A reply as it was read."""
 
     decision: Decision
@@ -98,7 +98,7 @@ class Form(Protocol):
 
     def live(self, operations: Iterable[Operation]) -> LiveWords: ...
 
-    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
+    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> ParsedReply:
         """Returns the reply as data. Raises ReplyUnusable, with what the model should change, if it cannot be read."""
         ...
 

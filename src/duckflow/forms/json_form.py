@@ -17,15 +17,15 @@ from duckflow.forms.decision import (
     make_decision,
     refuse_too_many,
 )
-from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom, spoken_by_others
+from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom, spoken_by_others
 from duckflow.forms.live import LiveText
 from duckflow.forms.schema import STEPS, decision_schema, few, listed, timely, without_body
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile
 from duckflow.state.agent import AgentState
+from duckflow.state.data import as_table, tables, text_of
 from duckflow.state.message import Message, PromptMessage
-from duckflow.state.noun import as_table, tables, text_of
 from duckflow.state.phase import Phase
 
 CUT_OFF = (
@@ -95,7 +95,7 @@ class JsonForm:
     def live(self, operations: Iterable[Operation]) -> LiveWords:
         return LiveText({operation.name: operation.says for operation in operations if operation.says})
 
-    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
+    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> ParsedReply:
         return read_decision(reply.text, operations, reply.finish, state.phase)
 
     def _instructed(self, operations: Sequence[Operation], language: str) -> str:
@@ -158,7 +158,7 @@ def as_written(decision: Decision, without: Collection[str] = ()) -> str:
 
 def read_decision(
     text: str, operations: Sequence[Operation], finish: str = "stop", phase: Phase = Phase.PLANNING
-) -> Reading:
+) -> ParsedReply:
     """Reads the Decision in a reply. Raises ReplyUnusable with what the model should change.
 
     Unknown operations and bad arguments are not checked here: they become results. So does one unreadable action among
@@ -192,7 +192,7 @@ def read_decision(
     broken = {decision.actions[at].action_id: fault for at, fault in faults.items()}
     # With an unreadable action it is unclear which text belongs to which: the texts are asked for instead.
     blocks = () if broken else take_blocks(read.rest)
-    return Reading(decision, "\n\n".join(decision.said()), doubtful, blocks, broken=broken)
+    return ParsedReply(decision, "\n\n".join(decision.said()), doubtful, blocks, broken=broken)
 
 
 def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
@@ -217,7 +217,7 @@ def _named(fields: Any) -> dict[str, Any]:
     return named | {"reasoning": text_of(action, "reasoning").strip() or "-"}
 
 
-def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> Reading:
+def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> ParsedReply:
     if finish == "length":
         raise ReplyUnusable(CUT_OFF)
     if text.startswith(NO_PROSE) or RESPOND not in {operation.name for operation in operations}:
@@ -227,7 +227,7 @@ def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase
     decision = Decision.made_up(
         "answered in plain text", [answer], TaskProfile.GENERAL_CHAT, step, "pending_user", confidence=0.5
     )
-    return Reading(decision, text, doubtful=True)
+    return ParsedReply(decision, text, doubtful=True)
 
 
 def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:

@@ -10,15 +10,15 @@ from duckflow.errors import ReplyUnusable
 from duckflow.forms.broken_json import read_json
 from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
-from duckflow.forms.form import Form, LiveWords, Reading, ReplyRoom
+from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.forms.live import LiveText, without_thoughts
 from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import CALL, DECIDE, RESPOND, Action, Decision, Operation, TaskProfile, looks_only, wire_name
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.whole_text import parse_json
 
@@ -96,7 +96,7 @@ class NativeForm:
     def live(self, operations: Iterable[Operation]) -> LiveWords:
         return LiveText({operation.name: operation.says for operation in operations if operation.says}, prose=True)
 
-    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> Reading:
+    def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> ParsedReply:
         """Reads the Decision that the calls make, with the text before them as its rationale. An empty reply, or one
         with nothing but the `decision` tool, is a Decision without actions.
 
@@ -112,7 +112,7 @@ class NativeForm:
         return _reading(text, calls, operations, state)._replace(wire=wire)
 
 
-def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> Reading:
+def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> ParsedReply:
     refuse_too_many(len(calls))
     known = {wire_name(operation.name): operation for operation in operations}
     rationale, before = shorten(text.partition("\n")[0], 200), _last_decided(state)
@@ -176,7 +176,7 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
         for action, fields_of_action in wrong
         if id(fields_of_action) in faults
     }
-    return Reading(decision, text, doubtful, broken=broken, asks_for_texts=False)
+    return ParsedReply(decision, text, doubtful, broken=broken, asks_for_texts=False)
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
@@ -292,7 +292,7 @@ def _without_arguments(call: ToolCall) -> ToolCall:
     return call if call.name == DECIDE else call.model_copy(update={"arguments": ""})
 
 
-def _written_out(text: str, operations: Sequence[Operation], state: AgentState) -> Reading | None:
+def _written_out(text: str, operations: Sequence[Operation], state: AgentState) -> ParsedReply | None:
     """Reads a Decision, or calls, written as text."""
     if written := re.findall(WRITTEN_CALL, text):
         values = [_loaded(call) for call in written]

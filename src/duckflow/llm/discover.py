@@ -15,7 +15,7 @@ from duckflow.llm.endpoints import KEYED, OTHER_NAMES, SERVERS, Endpoint, Key, c
 from duckflow.llm.facts import OLLAMA_WINDOW, facts_of, nearest_names
 from duckflow.llm.failures import Failures
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
-from duckflow.state.noun import as_count, as_table, tables, text_of
+from duckflow.state.data import as_count, as_table, tables, text_of
 from duckflow.state.phrase import Phrase, say
 from duckflow.whole_text import read_json
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.llm.endpoints import KNOWN, SERVERS
 from duckflow.llm.settings import LlmSettings, Price
-from duckflow.state.noun import as_table
+from duckflow.state.data import as_table
 from duckflow.whole_file import write_whole
 from duckflow.whole_text import read_json
 

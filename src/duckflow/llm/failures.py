@@ -16,8 +16,8 @@ from duckflow.llm.endpoints import TYPED, Endpoint, Key, may_be_stored
 from duckflow.llm.facts import nearest_names
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.data import as_table, first_table, shorten
 from duckflow.state.known_keys import without_keys
-from duckflow.state.noun import as_table, first_table, shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.system_keyring import KEYRING_SERVICE
 from duckflow.whole_text import read_json

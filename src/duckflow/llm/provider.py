@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.llm.settings import Price
+from duckflow.state.data import as_cost, as_count, as_table
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec, Usage
-from duckflow.state.noun import as_cost, as_count, as_table
 from duckflow.state.phrase import Phrase
 
 Finish = Literal["stop", "length", "refusal", "filtered", "malformed", "unknown", "failed"]

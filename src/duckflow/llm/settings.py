@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from duckflow.state.noun import Section, Value
+from duckflow.state.data import FrozenData, Section
 
 DEFAULT_MODEL = "qwen2.5-coder-1.5b"
 """The local model that is used where none is named."""
@@ -89,7 +89,7 @@ class LlmSettings(Section):
     endpoints: dict[str, EndpointSettings] = Field(default_factory=dict)
 
 
-class LocalSettings(Value):
+class LocalSettings(FrozenData):
     """Settings for running the local model. The defaults were measured on two cores with Qwen2.5-Coder 1.5B."""
 
     model: str = DEFAULT_MODEL

@@ -14,8 +14,8 @@ from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
+from duckflow.state.data import as_table, as_text, first_table, tables
 from duckflow.state.message import ToolCall
-from duckflow.state.noun import as_table, as_text, first_table, tables
 from duckflow.whole_text import PieceJoiner, read_json
 
 LARGEST = 16 * 1024 * 1024

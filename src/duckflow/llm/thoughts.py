@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from duckflow.state.noun import tables
+from duckflow.state.data import tables
 
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000

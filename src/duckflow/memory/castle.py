@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 from duckflow.errors import ToolError
 from duckflow.safety.files import digest
 from duckflow.safety.workspace import Workspace
-from duckflow.state.noun import folded, holds, shorten
+from duckflow.state.data import folded, holds, shorten
 
 Kind = Literal["recipe", "failure", "decision", "preference"]
 FILE = ".duckflow/lessons.md"

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from duckflow.i18n.language import joined
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.action import Action
+from duckflow.state.data import shorten
 from duckflow.state.message import PAST, Message
-from duckflow.state.noun import shorten
 
 LOOKED_AT = 8000
 KEPT = 400

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from duckflow.i18n.language import contains, search
 from duckflow.memory.terms import terms
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
+from duckflow.state.data import shorten
 from duckflow.state.message import Message, Role
-from duckflow.state.noun import shorten
 
 ROLE, CONTENT = 0.3, 0.4
 ROLES: dict[Role, float] = {"user": 1.0, "assistant": 0.5, "tool": 0.5, "system": 0.3}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from duckflow.state.noun import ELLIPSIS, holds, shorten
+from duckflow.state.data import ELLIPSIS, holds, shorten
 from duckflow.whole_file import write_whole
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 LEAST_BUDGET = 8000
 MOST_OF_WINDOW = 0.8

@@ -7,8 +7,8 @@ from duckflow.i18n.template import render
 from duckflow.prompts.layers import Layers, done_so_far
 from duckflow.state.action import READ_FILE, RUN_COMMAND, WRITE_FILE
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.message import Message, PromptMessage, last_request
-from duckflow.state.noun import shorten
 
 OUTCOME_LENGTH = 1200
 MATERIAL_LENGTH = 12_000

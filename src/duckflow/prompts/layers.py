@@ -11,9 +11,9 @@ from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.agent import A_WHILE, AgentState, kind_of_ref
+from duckflow.state.data import shorten
 from duckflow.state.job import ENDED, Job
 from duckflow.state.message import Message, PromptMessage, last_request
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase
 from duckflow.state.progress import progress
 

@@ -120,7 +120,7 @@ class RemoteChoices:
         self._call("rename", title=title)
 
 
-class WayOut:
+class FrontEndExit:
     """The ways to leave: this front end goes, and the conversation goes on without it."""
 
     def __init__(self, mirror: Mirror) -> None:
@@ -157,7 +157,7 @@ class RemoteConversation(Mirror):
         self.work = RemoteWork(self._call)
         self.review = RemoteReview(self._call)
         self.choices = RemoteChoices(self._call, self)
-        self.sessions = WayOut(self)
+        self.sessions = FrontEndExit(self)
 
     async def attach(self, after: int | None = None) -> None:
         """Connects. Raises OSError when nobody is there, and TimeoutError when somebody is but does not answer."""

@@ -15,7 +15,7 @@ from typing import Any
 from duckflow.events import talking, types
 from duckflow.events.event import Event
 from duckflow.state.agent import AgentState
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
@@ -27,7 +27,7 @@ LONGEST_NAME = 100
 """The number of bytes that the address of a socket may have on every system."""
 
 
-class OfferedCommand(Value):
+class OfferedCommand(FrozenData):
     """A slash command as it is offered."""
 
     name: str
@@ -35,7 +35,7 @@ class OfferedCommand(Value):
     words: tuple[str, ...]
 
 
-class Welcome(Value):
+class Welcome(FrozenData):
     """The state of the conversation after the event of this number. It comes with the last messages only."""
 
     number: int

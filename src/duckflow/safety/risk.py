@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
+from duckflow.state.data import Section
 from duckflow.state.mode import Mode
-from duckflow.state.noun import Section
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact, Risk
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator, model_validator
 
 from duckflow.state.checks import NOT_STARTED, CheckReport
+from duckflow.state.data import FrozenData, Line100, Line200, new_id, shorten
 from duckflow.state.five import StateDelta
-from duckflow.state.noun import Line100, Line200, Value, new_id, shorten
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 from duckflow.state.phrase import SAID, Phrase
 from duckflow.state.picture import Picture
@@ -64,7 +64,7 @@ def first_given(names: Iterable[str], args: Mapping[str, Any]) -> str:
     return next((name for name in names if args.get(name)), "")
 
 
-class Operation(Value):
+class Operation(FrozenData):
     """A tool's description of itself (tools/tool.py), for the rooms that must not import tools."""
 
     name: str
@@ -143,7 +143,7 @@ class TaskProfile(StrEnum):
     COMPLEX_REASONING = "COMPLEX_REASONING"
 
 
-class Action(Value):
+class Action(FrozenData):
     """One tool call. It must say why."""
 
     action_id: str = Field(default_factory=new_id("act"))
@@ -182,7 +182,7 @@ class Action(Value):
         return text
 
 
-class Decision(Value):
+class Decision(FrozenData):
     """The model's reply to one loop: what it thinks, and what it wants to do next."""
 
     rationale: Line200
@@ -256,7 +256,7 @@ def looks_only(operation: str, effect: str, args: Mapping[str, Any]) -> bool:
     return effect == "read"
 
 
-class ActionResult(Value):
+class ActionResult(FrozenData):
     """The result of one action: a text for the model, a phrase for people, and the files it changed."""
 
     action_id: str
@@ -306,7 +306,7 @@ def is_checked(path: str) -> bool:
     return not path.casefold().endswith(DOCUMENTS)
 
 
-class Evidence(Value):
+class Evidence(FrozenData):
     """A command that ran after the last change that concerns it, with how it ended."""
 
     command: str = ""

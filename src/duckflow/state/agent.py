@@ -7,11 +7,11 @@ from duckflow.state.action import Evidence, is_checked
 from duckflow.state.changes import Hunk, LineComment
 from duckflow.state.checks import CheckRun, Proof
 from duckflow.state.context import Context
+from duckflow.state.data import Line100, Line200, MutableData
 from duckflow.state.finding import ReviewFinding
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job, SubAgent
 from duckflow.state.message import Message, Usage
-from duckflow.state.noun import Line100, Line200, Noun
 from duckflow.state.phase import Phase, Review, Status, Transition
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
@@ -32,7 +32,7 @@ def kind_of_ref(ref: str) -> str:
     return next((kind for kind in (CONVERSATION, PLAN) if ref.startswith(kind)), "")
 
 
-class AgentState(Noun):
+class AgentState(MutableData):
     """The state of one session. It survives a crash, since it is rebuilt from the journal."""
 
     session_id: str = ""

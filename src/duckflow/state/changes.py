@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from duckflow.state.noun import Value, new_id
+from duckflow.state.data import FrozenData, new_id
 
 
 class WorkAuthor(NamedTuple):
@@ -126,7 +126,7 @@ def _unquoted(name: str) -> str:
         return name
 
 
-class Hunk(Value):
+class Hunk(FrozenData):
     """Neighbouring changes of a file with the lines around them. Its id is computed from its text, so the same change
     has the same id every time."""
 
@@ -172,7 +172,7 @@ class Hunk(Value):
         return next(texts, None)
 
 
-class LineComment(Value):
+class LineComment(FrozenData):
     """The user's comment on one line that a turn or a job changed. It waits until it is sent with the others."""
 
     comment_id: str = Field(default_factory=new_id("comment"))

@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase, say
 
 ProofVerdict = Literal["proven", "hollow", "unknown"]
 NAMED = 3
 
 
-class UnaskedChange(Value):
+class UnaskedChange(FrozenData):
     """A hunk of a turn's diff that belongs to nothing that was asked for."""
 
     turn: int
@@ -22,7 +22,7 @@ class UnaskedChange(Value):
     hunk_id: str
 
 
-class Proof(Value):
+class Proof(FrozenData):
     """The result of trying whether the tests of a change prove it. Tests are named as pytest does,
     `tests/test_x.py::test_y`. All lists of tests are empty for a turn that did not change both tests and code."""
 
@@ -94,7 +94,7 @@ NOT_STARTED = (126, 127)
 """The exit codes of a shell that could not start the program."""
 
 
-class CheckReport(Value):
+class CheckReport(FrozenData):
     """The report of one run. `check` is the command line without the options that only change what is shown."""
 
     check: str
@@ -181,7 +181,7 @@ def _holds(place: str, inner: str) -> bool:
     return not place or inner.rstrip("/") == place or inner.startswith((f"{place}/", f"{place}::", f"{place}."))
 
 
-class CheckRun(Value):
+class CheckRun(FrozenData):
     """The last run of a check."""
 
     report: CheckReport

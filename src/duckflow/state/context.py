@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from duckflow.state.noun import Noun, Value, holds, shorten
+from duckflow.state.data import FrozenData, MutableData, holds, shorten
 
 SUMMARIES_LIMIT = 6
 RECEIPTS_LIMIT = 10
 SUMMARY_LENGTH = 500
 
 
-class PastSummary(Value):
+class PastSummary(FrozenData):
     """The model's summary of messages that were left out, and the range of messages it stands for (counted from 1)."""
 
     first: int
@@ -27,7 +27,7 @@ class PastSummary(Value):
         return any(self.first <= number + 1 <= self.last for number in numbers)
 
 
-class Receipt(Value):
+class Receipt(FrozenData):
     """A record of one pruning of the context."""
 
     dropped: int
@@ -39,7 +39,7 @@ class Receipt(Value):
     turn: int = 0
 
 
-class Context(Noun):
+class Context(MutableData):
     """The context as of the last pruning."""
 
     kept: list[int] = Field(default_factory=list[int])

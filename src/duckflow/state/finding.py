@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 
 FINDING = "review.finding"
 """The operation by which a review agent reports; no other agent has it."""
@@ -14,7 +14,7 @@ WitnessStatus = Literal["fails", "fails_new", "fails_before_too", "passes", "bro
 there is nothing it could try. `broken`: the command itself did not work. `not_run`: nothing could be run here."""
 
 
-class Witness(Value):
+class Witness(FrozenData):
     """A command, and maybe a file for it, that was run in a copy of the folder to demonstrate a finding."""
 
     command: str
@@ -30,7 +30,7 @@ class Witness(Value):
         return self.status in ("fails", "fails_new")
 
 
-class ReviewFinding(Value):
+class ReviewFinding(FrozenData):
     """Something that is wrong with a change, at a line of the file as it is now."""
 
     path: str

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from duckflow.state.noun import Line100, Line200, Noun, Value, first
+from duckflow.state.data import FrozenData, Line100, Line200, MutableData, first
 
 Two100 = Annotated[list[Line100], first(2)]
 Three100 = Annotated[list[Line100], first(3, counted=True)]
 
 
-class FiveItems(Noun):
+class FiveItems(MutableData):
     """The items that are always kept up to date: the goal, why now, constraints, the plan in short, and open
     questions."""
 
@@ -21,7 +21,7 @@ class FiveItems(Noun):
     open_questions: Two100 = Field(default_factory=list[str])
 
 
-class StateDelta(Value):
+class StateDelta(FrozenData):
     """The changes that a Decision makes to the five items, and one line for the decision log."""
 
     goal: Line200 | None = None

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from duckflow.outcome import Outcome
+from duckflow.state.data import FrozenData, MutableData, new_id
 from duckflow.state.message import Message, Usage
-from duckflow.state.noun import Noun, Value, new_id
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
@@ -18,7 +18,7 @@ ran."""
 AGENTS_KEPT = 20
 
 
-class AgentReport(Value):
+class AgentReport(FrozenData):
     """The result of an agent's work. `found` is its own last message; the rest is computed."""
 
     asked: str
@@ -30,7 +30,7 @@ class AgentReport(Value):
     """The reason why it ended early."""
 
 
-class SubAgent(Noun):
+class SubAgent(MutableData):
     """One agent, at work or over. Its id is its name, such as `explore-1`. Its thoughts are only in the journal."""
 
     agent_id: str
@@ -64,7 +64,7 @@ OPEN: tuple[JobStatus, ...] = ("running", "paused", "interrupted")
 ENDED: frozenset[JobStatus] = frozenset({"completed", "failed", "cancelled"})
 
 
-class JobReport(Value):
+class JobReport(FrozenData):
     """The report of a job. The counts are computed; the words are the model's, or computed where it wrote none."""
 
     done: int = 0
@@ -82,7 +82,7 @@ class JobReport(Value):
     computed: bool = False
 
 
-class Job(Noun):
+class Job(MutableData):
     """A background job: the steps of a plan that it carries out, how it stands, and the question it waits for."""
 
     job_id: str = Field(default_factory=new_id("job"))

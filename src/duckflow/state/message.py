@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from duckflow.state.action import RESPOND, Action, Decision
-from duckflow.state.noun import Value, new_id
+from duckflow.state.data import FrozenData, new_id
 from duckflow.state.picture import Picture
 
 
-class Usage(Value):
+class Usage(FrozenData):
     """The tokens, money and time that one model call, or a whole session, used."""
 
     prompt_tokens: int = 0
@@ -46,7 +46,7 @@ PAST = "past"
 Role = Literal["user", "assistant", "tool", "system"]
 
 
-class ToolCall(Value):
+class ToolCall(FrozenData):
     """A tool call as the endpoint sent it. `extra` holds fields that the endpoint adds and wants to get back."""
 
     call_id: str
@@ -55,7 +55,7 @@ class ToolCall(Value):
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class WireReply(Value):
+class WireReply(FrozenData):
     """The part of a reply with tool calls that only the endpoint needs: the ids and names of the calls in order, and
     fields that it wants back. The arguments are in the Decision; only the call of `decision` keeps its own here."""
 
@@ -63,7 +63,7 @@ class WireReply(Value):
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
-class Message(Value):
+class Message(FrozenData):
     """One message: by the user, the model, a tool, or Duckflow itself. A reply of the model is a text and a Decision as
     data, so nobody needs to parse the text."""
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.noun import Line200, Value
+from duckflow.state.data import FrozenData, Line200
 
 
 class Phase(StrEnum):
@@ -27,7 +27,7 @@ Rating = Literal["good", "fair", "needs_work"]
 ReviewVerdict = Literal["approved", "fix", "rejected"]
 
 
-class Review(Value):
+class Review(FrozenData):
     """The judgement of a review: the model's, or one computed from the record."""
 
     rating: Rating
@@ -35,7 +35,7 @@ class Review(Value):
     by: Literal["model", "system"] = "system"
 
 
-class Transition(Value):
+class Transition(FrozenData):
     """One move from a phase to another, as the history holds it."""
 
     source: Phase
@@ -44,7 +44,7 @@ class Transition(Value):
     by: Literal["model", "system"] = "system"
 
 
-class TransitionTable(Value):
+class TransitionTable(FrozenData):
     """The allowed moves between phases. The data comes from a packaged file and can be overridden."""
 
     allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from duckflow.errors import DuckflowError
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 
 SAID = "talk.said"
 """The key of a text that the model says to the user."""
@@ -18,7 +18,7 @@ WISHED = "tool.wished"
 CAUSE = "cause"
 
 
-class Phrase(Value):
+class Phrase(FrozenData):
     """A key of the catalogue, or its own texts by language; and the values to fill in."""
 
     key: str

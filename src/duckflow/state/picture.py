@@ -4,7 +4,7 @@ import math
 import struct
 from typing import Literal
 
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
@@ -16,7 +16,7 @@ LEAST_TOKENS, MOST_TOKENS = 85, 1600
 FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
-class Picture(Value):
+class Picture(FrozenData):
     """A picture that came with a message. Its bytes are kept beside the journal, under its digest."""
 
     digest: str

@@ -7,14 +7,14 @@ from pydantic import Field
 
 from duckflow.errors import UsageError
 from duckflow.state.action import Effect, Operation, first_given
-from duckflow.state.noun import Noun, new_id
+from duckflow.state.data import MutableData, new_id
 
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed"]
 TaskStatus = Literal["pending", "in_progress", "completed", "failed", "interrupted", "cancelled"]
 
 
-class Task(Noun):
+class Task(MutableData):
     task_id: str = Field(default_factory=new_id("task"))
     operation: str
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -55,11 +55,11 @@ class Task(Noun):
         )
 
 
-class TaskList(Noun):
+class TaskList(MutableData):
     tasks: list[Task] = Field(default_factory=list[Task])
 
 
-class Step(Noun):
+class Step(MutableData):
     step_id: str = Field(default_factory=new_id("step"))
     name: str
     description: str = ""
@@ -118,7 +118,7 @@ class Step(Noun):
         return sum(task.status == "completed" for task in self.tasks)
 
 
-class Plan(Noun):
+class Plan(MutableData):
     plan_id: str = Field(default_factory=new_id("plan"))
     name: str
     goal: str

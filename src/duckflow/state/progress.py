@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.job import Job
-from duckflow.state.noun import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Step, Task
 

@@ -4,14 +4,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.noun import Value, new_id
+from duckflow.state.data import FrozenData, new_id
 from duckflow.state.phrase import Phrase
 from duckflow.state.vitals import Severity
 
 Risk = Literal["low", "medium", "high", "forbidden"]
 
 
-class FileImpact(Value):
+class FileImpact(FrozenData):
     """The effect that an action would have on one file. It is computed, not taken from the model."""
 
     path: str
@@ -23,7 +23,7 @@ class FileImpact(Value):
     """Git tracks the file."""
 
 
-class Preview(Value):
+class Preview(FrozenData):
     """The effect that an action would have, computed before it runs.
 
     `fingerprint` is the state it was computed from: the action is refused when that has changed."""
@@ -33,7 +33,7 @@ class Preview(Value):
     fingerprint: str = ""
 
 
-class GateRequest(Value):
+class GateRequest(FrozenData):
     """A Gate: a request for the user's yes, in five points: intent, rationale, impact, alternatives, diff."""
 
     action_ids: tuple[str, ...]
@@ -65,7 +65,7 @@ class GateRequest(Value):
         return self.diff[len("\n".join(self.commands)) :].removeprefix("\n")
 
 
-class Choice(Value):
+class Choice(FrozenData):
     """One numbered answer."""
 
     key: str
@@ -91,7 +91,7 @@ HIDDEN = "••••••••"
 """The text that a screen shows in place of a secret."""
 
 
-class Question(Value):
+class Question(FrozenData):
     """Something a person must answer before the work goes on."""
 
     question_id: str = Field(default_factory=new_id("ask"))
@@ -135,14 +135,14 @@ NOBODY = "nobody"
 """The choice of a front end without a person, where only a person may answer. It means neither yes nor no."""
 
 
-class Talk(Value):
+class Talk(FrozenData):
     """A question of the user about an open Gate, and the answer to it."""
 
     asked: str
     told: str
 
 
-class Answer(Value):
+class Answer(FrozenData):
     """The chosen key, and what was said with it (a reason, an instruction)."""
 
     choice: str

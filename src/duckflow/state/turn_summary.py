@@ -5,12 +5,12 @@ from typing import Any
 from pydantic import Field
 
 from duckflow.outcome import Outcome
+from duckflow.state.data import FrozenData
 from duckflow.state.message import Usage
-from duckflow.state.noun import Value
 from duckflow.state.vitals import Vitals
 
 
-class DoneAction(Value):
+class DoneAction(FrozenData):
     """One action of the turn. `for_model` is the result as the model got it."""
 
     operation: str
@@ -19,7 +19,7 @@ class DoneAction(Value):
     for_model: str = ""
 
 
-class CalledDuck(Value):
+class CalledDuck(FrozenData):
     """One Duck Call: why the Pacemaker has stopped the work, and what it saw."""
 
     reason: str
@@ -28,7 +28,7 @@ class CalledDuck(Value):
     findings: tuple[str, ...] = ()
 
 
-class TurnSummary(Value):
+class TurnSummary(FrozenData):
     """A turn and its jobs. `result` is the answer; `why` explains the ending where that is needed."""
 
     session_id: str

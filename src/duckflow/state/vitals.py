@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 
 
@@ -19,7 +19,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 """The severity of an intervention of the Pacemaker."""
 
 
-class Vitals(Value):
+class Vitals(FrozenData):
     """Mood is confidence in the plan, focus is coherence, and stamina falls with wear."""
 
     mood: Unit = 1.0
@@ -27,7 +27,7 @@ class Vitals(Value):
     stamina: Unit = 1.0
 
 
-class VitalsChange(Value):
+class VitalsChange(FrozenData):
     """One change of a vital with its cause, so that it can be shown."""
 
     vital: str

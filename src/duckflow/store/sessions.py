@@ -16,12 +16,12 @@ from duckflow.errors import UsageError
 from duckflow.events.types import MessageAdded, SessionOpened, SessionTitled, UsageReported
 from duckflow.events.views import SessionSummary
 from duckflow.state.agent import AgentState
-from duckflow.state.noun import Line100, Value
+from duckflow.state.data import FrozenData, Line100
 from duckflow.store.journal import Journal, JournalReader, Lock, connect_read_only, read_event
 from duckflow.store.pictures import copy_pictures, remove_pictures
 
 
-class Headline(Value):
+class Headline(FrozenData):
     """One session in a line. `asked` is its first request, `title` what it turned out to be about."""
 
     title: Line100 = ""

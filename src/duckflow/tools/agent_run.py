@@ -7,7 +7,7 @@ from typing import Protocol
 from pydantic import Field, field_validator
 
 from duckflow.state.action import RUN_AGENT, looks_only
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
 

@@ -15,7 +15,7 @@ from duckflow.events.ports import Conversation
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
 from duckflow.outcome import Outcome
-from duckflow.state.noun import as_table
+from duckflow.state.data import as_table
 from duckflow.ui.headless import Headless
 from duckflow.ui.stream_lines import ErrorLine
 from duckflow.whole_text import read_json

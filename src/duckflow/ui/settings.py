@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 
 class UiSettings(Section):

@@ -13,7 +13,7 @@ from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Meaning, Taken
 from duckflow.i18n.words import Words
-from duckflow.state.noun import Value
+from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 from duckflow.state.turn_summary import TurnSummary
@@ -24,7 +24,7 @@ VERSION = 1
 PHRASE = {"key", "values", "texts"}
 
 
-class SessionLine(Value):
+class SessionLine(FrozenData):
     """The first line."""
 
     type: Literal["session"] = "session"
@@ -35,14 +35,14 @@ class SessionLine(Value):
     language: str
 
 
-class QuestionLine(Value):
+class QuestionLine(FrozenData):
     """A question, with `--input-format stream-json`. The work waits for a line of the type `answer`."""
 
     type: Literal["question"] = "question"
     question: Question
 
 
-class TakenLine(Value):
+class TakenLine(FrozenData):
     """Says what an `answer` was taken for."""
 
     type: Literal["taken"] = "taken"
@@ -51,7 +51,7 @@ class TakenLine(Value):
     told: tuple[Phrase, ...] = ()
 
 
-class ErrorLine(Value):
+class ErrorLine(FrozenData):
     """Says that a line of the input could not be read."""
 
     type: Literal["error"] = "error"
@@ -66,7 +66,7 @@ class ResultLine(TurnSummary):
     """The value in the answer, with `--json-schema`."""
 
 
-LINES: tuple[type[Value], ...] = (SessionLine, QuestionLine, TakenLine, ErrorLine, ResultLine)
+LINES: tuple[type[FrozenData], ...] = (SessionLine, QuestionLine, TakenLine, ErrorLine, ResultLine)
 
 
 class StreamLines:
@@ -87,7 +87,7 @@ class StreamLines:
     def taken(self, question_id: str, taken: Taken) -> None:
         self.send(TakenLine(question_id=question_id, meaning=taken.meaning, told=taken.told))
 
-    def send(self, line: Value) -> None:
+    def send(self, line: FrozenData) -> None:
         print_out(self._json(line.model_dump(mode="json")))
 
     def _json(self, line: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ from duckflow.events.types import ActionFinished, DecisionMade, Event, TextStrea
 from duckflow.events.work import WorkEvent
 from duckflow.state.action import DUCK_CALL, EXIT, RESPOND, Action, Decision, wire_name
 from duckflow.state.agent import AgentState
+from duckflow.state.data import ELLIPSIS
 from duckflow.state.message import Usage
-from duckflow.state.noun import ELLIPSIS
 from duckflow.state.phrase import Phrase, say
 from duckflow.view.deeds import DeedsView, Workers
 from duckflow.view.items import (

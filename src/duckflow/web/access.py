@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from duckflow.i18n.words import Words
-from duckflow.web.desk import wanted_language
+from duckflow.web.services import wanted_language
 from duckflow.web.visitors import Visitors
 
 READING = frozenset({"GET", "HEAD"})
@@ -162,11 +162,14 @@ class Access:
 
     async def _enter(self, scope: Any, send: Any, headers: dict[str, list[str]]) -> None:
         tokens = parse_qs(scope["query_string"].decode("ascii", "replace")).get("token", [""])
-        tired, cookie = self._visitors.tired, self._visitors.enter(tokens[0], tuple(scope["client"]))
+        too_many_wrong_tokens, cookie = (
+            self._visitors.too_many_wrong_tokens,
+            self._visitors.enter(tokens[0], tuple(scope["client"])),
+        )
         if cookie is None:
             # The right token always gets in, even after too many wrong ones: else anybody could lock the page by
             # guessing.
-            refused = Refused(429, "serve.too_many") if tired else Refused(401, "serve.unknown")
+            refused = Refused(429, "serve.too_many") if too_many_wrong_tokens else Refused(401, "serve.unknown")
             await self._answer(send, refused, headers)
             return
         path = f"/{self._visitors.place}/"

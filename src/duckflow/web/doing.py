@@ -14,53 +14,53 @@ from duckflow.i18n.words import Words
 from duckflow.state.changes import Hunk
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import said
-from duckflow.web.desk import PageDesk, number_of, read_body
 from duckflow.web.listing import branch
 from duckflow.web.ports import Models
+from duckflow.web.services import PageServices, number_of, read_body
 from duckflow.web.telling import worded
 from duckflow.web.watched import WatchedSession
 
 LONGEST_KEY, LONGEST_NAME = 4096, 400
 
 
-async def models(desk: PageDesk, request: Request) -> Any:
+async def models(services: PageServices, request: Request) -> Any:
     """Returns the models that can be chosen, with windows and prices; none where no session can be begun."""
-    return worded(await desk.models.models() if desk.models else [], desk.words)
+    return worded(await services.models.models() if services.models else [], services.words)
 
 
-async def endpoints(desk: PageDesk, request: Request) -> Any:
-    return {"endpoints": worded(await _models(desk).endpoints(), desk.words), "keys_here": desk.keys_here}
+async def endpoints(services: PageServices, request: Request) -> Any:
+    return {"endpoints": worded(await _models(services).endpoints(), services.words), "keys_here": services.keys_here}
 
 
-async def add(desk: PageDesk, request: Request) -> Any:
+async def add(services: PageServices, request: Request) -> Any:
     """Adds an endpoint. Only a page on this machine may: from elsewhere the key would travel unencrypted."""
-    body, known = await read_body(request), _models(desk)
-    if not desk.keys_here:
+    body, known = await read_body(request), _models(services)
+    if not services.keys_here:
         raise UsageError("serve.no_keys")
     name, address, model = (body.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
     secret = body.text("key")
     if len(secret) > LONGEST_KEY:
         raise UsageError("serve.bad", what=name)
-    return worded(await known.add(name, address, secret, model, body.flag("default")), desk.words)
+    return worded(await known.add(name, address, secret, model, body.flag("default")), services.words)
 
 
-async def check(desk: PageDesk, request: Request) -> Any:
-    body, known = await read_body(request), _models(desk)
-    return worded(await known.check(body.text("model").strip()[:LONGEST_NAME]), desk.words)
+async def check(services: PageServices, request: Request) -> Any:
+    body, known = await read_body(request), _models(services)
+    return worded(await known.check(body.text("model").strip()[:LONGEST_NAME]), services.words)
 
 
-def _models(desk: PageDesk) -> Models:
-    if desk.models is None:
+def _models(services: PageServices) -> Models:
+    if services.models is None:
         raise UsageError("serve.alone")
-    return desk.models
+    return services.models
 
 
 LONGEST_COMMENT = 20_000
 
 
-async def hunks(desk: PageDesk, request: Request) -> Any:
+async def hunks(services: PageServices, request: Request) -> Any:
     """Returns the changes of a turn or a job that have not been taken back, with the numbers of their lines."""
-    watched = await desk.watched(request)
+    watched = await services.watched(request)
     turn, job = number_of(request, "turn"), request.query_params.get("job", "")
     return worded([_shown(hunk) for hunk in await watched.conversation.review.hunks(turn, job)], watched.words)
 
@@ -70,9 +70,9 @@ def _shown(hunk: Hunk) -> dict[str, Any]:
     return fields | {"header": hunk.header, "lines": [line._asdict() for line in hunk.numbered()]}
 
 
-async def review(desk: PageDesk, request: Request) -> Any:
+async def review(services: PageServices, request: Request) -> Any:
     """Carries out one act of a review. All pages learn the result with the state."""
-    body, watched = await read_body(request), await desk.watched(request)
+    body, watched = await read_body(request), await services.watched(request)
     port, outcome = watched.conversation.review, None
     turn, job, path = body.count("turn"), body.text("job"), body.text("path")
     match body.text("what"):
@@ -101,22 +101,22 @@ WISHES = ("pause", "resume", "cancel")
 _RUNNING: set[asyncio.Future[Any]] = set()
 
 
-async def begin(desk: PageDesk, request: Request) -> Any:
+async def begin(services: PageServices, request: Request) -> Any:
     """Begins a new session, or continues an old one, in a process of its own."""
     body = await read_body(request)
     if session_id := body.text("session"):
-        await desk.shelf.go_on(session_id)
+        await services.shelf.go_on(session_id)
     else:
         mode = body.text("mode")
-        mode, language = read_mode(mode) if mode else "", desk.words.language
-        session_id = await desk.shelf.begin(body.text("folder"), mode, body.text("model"), language)
+        mode, language = read_mode(mode) if mode else "", services.words.language
+        session_id = await services.shelf.begin(body.text("folder"), mode, body.text("model"), language)
     if message := body.text("message"):
-        await (await desk.watching.get(session_id, desk.words.language)).conversation.take(message, None)
+        await (await services.watching.get(session_id, services.words.language)).conversation.take(message, None)
     return {"id": session_id}
 
 
-async def say(desk: PageDesk, request: Request) -> Any:
-    body, watched = await read_body(request), await desk.watched(request)
+async def say(services: PageServices, request: Request) -> Any:
+    body, watched = await read_body(request), await services.watched(request)
     talk, text = watched.conversation, body.text("text")
     if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
         go_on(watched, talk.say(text, attachments))
@@ -125,9 +125,9 @@ async def say(desk: PageDesk, request: Request) -> Any:
         talk.queue(text)
         return {"taken": "message", "told": []}
     if name := _own_way(text):
-        if desk.shelf.alone():
+        if services.shelf.alone():
             raise UsageError("serve.alone")
-        branched = await branch(desk, request) if name == "fork" else ""
+        branched = await branch(services, request) if name == "fork" else ""
         return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branched}
     # The message answers a question if the user chose that question, or if it reads like an answer to the only open
     # one. A message that names no question was typed with none in sight, and answers none.
@@ -135,8 +135,8 @@ async def say(desk: PageDesk, request: Request) -> Any:
     return _taken(await talk.take(text, (body.text("question_id") if answers else "") or None, language), watched.words)
 
 
-async def answer(desk: PageDesk, request: Request) -> Any:
-    body, watched = await read_body(request), await desk.watched(request)
+async def answer(services: PageServices, request: Request) -> Any:
+    body, watched = await read_body(request), await services.watched(request)
     talk, question_id, choice = watched.conversation, body.text("question_id"), body.text("choice")
     asked = next((question for question in talk.questions if question.question_id == question_id), None)
     if asked and asked.gate and not is_enough(choice, asked.gate.risk):
@@ -144,45 +144,45 @@ async def answer(desk: PageDesk, request: Request) -> Any:
     return _taken(await talk.answer(question_id, body.text("text"), choice), watched.words)
 
 
-async def interrupt(desk: PageDesk, request: Request) -> Any:
+async def interrupt(services: PageServices, request: Request) -> Any:
     """Interrupts the turn, and returns the messages that the model has not read yet, so that they can be changed."""
     await read_body(request)
-    return {"unheard": (await desk.watched(request)).conversation.interrupt()}
+    return {"unheard": (await services.watched(request)).conversation.interrupt()}
 
 
-async def undo(desk: PageDesk, request: Request) -> Any:
+async def undo(services: PageServices, request: Request) -> Any:
     """Takes the last turn back, or does it again. The user is asked first, as everywhere."""
-    body, watched = await read_body(request), await desk.watched(request)
+    body, watched = await read_body(request), await services.watched(request)
     command, words = "/redo" if body.flag("again") else "/undo", watched.words
     return _taken(await watched.conversation.take(command, None, words.language), words)
 
 
-async def control(desk: PageDesk, request: Request) -> Any:
-    body, watched = await read_body(request), await desk.watched(request)
+async def control(services: PageServices, request: Request) -> Any:
+    body, watched = await read_body(request), await services.watched(request)
     if body.text("wish") not in WISHES:
         raise UsageError("serve.bad", what=body.text("wish"))
     watched.conversation.work.control(cast(JobWish, body.text("wish")), body.text("job"))
     return {}
 
 
-async def agent(desk: PageDesk, request: Request) -> Any:
+async def agent(services: PageServices, request: Request) -> Any:
     """Says something to an agent that runs; an empty text stops it."""
-    body, watched = await read_body(request), await desk.watched(request)
+    body, watched = await read_body(request), await services.watched(request)
     name, text, work = body.text("agent"), body.text("text"), watched.conversation.work
     await (work.tell_agent(name, text) if text else work.stop_agent(name))
     return {}
 
 
-async def plan(desk: PageDesk, request: Request) -> Any:
+async def plan(services: PageServices, request: Request) -> Any:
     """Approves the draft of the plan and has it carried out."""
     await read_body(request)
-    watched = await desk.watched(request)
+    watched = await services.watched(request)
     go_on(watched, watched.conversation.work.approve_plan())
     return {}
 
 
-async def mode(desk: PageDesk, request: Request) -> Any:
-    body, watched = await read_body(request), await desk.watched(request)
+async def mode(services: PageServices, request: Request) -> Any:
+    body, watched = await read_body(request), await services.watched(request)
     wanted = read_mode(body.text("mode"))
     watched.conversation.choices.change_mode(wanted)
     return {"mode": wanted}

@@ -5,9 +5,9 @@ from typing import Any
 from starlette.requests import Request
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.web.desk import Given, PageDesk, number_of, read_body
 from duckflow.web.doing import is_enough, read_mode
 from duckflow.web.ports import Fleets
+from duckflow.web.services import Given, PageServices, number_of, read_body
 from duckflow.web.telling import worded
 
 CARRIED_OUT = ("cancel", "retry", "merge")
@@ -17,40 +17,40 @@ ALL_OF_IT = ("cancel", "merge")
 MOST_ATTEMPTS = 4
 
 
-def mark(desk: PageDesk) -> object:
+def mark(services: PageServices) -> object:
     """Returns a new mark every time: fleets may live in a database elsewhere, so they are always read again."""
     return object()
 
 
-async def fleets(desk: PageDesk, request: Request) -> Any:
+async def fleets(services: PageServices, request: Request) -> Any:
     """Returns all fleets, each task as a fact of its own, so that only changed tasks are sent. Tasks that the page has
     open (`open=FLEET/TASK`) come with their details."""
-    known = _fleets(desk)
+    known = _fleets(services)
     closely: dict[str, Any] = {}
     for place in request.query_params.getlist("open")[:MOST_OPEN]:
         fleet, _, name = place.partition("/")
         try:
             closely[place] = dict(await known.task(fleet, name))
         except DuckflowError as problem:
-            closely[place] = {"problem": desk.words.error(problem)}
+            closely[place] = {"problem": services.words.error(problem)}
     facts: dict[str, Any] = {"asked": list(await known.inbox()), "workers": list(await known.workers())}
     listed: list[dict[str, Any]] = []
     for fleet in await known.fleets():
         facts |= {f"{fleet['fleet']}/{task['name']}": task for task in fleet["tasks"]}
         listed.append({**fleet, "tasks": [task["name"] for task in fleet["tasks"]]})
-    return worded(facts | {"fleets": listed, "closely": closely}, desk.words)
+    return worded(facts | {"fleets": listed, "closely": closely}, services.words)
 
 
-async def diff(desk: PageDesk, request: Request) -> Any:
+async def diff(services: PageServices, request: Request) -> Any:
     """Returns the change that an attempt has made."""
     place = request.query_params
-    text = await _fleets(desk).diff(place.get("fleet", ""), place.get("task", ""), number_of(request, "attempt"))
-    return {"diff": worded(text, desk.words)}
+    text = await _fleets(services).diff(place.get("fleet", ""), place.get("task", ""), number_of(request, "attempt"))
+    return {"diff": worded(text, services.words)}
 
 
-async def start(desk: PageDesk, request: Request) -> Any:
+async def start(services: PageServices, request: Request) -> Any:
     """Starts a fleet from a form: tasks as lines or as TOML, and the settings of tasks that say nothing themselves."""
-    body, known = await read_body(request), _fleets(desk)
+    body, known = await read_body(request), _fleets(services)
     return {"fleet": await known.start(body.text("folder"), body.text("tasks"), _flags(body))}
 
 
@@ -65,20 +65,20 @@ def _flags(body: Given) -> dict[str, list[str]]:
     return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks} | on
 
 
-async def answer(desk: PageDesk, request: Request) -> Any:
-    body, known = await read_body(request), _fleets(desk)
+async def answer(services: PageServices, request: Request) -> Any:
+    body, known = await read_body(request), _fleets(services)
     asked, choice = body.text("asked"), body.text("choice")
     gates = [entry["question"]["gate"] for entry in await known.inbox() if entry["asked_id"] == asked]
     if any(gate and not is_enough(choice, gate["risk"]) for gate in gates):
-        return {"taken": "unclear", "told": [desk.words("gate.word")]}
+        return {"taken": "unclear", "told": [services.words("gate.word")]}
     was_open = await known.answer(asked, body.text("text"), choice, body.flag("for_all_same"))
     return {"taken": "answer" if was_open else "closed"}
 
 
-async def change(desk: PageDesk, request: Request) -> Any:
+async def change(services: PageServices, request: Request) -> Any:
     """Changes a whole fleet, an attempt, or all tasks that are named. A task that cannot be changed does not keep the
     others from it. All pages learn the result of a merge with the fleets."""
-    body, known = await read_body(request), _fleets(desk)
+    body, known = await read_body(request), _fleets(services)
     what, fleet, number = body.text("what"), body.text("fleet"), body.count("attempt")
     tasks = body.texts("tasks")[:MOST_AT_ONCE]
     if what == "pick" and len(tasks) == 1:
@@ -91,7 +91,7 @@ async def change(desk: PageDesk, request: Request) -> Any:
             try:
                 await known.carry_out(what, fleet, name, number)
             except DuckflowError as problem:
-                problems.append(desk.words.error(problem))
+                problems.append(services.words.error(problem))
         if what == "retry" and len(problems) < len(tasks):
             await known.work(fleet)
         if problems:
@@ -101,7 +101,7 @@ async def change(desk: PageDesk, request: Request) -> Any:
     return {}
 
 
-def _fleets(desk: PageDesk) -> Fleets:
-    if desk.fleet is None:
+def _fleets(services: PageServices) -> Fleets:
+    if services.fleet is None:
         raise UsageError("serve.no_fleet")
-    return desk.fleet
+    return services.fleet

@@ -13,7 +13,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
 from duckflow.state.phrase import say
-from duckflow.web.desk import Handler, PageDesk, read_body
+from duckflow.web.services import Handler, PageServices, read_body
 from duckflow.web.stream import QUIET_SECONDS, changed_facts
 from duckflow.web.telling import sent, worded
 from duckflow.web.watched import AGAIN, QUIET, WatchedSession
@@ -24,38 +24,38 @@ SHARE = 10
 ANYWAY_SECONDS = 15.0
 """A list is read again after these seconds even if its mark is the same: not everything that it shows is in files."""
 STREAM = "text/event-stream"
-Mark = Callable[[PageDesk], object]
+Mark = Callable[[PageServices], object]
 
 
 def followed(handler: Handler, mark: Mark) -> Handler:
     """Makes a handler that sends its facts once as JSON, or as a stream to a page that accepts one. They are read again
     when the mark changes."""
 
-    async def handle(desk: PageDesk, request: Request) -> Any:
-        facts = await handler(desk, request)
+    async def handle(services: PageServices, request: Request) -> Any:
+        facts = await handler(services, request)
         if STREAM not in request.headers.get("accept", ""):
             return facts
-        desk.watching.require_room()
-        return StreamingResponse(_follow(facts, handler, mark, desk, request), media_type=STREAM)
+        services.watching.require_room()
+        return StreamingResponse(_follow(facts, handler, mark, services, request), media_type=STREAM)
 
     return handle
 
 
 async def _follow(
-    facts: dict[str, Any], handler: Handler, mark: Mark, desk: PageDesk, request: Request
+    facts: dict[str, Any], handler: Handler, mark: Mark, services: PageServices, request: Request
 ) -> AsyncGenerator[bytes]:
     """Streams the facts until the server closes: all of them first, then those that have changed."""
-    with desk.watching.one_more_list():
+    with services.watching.one_more_list():
         yield AGAIN + _told(facts)
-        seen, pause = await asyncio.to_thread(mark, desk), LOOK_SECONDS
+        seen, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
         read_at = told_at = time.monotonic()
-        while not await desk.watching.closes_within(pause):
-            began, latest = time.monotonic(), await asyncio.to_thread(mark, desk)
+        while not await services.watching.closes_within(pause):
+            began, latest = time.monotonic(), await asyncio.to_thread(mark, services)
             message = b""
             if latest != seen or began - read_at > ANYWAY_SECONDS:
                 seen, read_at, before = latest, began, facts
                 with suppress(DuckflowError):
-                    facts = await handler(desk, request)
+                    facts = await handler(services, request)
                 message = _told(changed_facts(before, facts))
             if message or began - told_at > QUIET_SECONDS:
                 told_at = began
@@ -72,70 +72,72 @@ FORMATS = {"html": "text/html", "md": "text/markdown"}
 LONGEST_TITLE, LONGEST_QUESTION = 100, 400
 
 
-async def rename(desk: PageDesk, request: Request) -> Any:
+async def rename(services: PageServices, request: Request) -> Any:
     title = (await read_body(request)).text("title").strip()[:LONGEST_TITLE]
     if not title:
         raise UsageError("serve.bad", what=title)
-    if watched := await _open(desk, request):
+    if watched := await _open(services, request):
         watched.conversation.choices.rename(title)
     else:
-        await asyncio.to_thread(desk.shelf.rename, _session(request), title)
+        await asyncio.to_thread(services.shelf.rename, _session(request), title)
     return {"title": title}
 
 
-async def _open(desk: PageDesk, request: Request) -> WatchedSession | None:
+async def _open(services: PageServices, request: Request) -> WatchedSession | None:
     """Returns the session if a process holds it."""
-    return await desk.watched(request) if _session(request) in desk.shelf.running() else None
+    return await services.watched(request) if _session(request) in services.shelf.running() else None
 
 
-async def fork(desk: PageDesk, request: Request) -> Any:
+async def fork(services: PageServices, request: Request) -> Any:
     await read_body(request)
-    return {"id": await branch(desk, request)}
+    return {"id": await branch(services, request)}
 
 
-async def branch(desk: PageDesk, request: Request) -> str:
+async def branch(services: PageServices, request: Request) -> str:
     """Branches a session and continues with the branch. A session in the middle of a turn is not branched, as in the
     terminal."""
-    if (watched := await _open(desk, request)) and watched.conversation.in_turn:
+    if (watched := await _open(services, request)) and watched.conversation.in_turn:
         raise UsageError("resume.busy")
-    session_id = await asyncio.to_thread(desk.shelf.fork, _session(request))
-    await desk.shelf.go_on(session_id)
+    session_id = await asyncio.to_thread(services.shelf.fork, _session(request))
+    await services.shelf.go_on(session_id)
     return session_id
 
 
-async def archive(desk: PageDesk, request: Request) -> Any:
+async def archive(services: PageServices, request: Request) -> Any:
     away = (await read_body(request)).flag("away")
-    await asyncio.to_thread(desk.shelf.archive, _session(request), away)
+    await asyncio.to_thread(services.shelf.archive, _session(request), away)
     return {}
 
 
-async def remove(desk: PageDesk, request: Request) -> Any:
+async def remove(services: PageServices, request: Request) -> Any:
     await read_body(request)
-    await asyncio.to_thread(desk.shelf.remove, _session(request))
+    await asyncio.to_thread(services.shelf.remove, _session(request))
     return {}
 
 
-async def export(desk: PageDesk, request: Request) -> Response:
+async def export(services: PageServices, request: Request) -> Response:
     """Returns the session as a file to save. It is sent as a download, so that nothing in it runs as part of the
     page."""
     form, session_id = request.query_params.get("format", "html"), _session(request)
     if form not in FORMATS:
         raise UsageError("serve.bad", what=form)
-    text = await asyncio.to_thread(desk.shelf.export, session_id, form, desk.words)
+    text = await asyncio.to_thread(services.shelf.export, session_id, form, services.words)
     headers = {"content-disposition": f'attachment; filename="duckflow-{session_id}.{form}"'}
     return Response(text, media_type=FORMATS[form], headers=headers)
 
 
-async def search(desk: PageDesk, request: Request) -> Any:
+async def search(services: PageServices, request: Request) -> Any:
     """Searches all sessions for something that was said."""
     question = request.query_params.get("q", "").strip()[:LONGEST_QUESTION]
-    return worded(await asyncio.to_thread(desk.shelf.search, question, desk.words) if question else [], desk.words)
+    return worded(
+        await asyncio.to_thread(services.shelf.search, question, services.words) if question else [], services.words
+    )
 
 
-async def folders(desk: PageDesk, request: Request) -> Any:
+async def folders(services: PageServices, request: Request) -> Any:
     """Returns the folders below one that is the user's home or lies in it, and the ones that were worked in last."""
     wanted = request.query_params.get("at", "")
-    return worded(await asyncio.to_thread(desk.shelf.folders, wanted), desk.words)
+    return worded(await asyncio.to_thread(services.shelf.folders, wanted), services.words)
 
 
 def _session(request: Request) -> str:
@@ -147,21 +149,21 @@ ORDER = {"waiting": 0, "running": 1, "idle": 2, "old": 3}
 JOIN_SECONDS = 3.0
 
 
-def mark(desk: PageDesk) -> object:
-    return desk.shelf.mark()
+def mark(services: PageServices) -> object:
+    return services.shelf.mark()
 
 
-async def sessions(desk: PageDesk, request: Request) -> Any:
-    known = await asyncio.to_thread(desk.shelf.all)
-    running = desk.shelf.running()
+async def sessions(services: PageServices, request: Request) -> Any:
+    known = await asyncio.to_thread(services.shelf.all)
+    running = services.shelf.running()
     by_id = {summary.session_id: summary for summary in known[:MOST]}
-    held = await asyncio.gather(*(_held(desk, session_id, by_id.get(session_id)) for session_id in running))
+    held = await asyncio.gather(*(_held(services, session_id, by_id.get(session_id)) for session_id in running))
     seen = {entry["id"] for entry in held if entry}
-    held = [entry for entry in held if entry and not desk.shelf.is_of_fleet(entry["folder"])]
+    held = [entry for entry in held if entry and not services.shelf.is_of_fleet(entry["folder"])]
     listed = held + [_old(summary) for key, summary in by_id.items() if key not in seen]
     listed.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
-    asks = len(await desk.fleet.inbox()) + await desk.fleet.to_pick() if desk.fleet else 0
-    return {"sessions": worded(listed, desk.words), "fleet_asks": asks}
+    asks = len(await services.fleet.inbox()) + await services.fleet.to_pick() if services.fleet else 0
+    return {"sessions": worded(listed, services.words), "fleet_asks": asks}
 
 
 def _old(summary: SessionSummary) -> dict[str, Any]:
@@ -179,11 +181,11 @@ def _old(summary: SessionSummary) -> dict[str, Any]:
     }
 
 
-async def _held(desk: PageDesk, session_id: str, known: SessionSummary | None) -> dict[str, Any] | None:
+async def _held(services: PageServices, session_id: str, known: SessionSummary | None) -> dict[str, Any] | None:
     """Returns how a session that a process holds stands now. One that does not answer is shown from its journal."""
     try:
         async with asyncio.timeout(JOIN_SECONDS):
-            talk = await _look(desk, session_id)
+            talk = await _look(services, session_id)
     except TimeoutError:
         return None
     if talk is None:
@@ -216,12 +218,12 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
     return {"question": asked} if asked else {}
 
 
-async def _look(desk: PageDesk, session_id: str) -> Conversation | None:
+async def _look(services: PageServices, session_id: str) -> Conversation | None:
     """Joins a session that no page shows only for a moment: else its process would wait for this server."""
-    watched = desk.watching.held(session_id)
+    watched = services.watching.held(session_id)
     if watched and watched.joined and not watched.is_over:
         return watched.joined.conversation
-    joined = await desk.shelf.join(session_id)
+    joined = await services.shelf.join(session_id)
     if joined is None:
         return None
     await joined.close()

@@ -19,11 +19,11 @@ from starlette.staticfiles import StaticFiles
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from duckflow.i18n.words import Words
-from duckflow.web import doing, fleet, listing, reading
+from duckflow.web import doing, fleet, listing, session_requests
 from duckflow.web.access import Access, ServedAt
-from duckflow.web.desk import Handler, PageDesk, handled
 from duckflow.web.listing import followed
 from duckflow.web.ports import Fleets, Models, Shelf
+from duckflow.web.services import Handler, PageServices, handled
 from duckflow.web.visitors import Visitors
 from duckflow.web.watched import Watching
 
@@ -31,7 +31,7 @@ PAGE = Path(__file__).parent / "page"
 LEAST_PACKED = 2000
 ONE = "/api/sessions/{session}"
 READING: dict[str, Handler] = {
-    "/api/me": reading.me,
+    "/api/me": session_requests.me,
     "/api/sessions": followed(listing.sessions, listing.mark),
     "/api/search": listing.search,
     "/api/folders": listing.folders,
@@ -39,17 +39,17 @@ READING: dict[str, Handler] = {
     "/api/endpoints": doing.endpoints,
     "/api/fleet": followed(fleet.fleets, fleet.mark),
     "/api/fleet/diff": fleet.diff,
-    ONE: reading.snapshot,
-    f"{ONE}/events": reading.events,
-    f"{ONE}/record": reading.record,
-    f"{ONE}/files": reading.files,
-    f"{ONE}/changes": reading.changes,
+    ONE: session_requests.snapshot,
+    f"{ONE}/events": session_requests.events,
+    f"{ONE}/record": session_requests.record,
+    f"{ONE}/files": session_requests.files,
+    f"{ONE}/changes": session_requests.changes,
     f"{ONE}/hunks": doing.hunks,
-    f"{ONE}/audit": reading.audit,
-    f"{ONE}/context": reading.context,
-    f"{ONE}/chart": reading.chart,
+    f"{ONE}/audit": session_requests.audit,
+    f"{ONE}/context": session_requests.context,
+    f"{ONE}/chart": session_requests.chart,
     f"{ONE}/export": listing.export,
-    f"{ONE}/pictures/{{digest}}": reading.picture,
+    f"{ONE}/pictures/{{digest}}": session_requests.picture,
 }
 DOING: dict[str, Handler] = {
     "/api/sessions": doing.begin,
@@ -74,19 +74,19 @@ DOING: dict[str, Handler] = {
 }
 
 
-def make_app(desk: PageDesk) -> Starlette:
+def make_app(services: PageServices) -> Starlette:
     async def index(request: Request) -> Response:
         return FileResponse(PAGE / "index.html")
 
     async def nothing(request: Request, problem: Exception) -> Response:
-        return JSONResponse({"error": desk.words("serve.nothing")}, 404)
+        return JSONResponse({"error": services.words("serve.nothing")}, 404)
 
     async def not_so(request: Request, problem: Exception) -> Response:
-        return JSONResponse({"error": desk.words("serve.not_so")}, 405)
+        return JSONResponse({"error": services.words("serve.not_so")}, 405)
 
     routes: list[Any] = [Route("/", index)]
-    routes += [Route(path, handled(handler, desk)) for path, handler in READING.items()]
-    routes += [Route(path, handled(handler, desk), methods=["POST"]) for path, handler in DOING.items()]
+    routes += [Route(path, handled(handler, services)) for path, handler in READING.items()]
+    routes += [Route(path, handled(handler, services), methods=["POST"]) for path, handler in DOING.items()]
     # Streams are not compressed.
     packed = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
     app = Starlette(routes=routes, middleware=[packed], exception_handlers={404: nothing, 405: not_so})
@@ -151,8 +151,8 @@ async def serve(
     """Serves the page until cancelled. With `as_browser`, each browser is answered in its own language."""
     watching = Watching(shelf)
     place = place_of(listening)
-    desk = PageDesk(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
-    app = Access(make_app(desk), place, visitors, words, as_browser)
+    services = PageServices(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
+    app = Access(make_app(services), place, visitors, words, as_browser)
     config = uvicorn.Config(
         app,
         log_config=None,

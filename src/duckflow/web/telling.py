@@ -11,7 +11,7 @@ from typing import Any, cast
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import ended_well
-from duckflow.state.noun import ELLIPSIS, Noun, Value
+from duckflow.state.data import ELLIPSIS, FrozenData, MutableData
 from duckflow.state.phrase import Phrase
 from duckflow.view.items import (
     About,
@@ -127,7 +127,7 @@ def _fields(item: Item, words: Words, *names: str) -> dict[str, Any]:
 
 def _dumped(value: Any) -> Any:
     match value:
-        case Noun() | Value():
+        case MutableData() | FrozenData():
             return value.model_dump(mode="json")
         case tuple():
             return [_dumped(part) for part in cast("tuple[Any, ...]", value)]

@@ -43,7 +43,7 @@ class Visitors:
         self._known = {cookie_digest: since for cookie_digest, since in known.items() if since > oldest}
 
     @property
-    def tired(self) -> bool:
+    def too_many_wrong_tokens(self) -> bool:
         """Says whether too many wrong tokens came lately: ten a minute, from all addresses together."""
         self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
         return len(self._tries) >= TRIES

@@ -9,7 +9,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.preparation import Preparation
 from duckflow.agent.settings import AgentSettings
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note
 from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
@@ -91,7 +91,7 @@ class AgentBounds(Policy):
         self._spent: Phrase | None = None
         """The limit that the agent was near when it was asked for its report."""
 
-    async def run(self, reading: Reading, actor: Actor) -> Dispatched:
+    async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         self._loops += 1
         decision = reading.decision
         actions = [self._toolbox.meant(action) for action in decision.actions]

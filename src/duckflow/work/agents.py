@@ -42,10 +42,10 @@ from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler
 from duckflow.state.action import EXIT, RESPOND, Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.five import FiveItems
 from duckflow.state.job import AgentReport
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten
 from duckflow.state.phase import Phase, TransitionTable
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question

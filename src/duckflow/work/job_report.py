@@ -5,8 +5,8 @@ from duckflow.errors import DuckflowError
 from duckflow.i18n.template import note, one_line, render
 from duckflow.prompts.layers import record_line
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import shorten
 from duckflow.state.job import Job, JobReport, JobStatus
-from duckflow.state.noun import shorten
 from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of
 from duckflow.tools.plan.drafting import Drafter, drafted

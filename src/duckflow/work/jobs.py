@@ -17,7 +17,7 @@ from duckflow.errors import DuckflowError, ProviderUnreachable, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note, render
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.action import REMEMBER, STEERING, Action, Decision, TaskProfile
@@ -231,7 +231,7 @@ class JobRunner:
         why = render(state.language, "lesson_offer", plan=plan.name)
         remembering = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
         decision = Decision.made_up(why, [remembering], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION)
-        await self._dispatcher.run(Reading(decision), actor)
+        await self._dispatcher.run(ParsedReply(decision), actor)
 
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
         state, emit = self._session.state, self._session.emit

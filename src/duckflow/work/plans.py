@@ -20,8 +20,8 @@ from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import wish_in
 from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
+from duckflow.state.data import same_words
 from duckflow.state.message import Message
-from duckflow.state.noun import same_words
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.state.progress import job_progress

@@ -16,7 +16,7 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import StepChanged
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.action import RESPOND, Action, succeeded
@@ -212,7 +212,7 @@ class StepWork:
         step = self._tasks.step()
         return step.open_words if step else []
 
-    async def run(self, reading: Reading, actor: Actor) -> Dispatched:
+    async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Carries out an agent's reply: its calls become the tasks of the step, beside those that are done."""
         decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
         if step is None or decision.objection() or any(action.operation in talk for action in decision.actions):

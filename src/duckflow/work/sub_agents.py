@@ -22,13 +22,13 @@ from duckflow.llm.provider import Provider
 from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.review.change import ReviewedChange
-from duckflow.review.desk import ReviewDesk
+from duckflow.review.current_review import CurrentReview
 from duckflow.review.report import as_text
 from duckflow.state.action import Operation, evidence_of
+from duckflow.state.data import holds
 from duckflow.state.finding import ReviewFinding, by_weight
 from duckflow.state.job import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.state.message import Message, Usage
-from duckflow.state.noun import holds
 from duckflow.state.phrase import said, say
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
@@ -41,14 +41,14 @@ LONGEST_DIFF = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Conduct:
+class SharedAgentParts:
     """The conversation's own parts through which all agents act."""
 
     dispatcher: Dispatcher
     toolbox: Toolbox
     ask: Ask
     undo: UndoKeeper
-    reviews: ReviewDesk
+    reviews: CurrentReview
 
 
 class ReviewResult(NamedTuple):
@@ -80,7 +80,7 @@ class SubAgents:
         self,
         session: Session,
         agents: Agents,
-        conduct: Conduct,
+        parts: SharedAgentParts,
         own_kinds: Callable[[], Iterable[AgentKind]],
         settings: AgentSettings,
         locks: FileLocks,
@@ -88,7 +88,7 @@ class SubAgents:
     ) -> None:
         self._session = session
         self._agents = agents
-        self._conduct = conduct
+        self._parts = parts
         self._own_kinds = own_kinds
         self._settings = settings
         self._locks = locks
@@ -151,7 +151,7 @@ class SubAgents:
                 if how.name != REVIEW:
                     return await self._run(agent, how, earlier, within_reach)
                 change = change or await self.latest()
-                async with self._conduct.reviews.opened(agent.agent_id, change) as tool:
+                async with self._parts.reviews.opened(agent.agent_id, change) as tool:
                     return await self._run(agent, how, earlier, within_reach, change, (tool.describe(),))
         finally:
             del self._at_work[agent.agent_id]
@@ -184,13 +184,13 @@ class SubAgents:
         change: ReviewedChange | None = None,
         adds: tuple[Operation, ...] = (),
     ) -> Done:
-        state, conduct, model = self._session.state, self._conduct, await self._model_of(how)
+        state, parts, model = self._session.state, self._parts, await self._model_of(how)
         bounds = AgentBounds(
             agent,
             how.uses,
             how.only_reads,
-            conduct.dispatcher,
-            conduct.toolbox,
+            parts.dispatcher,
+            parts.toolbox,
             self._locks,
             self._settings,
             state.language,
@@ -210,7 +210,7 @@ class SubAgents:
             within_reach.heard,
             adds=adds,
         )
-        work = self._agents.begin(task, Actor(self._session.emit, conduct.ask, agent.agent_id, agent.agent_id))
+        work = self._agents.begin(task, Actor(self._session.emit, parts.ask, agent.agent_id, agent.agent_id))
         within_reach.work = asyncio.ensure_future(work.run(self._settings.agent_seconds))
         try:
             return self._ended(agent, await within_reach.work)
@@ -266,8 +266,8 @@ class SubAgents:
     async def latest(self) -> ReviewedChange:
         """Returns what the latest turn or job with changes did."""
         try:
-            preview = await self._conduct.undo.diff()
-            versions = await self._conduct.undo.versions(preview.authors[-1].whole)
+            preview = await self._parts.undo.diff()
+            versions = await self._parts.undo.versions(preview.authors[-1].whole)
         except DuckflowError:
             return ReviewedChange("")
         return ReviewedChange(preview.diff, {version.path: version.before for version in versions})
@@ -276,7 +276,7 @@ class SubAgents:
         """Returns the diff, and the definitions that it touches with their callers."""
         if not change.diff:
             return ""
-        language, around = self._session.state.language, await self._conduct.reviews.around(change)
+        language, around = self._session.state.language, await self._parts.reviews.around(change)
         cut = change.diff[:LONGEST_DIFF]
         cut_note = (
             note(language, "diff_cut", left=str(len(change.diff) - len(cut))) if len(cut) < len(change.diff) else ""

@@ -11,7 +11,7 @@ from duckflow.agent.turn_pacemaker import intervention
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.events.work import TaskChanged, TasksPlanned
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note, render
 from duckflow.pacemaker.interventions import ENDS_TURN, DuckCall, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
@@ -59,7 +59,7 @@ class TaskRunner:
         """Returns the job's actor, acting for the step."""
         return replace(self._actor, step_id=step.step_id)
 
-    async def dispatch(self, reading: Reading, actor: Actor) -> Dispatched:
+    async def dispatch(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Carries out a reply that is no task."""
         return await self._dispatcher.run(reading, actor)
 
@@ -137,8 +137,8 @@ class TaskRunner:
         return next((operation for operation in self._drafter.operations() if operation.name == name), None)
 
 
-def _reading(action: Action, why: str) -> Reading:
-    return Reading(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
+def _reading(action: Action, why: str) -> ParsedReply:
+    return ParsedReply(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
 
 
 class JobStopped(Exception):

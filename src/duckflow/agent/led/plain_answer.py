@@ -11,7 +11,7 @@ from duckflow.agent.led.tryout import made_up
 from duckflow.agent.policies.policy import Loop, TurnSoFar
 from duckflow.agent.project import LANGUAGES
 from duckflow.events.types import MessageAdded
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import render
 from duckflow.prompts.compact import MATERIAL_LENGTH, fenced, plain_request
@@ -51,7 +51,7 @@ class PlainAnswer:
         decision = made_up(Action(operation=RESPOND, args={"text": text}, reasoning=words))
         message = Message(role="assistant", text=text, turn=state.turn, decision=decision)
         self._actor.emit(MessageAdded(message=message))
-        return Loop(decision, await self._dispatcher.run(Reading(decision), self._actor))
+        return Loop(decision, await self._dispatcher.run(ParsedReply(decision), self._actor))
 
 
 def _repeats(text: str, *asked: str) -> bool:

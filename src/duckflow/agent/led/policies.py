@@ -15,7 +15,7 @@ from duckflow.agent.led.plain_answer import PlainAnswer
 from duckflow.agent.led.tryout import Trial, TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.language import search
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
@@ -51,10 +51,10 @@ class ReadNamedFiles(Policy):
         return Guidance(turn.note("files_given", files=", ".join(self._read)))
 
 
-def _reading(turn: TurnSoFar, names: list[str]) -> Reading:
+def _reading(turn: TurnSoFar, names: list[str]) -> ParsedReply:
     why = turn.note("files_named")
     actions = [Action(operation=READ_FILE, args={"path": name}, reasoning=why) for name in names]
-    return Reading(Decision.made_up(why, actions, TaskProfile.FILE_OPERATION, Phase.PLANNING))
+    return ParsedReply(Decision.made_up(why, actions, TaskProfile.FILE_OPERATION, Phase.PLANNING))
 
 
 class HoldToPlan(Policy):

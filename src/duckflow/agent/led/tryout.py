@@ -11,7 +11,7 @@ from duckflow.agent.led.parts import parts
 from duckflow.agent.policies.policy import Loop, Policy, TurnSoFar
 from duckflow.errors import DuckflowError
 from duckflow.forms.bodies import clean_body
-from duckflow.forms.form import Reading
+from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import render
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Action, Decision, TaskProfile
 from duckflow.state.message import PromptMessage
@@ -52,7 +52,7 @@ class Trial:
         return Loop(made_up(action), done, tried=well, fault=_blamed(paths, done, endless)[1])
 
     async def do(self, action: Action) -> Dispatched:
-        return await self._dispatcher.run(Reading(made_up(action)), self._actor)
+        return await self._dispatcher.run(ParsedReply(made_up(action)), self._actor)
 
 
 def made_up(action: Action) -> Decision:

@@ -17,7 +17,7 @@ from duckflow.pacemaker.signatures import failures_in
 from duckflow.state.action import Decision, TaskProfile, evidence_of
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import CheckReport, CheckRun
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.shell.calls import tries_out

@@ -22,7 +22,7 @@ from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
 from duckflow.programs.find import find_program
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.store.paths import Paths
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 from duckflow.errors import ToolError
 from duckflow.safety.ignore_rules import ignored_in
 from duckflow.safety.workspace import Workspace
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 Found = tuple[str, str]

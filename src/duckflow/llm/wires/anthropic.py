@@ -18,8 +18,8 @@ from duckflow.llm.wires.wire import (
     reasons,
     thoughts_for,
 )
+from duckflow.state.data import as_count, as_table
 from duckflow.state.message import PromptMessage
-from duckflow.state.noun import as_count, as_table
 from duckflow.whole_text import read_json
 
 VERSION = "2026-10-21"

@@ -8,8 +8,8 @@ from typing import Any
 
 from duckflow.llm.endpoints import Endpoint
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, described, reasons
+from duckflow.state.data import first_table
 from duckflow.state.message import PromptMessage
-from duckflow.state.noun import first_table
 
 SCHEMA_NAME = "reply"
 REASONS = reasons(

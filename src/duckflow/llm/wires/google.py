@@ -9,8 +9,8 @@ from typing import Any
 from duckflow.llm.endpoints import Key
 from duckflow.llm.wires.anthropic import arguments
 from duckflow.llm.wires.wire import Told, Wire, WireRequest, described, ended, reasons
+from duckflow.state.data import as_count, as_table, first_table, tables
 from duckflow.state.message import PromptMessage
-from duckflow.state.noun import as_count, as_table, first_table, tables
 
 SIGNATURE = "thoughtSignature"
 UNSIGNED = "skip_thought_signature_validator"

@@ -8,8 +8,8 @@ from duckflow.llm.provider import Finish
 from duckflow.llm.thoughts import DETAILS, PHASE
 from duckflow.llm.wires.chat import cache_key, response_format
 from duckflow.llm.wires.wire import ThoughtKeeper, Told, Wire, WireRequest, delta, described, ended, thoughts_for
+from duckflow.state.data import as_table, as_text
 from duckflow.state.message import PromptMessage
-from duckflow.state.noun import as_table, as_text
 
 INCOMPLETE: dict[str, Finish] = {"max_output_tokens": "length", "content_filter": "filtered"}
 THINKING = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")

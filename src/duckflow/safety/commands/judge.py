@@ -30,8 +30,8 @@ from duckflow.safety.commands.paths import (
     target_of,
 )
 from duckflow.safety.commands.project_tools import project_run, undressed
-from duckflow.safety.commands.readers import READERS
-from duckflow.safety.commands.reading import doubt_redirects, doubts, tells_version
+from duckflow.safety.commands.reader_programs import READERS
+from duckflow.safety.commands.reading_doubts import doubt_redirects, doubts, tells_version
 from duckflow.safety.commands.verdict import CommandFinding, CommandVerdict, Report, TooMuch, ask, danger
 from duckflow.safety.commands.words import WRAPPERS, Behind, Call, Word, look_behind, names, read_options
 

@@ -56,7 +56,7 @@ def parse(text: str) -> Script:
     over everything that is still open."""
     if len(OPENS.findall(text)) > MOST_OPEN:
         raise TooMuch
-    reading = _Reading(text.encode("utf-8", "replace"))
+    reading = _TreeWalk(text.encode("utf-8", "replace"))
     root = _parser().parse(reading.source).root_node
     if root.has_error:
         reading.script.doubts.append(ask("unreadable"))
@@ -79,7 +79,7 @@ class _Parts:
     """Statements that stand on the line of a `<<EOF`."""
 
 
-class _Reading:
+class _TreeWalk:
     """Walks the grammar's tree of one text."""
 
     def __init__(self, source: bytes) -> None:

@@ -13,8 +13,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
-from duckflow.safety.commands.readers import Reader, read_table
-from duckflow.safety.commands.reading import read_strictly
+from duckflow.safety.commands.reader_programs import Reader, read_table
+from duckflow.safety.commands.reading_doubts import read_strictly
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
 from duckflow.safety.environment import HARMLESS_VARIABLE

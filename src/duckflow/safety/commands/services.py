@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from duckflow.safety.commands.paths import Scene, is_secret
-from duckflow.safety.commands.readers import DIFF_OPTIONS, GIT_READERS, read_table
+from duckflow.safety.commands.reader_programs import DIFF_OPTIONS, GIT_READERS, read_table
 from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 from duckflow.safety.commands.words import Call, Word, names, read_options
 

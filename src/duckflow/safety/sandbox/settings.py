@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 
 class SandboxSettings(Section):

@@ -45,7 +45,7 @@ class FileVersions(NamedTuple):
         return (self.after or b"").decode("utf-8", "replace")
 
 
-class UndoDesk:
+class UndoOperations:
     """Does the work of `Undo`. Each method is one transaction, or two where something must be on disk first."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
@@ -287,7 +287,7 @@ class Undo:
         self._data = data
         self._settings = settings
         self._session = session
-        self._desk: UndoDesk | None = None
+        self._operations: UndoOperations | None = None
         self._lock = threading.Lock()
 
     def change(self, author: WorkAuthor, paths: Sequence[str]) -> AbstractAsyncContextManager[list[Change]]:
@@ -313,15 +313,15 @@ class Undo:
 
     async def authors(self) -> list[WorkAuthor]:
         """Returns the authors whose work could be taken back, the latest first."""
-        return await self._do(lambda desk: desk.authors(self._session))
+        return await self._do(lambda undo: undo.authors(self._session))
 
     async def diff(self, scope: UndoScope = LATEST) -> UndoPreview:
         """Returns what some work did; where none is named, the latest that is not undone."""
-        return await self._do(lambda desk: desk.diff(self._session, scope))
+        return await self._do(lambda undo: undo.diff(self._session, scope))
 
     async def versions(self, scope: UndoScope) -> list[FileVersions]:
         """Returns the files that some work has changed, before it and after it."""
-        return await self._do(lambda desk: desk.versions(self._session, scope))
+        return await self._do(lambda undo: undo.versions(self._session, scope))
 
     async def rewrite(self, author: WorkAuthor, path: str, change: Callable[[bytes], bytes]) -> None:
         """Makes a change that the user wants in some work: it belongs to that work, and goes with it when it is
@@ -332,18 +332,18 @@ class Undo:
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
         """Returns what `restore` would do."""
-        return await self._do(lambda desk: desk.preview(self._session, back, self._beneath(scope)))
+        return await self._do(lambda undo: undo.preview(self._session, back, self._beneath(scope)))
 
     async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> Outcome:
         """Brings the files to where they would be without that work; or undoes the latest undo. Where someone else
         changed the same lines since, a file stays as it is and is named. With `only_own`, files in the preview's
         `maybe_yours` stay, too."""
-        return await self._do(lambda desk: desk.restore(self._session, back, only_own, self._beneath(scope)))
+        return await self._do(lambda undo: undo.restore(self._session, back, only_own, self._beneath(scope)))
 
     async def close(self) -> None:
-        if self._desk:
-            await asyncio.to_thread(self._at_desk, lambda desk: desk.close())
-            self._desk = None
+        if self._operations:
+            await asyncio.to_thread(self._with_operations, lambda undo: undo.close())
+            self._operations = None
 
     @asynccontextmanager
     async def _window(self, begin: Callable[[Recorder], int | None]) -> AsyncGenerator[list[Change]]:
@@ -352,7 +352,7 @@ class Undo:
             yield changed
             return
         try:
-            window = await asyncio.to_thread(self._at_desk, lambda desk: begin(desk.recorder))
+            window = await asyncio.to_thread(self._with_operations, lambda operations: begin(operations.recorder))
         except (sqlite3.Error, OSError) as problem:
             message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
             raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
@@ -365,7 +365,7 @@ class Undo:
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:
-            changed += self._at_desk(lambda desk: desk.recorder.close(window))
+            changed += self._with_operations(lambda undo: undo.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
             # What was noted before is safe; the outcome is found out the next time.
             log.warning("undo: could not note what changed: %s", problem)
@@ -384,15 +384,15 @@ class Undo:
         roots.pop(".", None)
         return list(roots)
 
-    async def _do(self, work: Callable[[UndoDesk], T]) -> T:
+    async def _do(self, work: Callable[[UndoOperations], T]) -> T:
         if not self._settings.enabled:
             raise DuckflowError("undo.off")
         try:
-            return await asyncio.to_thread(self._at_desk, work)
+            return await asyncio.to_thread(self._with_operations, work)
         except (sqlite3.Error, OSError) as problem:
             raise DuckflowError("undo.unusable", reason=str(problem)) from problem
 
-    def _at_desk(self, work: Callable[[UndoDesk], T]) -> T:
+    def _with_operations(self, work: Callable[[UndoOperations], T]) -> T:
         with self._lock:
-            self._desk = self._desk or UndoDesk(self._workspace, self._data, self._settings)
-            return work(self._desk)
+            self._operations = self._operations or UndoOperations(self._workspace, self._data, self._settings)
+            return work(self._operations)

@@ -9,7 +9,7 @@ from typing import Any
 from duckflow import __version__
 from duckflow.programs.launch import Launch
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Peer, RpcError
-from duckflow.state.noun import as_table, tables
+from duckflow.state.data import as_table, tables
 from duckflow.tools.outside.http import LOGIN_NEEDED, Headers, HttpTransport
 from duckflow.tools.outside.stdio import StdioTransport
 

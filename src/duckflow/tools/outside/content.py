@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown_size
-from duckflow.state.noun import as_table, tables
+from duckflow.state.data import as_table, tables
 from duckflow.state.picture import Picture, read_header
 
 Table = dict[str, Any]

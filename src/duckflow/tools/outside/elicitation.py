@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from duckflow.events.ports import Ask
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.state.noun import as_table, tables
+from duckflow.state.data import as_table, tables
 from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import NOBODY, Choice, Question
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import httpx
 
 from duckflow.rpc import GONE, INTERNAL, Message, RpcError
-from duckflow.state.noun import as_table
+from duckflow.state.data import as_table
 from duckflow.whole_text import read_json
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from duckflow.errors import UsageError
-from duckflow.state.noun import as_table
+from duckflow.state.data import as_table
 from duckflow.store.paths import private_folder
 from duckflow.system_keyring import read_keyring, write_keyring
 from duckflow.tools.outside.client import NEWEST

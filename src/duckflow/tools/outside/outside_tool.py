@@ -15,7 +15,7 @@ from duckflow.errors import ToolError
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
-from duckflow.state.noun import as_table, shorten, tables, text_of
+from duckflow.state.data import as_table, shorten, tables, text_of
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, read_result

@@ -3,7 +3,7 @@ understood."""
 
 from typing import Any, cast
 
-from duckflow.state.noun import as_table, tables
+from duckflow.state.data import as_table, tables
 
 Table = dict[str, Any]
 KEPT = ("type", "description", "enum", "const", "items", "default", "format", "minimum", "maximum", "pattern")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from duckflow.events.ports import Ask
 from duckflow.rpc import RpcError
-from duckflow.state.noun import tables, text_of
+from duckflow.state.data import tables, text_of
 from duckflow.state.phrase import Phrase
 from duckflow.tools.outside.content import Content, KeptOutputs, TakePicture, join, read_block, read_resource
 from duckflow.tools.outside.elicitation import elicit

@@ -10,8 +10,8 @@ from duckflow.forms.schema import listed, strict_schema, tasks_schema
 from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten
 from duckflow.state.message import last_request
-from duckflow.state.noun import shorten
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.tools.plan.folder import facts, listing
 from duckflow.tools.plan.ports import Folder, Think

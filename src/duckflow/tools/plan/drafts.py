@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.broken_json import read_json
 from duckflow.i18n.language import joined
-from duckflow.state.noun import Line200, shorten
+from duckflow.state.data import Line200, shorten
 from duckflow.state.plan import Plan, Step, dependency_problems
 
 MOST_STEPS = 200

@@ -6,8 +6,8 @@ from duckflow.events.types import Noticed
 from duckflow.events.work import StepTold
 from duckflow.i18n.template import note
 from duckflow.state.agent import AgentState
+from duckflow.state.data import same_words
 from duckflow.state.job import OPEN, Job
-from duckflow.state.noun import same_words
 from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, startable
 

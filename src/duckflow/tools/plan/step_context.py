@@ -12,8 +12,8 @@ from duckflow.safety.path_names import shown_line
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.action import GREP, PROPOSE_PLAN, READ_FILE, RUN_COMMAND, Action
 from duckflow.state.agent import AgentState
+from duckflow.state.data import shorten, tables, text_of
 from duckflow.state.message import Message
-from duckflow.state.noun import shorten, tables, text_of
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.plan.criterion import FILE
 from duckflow.tools.plan.folder import made_by

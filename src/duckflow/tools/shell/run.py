@@ -26,7 +26,7 @@ from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.action import NO_OUTPUT
 from duckflow.state.checks import CheckReport
-from duckflow.state.noun import shorten
+from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.pausing import PauseControl

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 
 
 class ShellSettings(Section):

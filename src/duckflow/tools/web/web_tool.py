@@ -9,7 +9,7 @@ from pydantic import Field
 
 from duckflow.safety.risk import Deed, JudgedCommand
 from duckflow.safety.secrets import secret_text
-from duckflow.state.noun import Section
+from duckflow.state.data import Section
 from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import decode

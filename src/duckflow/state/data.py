@@ -54,13 +54,13 @@ def as_cost(value: Any) -> float:
 ELLIPSIS = "…"
 
 
-class Noun(BaseModel):
+class MutableData(BaseModel):
     """Mutable data that is part of the session's state."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
-class Value(BaseModel):
+class FrozenData(BaseModel):
     """Data that never changes once it is made."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)

@@ -24,7 +24,7 @@ from duckflow.view.items import (
     notice_line,
 )
 from duckflow.view.view import View
-from duckflow.web.desk import Handler, PageDesk, number_of
+from duckflow.web.services import Handler, PageServices, number_of
 from duckflow.web.telling import worded
 from duckflow.web.watched import SidePanel
 
@@ -41,46 +41,46 @@ CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone", "pr
 long."""
 
 
-async def me(desk: PageDesk, request: Request) -> Any:
+async def me(services: PageServices, request: Request) -> Any:
     """Returns the facts that the page needs before anything else, and its words."""
     wanted = request.query_params.get("language", "")
-    language = wanted if is_language(wanted) else desk.words.language
+    language = wanted if is_language(wanted) else services.words.language
     texts = {**catalogue(DEFAULT_LANGUAGE), **catalogue(language)}
     words = {key: text for key, text in texts.items() if key.startswith(WORDS)}
-    alone = await asyncio.to_thread(desk.shelf.alone)
-    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": desk.fleet is not None, "alone": alone}
+    alone = await asyncio.to_thread(services.shelf.alone)
+    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": services.fleet is not None, "alone": alone}
     return {"language": language, **facts, "words": words}
 
 
-async def snapshot(desk: PageDesk, request: Request) -> Any:
-    return await (await desk.watched(request)).snapshot()
+async def snapshot(services: PageServices, request: Request) -> Any:
+    return await (await services.watched(request)).snapshot()
 
 
-async def events(desk: PageDesk, request: Request) -> Response:
+async def events(services: PageServices, request: Request) -> Response:
     """Streams the session. A browser that reconnects names the last number it has heard; that overrides `after`."""
-    desk.watching.require_room()
-    watched = await desk.watched(request)
+    services.watching.require_room()
+    watched = await services.watched(request)
     last = request.headers.get("last-event-id", "")
     after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else number_of(request, "after")
     name = request.query_params.get("panel", "")
-    panel = SidePanel(name, lambda: PANELS[name](desk, request)) if name in PANELS else None
+    panel = SidePanel(name, lambda: PANELS[name](services, request)) if name in PANELS else None
     return StreamingResponse(watched.stream(after, panel), media_type="text/event-stream")
 
 
-async def record(desk: PageDesk, request: Request) -> Any:
+async def record(services: PageServices, request: Request) -> Any:
     most = min(number_of(request, "most", MOST_RECORD), MOST_RECORD)
-    return await (await desk.watched(request)).record(number_of(request, "before"), most)
+    return await (await services.watched(request)).record(number_of(request, "before"), most)
 
 
-async def files(desk: PageDesk, request: Request) -> Any:
+async def files(services: PageServices, request: Request) -> Any:
     """Returns the files that match what is typed after `@`."""
-    talk = (await desk.watched(request)).conversation
+    talk = (await services.watched(request)).conversation
     return list(await asyncio.to_thread(talk.find_files, request.query_params.get("q", ""), MOST_FILES))
 
 
-async def context(desk: PageDesk, request: Request) -> Any:
+async def context(services: PageServices, request: Request) -> Any:
     """Returns the parts of the next request, with their tokens."""
-    watched = await desk.watched(request)
+    watched = await services.watched(request)
     parts: list[dict[str, Any]] = []
     for part in await watched.conversation.context():
         label = watched.words(f"context.{part.name}")
@@ -88,43 +88,43 @@ async def context(desk: PageDesk, request: Request) -> Any:
     return parts
 
 
-async def picture(desk: PageDesk, request: Request) -> Response:
+async def picture(services: PageServices, request: Request) -> Response:
     """Returns a picture that came with a message."""
-    watched = await desk.watched(request)
-    data = await asyncio.to_thread(desk.shelf.picture, watched.session_id, str(request.path_params["digest"]))
+    watched = await services.watched(request)
+    data = await asyncio.to_thread(services.shelf.picture, watched.session_id, str(request.path_params["digest"]))
     header = read_header(data)
     if header is None:
         raise UsageError("serve.nothing")
     return Response(data, media_type=header[0], headers={"cache-control": "private, max-age=86400, immutable"})
 
 
-async def audit(desk: PageDesk, request: Request) -> Any:
-    watched = await desk.watched(request)
-    return worded(await asyncio.to_thread(desk.shelf.audit, watched.session_id), watched.words)
+async def audit(services: PageServices, request: Request) -> Any:
+    watched = await services.watched(request)
+    return worded(await asyncio.to_thread(services.shelf.audit, watched.session_id), watched.words)
 
 
-async def changes(desk: PageDesk, request: Request) -> Any:
+async def changes(services: PageServices, request: Request) -> Any:
     """Returns the turns that changed files, or the diff of one turn. Of an old session only the diffs are known that a
     question showed."""
-    watched, turn = await desk.watched(request), number_of(request, "turn")
+    watched, turn = await services.watched(request), number_of(request, "turn")
     if turn and watched.writable:
         return {"turn": turn, "diff": worded(await watched.conversation.diff(turn), watched.words)}
-    turns = await asyncio.to_thread(_changed, desk, watched.session_id)
+    turns = await asyncio.to_thread(_changed, services, watched.session_id)
     if turn:
         diffs = [diff for changed in turns if changed["turn"] == turn for diff in changed["diffs"]]
         return {"turn": turn, "diff": worded("\n".join(diffs), watched.words)}
     return worded([changed | {"diffs": len(changed["diffs"])} for changed in turns], watched.words)
 
 
-def _items(desk: PageDesk, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:
+def _items(services: PageServices, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:
     view = View()
-    for number, event in desk.shelf.of_kinds(session_id, kinds):
+    for number, event in services.shelf.of_kinds(session_id, kinds):
         yield from view.hear(number, event) if event else ()
 
 
-def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
+def _changed(services: PageServices, session_id: str) -> list[dict[str, Any]]:
     turns: dict[int, dict[str, Any]] = {}
-    for item in _items(desk, session_id, CHANGES):
+    for item in _items(services, session_id, CHANGES):
         match item:
             case TurnItem(turn=turn):
                 turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "taken": list[str]()}
@@ -133,7 +133,7 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
                 others = [path for path in turns[turn]["taken"] if path not in item.paths]
                 turns[turn]["taken"] = [*others, *(item.paths if item.subject == "back" else ())]
             case NoticeItem(proof=proof, turn=turn) if turn in turns and proof:
-                turns[turn] |= {"proof": proof.model_dump(mode="json"), "shown": notice_line(item, desk.words)}
+                turns[turn] |= {"proof": proof.model_dump(mode="json"), "shown": notice_line(item, services.words)}
             case QuestionItem(question=question, turn=turn) if turn in turns and question and question.gate:
                 turns[turn]["diffs"] += [question.gate.file_diff] if question.gate.impacts else []
             case ActionItem(result=result, turn=turn) if turn in turns and result:
@@ -144,14 +144,14 @@ def _changed(desk: PageDesk, session_id: str) -> list[dict[str, Any]]:
     return [turn for turn in turns.values() if turn["files"]]
 
 
-async def chart(desk: PageDesk, request: Request) -> Any:
+async def chart(services: PageServices, request: Request) -> Any:
     """Returns vitals and tokens over time, with the events that stopped the work."""
-    watched = await desk.watched(request)
+    watched = await services.watched(request)
 
     def read() -> list[dict[str, Any]]:
         points: list[dict[str, Any]] = []
         now: dict[str, Any] = {"mood": 1.0, "focus": 1.0, "stamina": 1.0, "tokens": 0}
-        for item in _items(desk, watched.session_id, CHART):
+        for item in _items(services, watched.session_id, CHART):
             mark = ""
             match item:
                 case VitalsItem(vitals=vitals):

@@ -70,7 +70,7 @@ def changed_lines(diff: str) -> dict[str, set[int]]:
     return lines
 
 
-class ReviewDesk:
+class CurrentReview:
     """Allows one review at a time, because the tool for findings belongs to one change."""
 
     def __init__(

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.language import facts_of, is_language
 from duckflow.i18n.words import Words
-from duckflow.state.noun import as_table
+from duckflow.state.data import as_table
 from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.watched import WatchedSession, Watching
 from duckflow.whole_text import parse_json
@@ -33,7 +33,7 @@ STATUS = {
 }
 
 
-class PageDesk(NamedTuple):
+class PageServices(NamedTuple):
     """Everything that a request is answered with. `words` are in the language of the person who sent it."""
 
     shelf: Shelf
@@ -49,8 +49,8 @@ class PageDesk(NamedTuple):
     async def watched(self, request: Request) -> WatchedSession:
         return await self.watching.get(str(request.path_params["session"]), self.words.language)
 
-    def spoken_to(self, request: Request) -> "PageDesk":
-        """Returns the desk in the browser's language, where it asks for one that Duckflow speaks."""
+    def spoken_to(self, request: Request) -> "PageServices":
+        """Returns the services in the browser's language, where it asks for one that Duckflow speaks."""
         language = wanted_language(request.headers.get("accept-language", "")) if self.as_browser else ""
         return self._replace(words=Words(language)) if language else self
 
@@ -63,14 +63,14 @@ def wanted_language(listed: str) -> str:
     return next((code for code in known if facts_of(code).complete), "")
 
 
-Handler = Callable[[PageDesk, Request], Awaitable[Any]]
+Handler = Callable[[PageServices, Request], Awaitable[Any]]
 
 
-def handled(handler: Handler, desk: PageDesk) -> Callable[[Request], Awaitable[Response]]:
+def handled(handler: Handler, services: PageServices) -> Callable[[Request], Awaitable[Response]]:
     """Makes an endpoint of a handler: its result is sent as JSON, and a DuckflowError as a sentence."""
 
     async def handle(request: Request) -> Response:
-        spoken = desk.spoken_to(request)
+        spoken = services.spoken_to(request)
         try:
             answer = await handler(spoken, request)
         except ClientDisconnect:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, is_secret
-from duckflow.safety.commands.readers import GIT_READERS, READERS, SWITCHED_OFF, VERSIONS, Reader
+from duckflow.safety.commands.reader_programs import GIT_READERS, READERS, SWITCHED_OFF, VERSIONS, Reader
 from duckflow.safety.commands.services import REVISION
 from duckflow.safety.commands.verdict import CommandFinding, ask
 from duckflow.safety.commands.words import Call, Word
