@@ -187,7 +187,7 @@ async def test_an_old_session_is_read_from_its_journal_until_it_runs_again(tmp_p
         assert (snapshot["number"], snapshot["writable"]) == (kept, False)
         assert snapshot["state"]["files_changed"] == ["a.txt"]
         refused = await browser.post(f"sessions/{ID}/say", 409, text="more")
-        assert "go on" in refused["error"]
+        assert "continue it" in refused["error"]
         async with browser.reading() as reader:
             await reader.until(lambda: reader.numbers[-1:] == [kept])
             async with Talk(tmp_path, [HELLO]):

@@ -73,7 +73,7 @@ class LeaseRenewer(WorkerThread):
     """Renews the worker's lease, and does nothing else, so that nothing can delay it."""
 
     def __init__(self, claims: Claims, fail: Fail) -> None:
-        super().__init__("fleet-heart", claims.lease, self._renew, fail)
+        super().__init__("fleet-lease", claims.lease, self._renew, fail)
         self.good_until = time.monotonic() + claims.lease * SAFE_PART
         self._claims = claims
 
@@ -98,7 +98,7 @@ class WorkerBookkeeper(WorkerThread):
         notes: deque[Note],
         fail: Fail,
     ) -> None:
-        super().__init__("fleet-clerk", claims.lease, self._see_to_all, fail)
+        super().__init__("fleet-bookkeeper", claims.lease, self._see_to_all, fail)
         self._claims = claims
         self._endings = endings
         self._questions = questions

@@ -32,7 +32,7 @@ class LanguageFacts(NamedTuple):
     known_bytes: int = 440
     """Bytes in every prompt for what earlier sessions tell of the project."""
     complete: bool = False
-    """The tests require every text of the language."""
+    """True if the language has every text: it is then listed first, and the page may choose it by the browser."""
 
 
 @cache

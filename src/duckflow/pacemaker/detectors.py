@@ -1,4 +1,5 @@
-"""The detectors. Each looks for one way of going in circles in the last entries of the ledger."""
+"""The detectors. Each looks for one way of going in circles: in the last entries of the ledger, in the text that a
+model streams, or in the vitals."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -146,7 +146,8 @@ class DetectorSettings(WithThresholds):
     """Thresholds for what counts as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
-    """Number of repetitions that are tolerated: of a call, an error, a round of steps, talk, an edit of own text."""
+    """The repetition of a call, an error, a round of steps, talk or an edit of own text that leads to planning anew,
+    and the one that leads to a Duck Call. A round counts one repetition less, talk twice as many."""
     within: int = Field(default=12, ge=2)
     """Number of last steps among which the same call or error counts as a repetition."""
 

@@ -33,7 +33,8 @@ class Proof(FrozenData):
     guarding: tuple[str, ...] = ()
     """Tests that pass without the change, but fail when the changed code is broken on purpose."""
     hollow: tuple[str, ...] = ()
-    """Tests that pass without the change, and also when the changed code is broken on purpose."""
+    """Tests that show nothing: they pass without the change and when the code is broken on purpose, assert nothing that
+    could be false, or are copies of other tests."""
     untold: tuple[str, ...] = ()
     """Tests that could not be tried."""
     why: Phrase | None = None

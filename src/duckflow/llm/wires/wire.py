@@ -105,7 +105,8 @@ Told = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Wire:
-    """The base class of wires. `wire_named` finds a wire by the name of its module."""
+    """The base class of wires. `wire_named` finds a wire by the name of its module, which also stands in `WIRES` of
+    `llm/settings.py`."""
 
     listing = "/models"
     """The path under which the endpoint lists its models."""

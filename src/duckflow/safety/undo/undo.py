@@ -299,8 +299,8 @@ class Undo:
         self, author: WorkAuthor, left_running: str = "", text: str = ""
     ) -> AbstractAsyncContextManager[list[Change]]:
         """Wraps a command; at the end the list that it yields holds the changes. `left_running` is the command's name,
-        when it goes on in the background after this ends. `text` tells which files it writes; other changes may be
-        somebody else's doing."""
+        when it goes on in the background after this ends. Its changes are found by comparing the folder before and
+        after. Files that `text` names as written are certainly its own; other changes may be somebody else's."""
         known = self._roots(named_targets(text, self._workspace.root))
         # A command that names git may change its files.
         known += [GIT] if re.search(r"\bgit\b", text) else []

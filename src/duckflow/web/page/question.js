@@ -1,4 +1,4 @@
-// Gates, Duck Calls and other questions as cards: commands first and whole, computed lines apart from the model's words.
+// Questions as cards: commands first and whole, computed lines apart from the model's words.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Code, Sentence } from "./code.js";
