@@ -35,7 +35,7 @@ def test_the_prompt_is_up_before_models_and_their_clients_are_loaded(tmp_path: P
 
 UNUSED = (
     "duckflow.work.agents", "duckflow.work.sub_agents", "duckflow.cli.outside", "duckflow.commands",
-    "duckflow.editor",
+    "duckflow.editor", "duckflow.http", "h11",
     "duckflow.extensions.agent_kinds", "duckflow.extensions.hook_files", "duckflow.extensions.hook_run",
     "duckflow.extensions.skill_tool", "duckflow.extensions.skills", "duckflow.fleet",
     "duckflow.rpc", "duckflow.server", "duckflow.store.salvage", "duckflow.telemetry",

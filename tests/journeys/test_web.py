@@ -12,7 +12,7 @@ from duckflow.state.action import ActionResult
 from duckflow.state.question import Answer
 from duckflow.tools.web.fetch import FetchPage
 from duckflow.tools.web.search import SearchWeb
-from duckflow.tools.web.web_tool import SEARCH, SearchEngine, WebSettings
+from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
 from tests.journeys.quotations import outside_marks
 from tests.journeys.story import Story, act, decide, respond
 from tests.tools.web.attack_server import WebServer, page

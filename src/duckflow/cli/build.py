@@ -58,7 +58,7 @@ from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
-from duckflow.tools.web.web_tool import FETCH, SEARCH
+from duckflow.tools.web.settings import FETCH, SEARCH
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
 from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks

@@ -20,7 +20,7 @@ from duckflow.state.data import Section
 from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.outside.settings import McpSettings
 from duckflow.tools.shell.settings import ShellSettings
-from duckflow.tools.web.web_tool import WebSettings
+from duckflow.tools.web.settings import WebSettings
 from duckflow.ui.settings import UiSettings
 
 

@@ -20,7 +20,7 @@ from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, describe_picture, looks_like_picture, read_header
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
-from duckflow.tools.web.web_tool import FETCH
+from duckflow.tools.web.settings import FETCH
 
 if TYPE_CHECKING:
     from duckflow.agent.request_rules import Mention

@@ -12,7 +12,8 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
-from duckflow.tools.web.web_tool import FETCH, MATERIAL, WebSettings, WebTool, cut_pages, read_text
+from duckflow.tools.web.settings import FETCH, WebSettings
+from duckflow.tools.web.web_tool import MATERIAL, WebTool, cut_pages, read_text
 
 KEPT = 8
 HTML = ("text/html", "application/xhtml+xml")

@@ -12,7 +12,8 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
-from duckflow.tools.web.web_tool import MATERIAL, SEARCH, SearchEngine, WebSettings, WebTool
+from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
+from duckflow.tools.web.web_tool import MATERIAL, WebTool
 from duckflow.whole_text import parse_json
 
 LONGEST_RESULT = 400
