@@ -153,7 +153,7 @@ def test_reading_unrelated_places_leads_to_a_hint_and_then_a_question() -> None:
         assert isinstance(call, Hint) == (loop > LimitSettings().elsewhere)
         pacemaker.observe(read(f"part_{loop}.py"))
         loop += 1
-    assert (loop, call.findings[0].key) == (2 * LimitSettings().elsewhere, "wandering")
+    assert (loop, call.findings[0].key) == (LimitSettings().wandering, "wandering")
 
 
 def test_an_unknown_profile_falls_back_and_says_so() -> None:

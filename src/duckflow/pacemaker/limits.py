@@ -282,7 +282,7 @@ class LoopAllowance:
         """Answers like `used_up`, also while agents work. A turn that makes progress gets more, up to the ceiling."""
         if self._plain is None:
             return ""
-        if len(self._elsewhere) >= 2 * self._settings.elsewhere:
+        if len(self._elsewhere) >= self._settings.wandering:
             return "wandering"
         plain = self._plain
         if self._agents:

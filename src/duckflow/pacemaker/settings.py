@@ -52,9 +52,10 @@ class LimitSettings(BaseModel):
     progress_within: int = Field(default=16, ge=1)
     """Number of last loops of which one must have made progress (pacemaker/progress.py) for an extension. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """Loops that only look at things nobody asked about before the model gets a hint; after twice as many the user is
-    asked. It is also the number of looks without news after which no more loops are earned. Measured: one successful
-    run of 324 goes further without doing something."""
+    """Loops that only look at things nobody asked about before the model gets a hint. It is also the number of looks
+    without news after which no more loops are earned."""
+    wandering: int = Field(default=27, ge=1)
+    """Loops of that kind after which the user is asked. Measured: with 24 one more successful run of 324 is asked."""
     ceiling: int = Field(default=120, ge=1)
     """Loops after which every turn and every step of a plan asks the user, unless `highest` is higher."""
     agents_ceiling: int = Field(default=360, ge=0)
