@@ -24,12 +24,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 TOP = Path(__file__).parents[1]
 LOCALE = "C.UTF-8"
 PACKET = 60_000
 LOADED = (
-    *(f"duckflow.cli.{name}" for name in ("acp", "build", "config", "detached", "prompt", "run", "start", "talk")),
-    *("duckflow.llm.scripted", "duckflow.ui.console.chat", "duckflow.ui.console.plain_line", "duckflow.ui.headless"),
+    *("cli.acp", "cli.build", "cli.config", "cli.detached", "cli.first_run", "cli.fleet", "cli.prompt", "cli.run"),
+    *("cli.session_list", "cli.start", "cli.talk", "code.store", "fleet.database_engine", "fleet.running"),
+    *("forms.json_form", "llm.connect", "llm.scripted", "memory.archive", "memory.recalled", "programs.run"),
+    *("safety.sandbox.choose", "ui.console.chat", "ui.console.plain_line", "ui.headless"),
 )
 
 
@@ -195,9 +199,18 @@ def _become(order: dict[str, Any]) -> None:
         faulthandler.enable()
 
 
+def _complete(kind: type[BaseModel]) -> None:
+    """Builds what pydantic would build in every process when it makes the first object of a kind."""
+    for inner in kind.__subclasses__():
+        if inner.__module__.startswith("duckflow."):
+            inner.model_rebuild()
+        _complete(inner)
+
+
 def main() -> None:
     for name in LOADED:
-        import_module(name)
+        import_module(f"duckflow.{name}")
+    _complete(BaseModel)
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as orders:

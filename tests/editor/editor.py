@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tests.cli.shell import Shell
+from tests.forked_program import ForkedProgram
 
 if TYPE_CHECKING:
     # The SDK is slow to import, so it is not imported while tests are collected.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
 SECONDS = 60.0
+LONGEST_LINE = 16 * 1024 * 1024
 Json = dict[str, Any]
 
 
@@ -107,22 +108,37 @@ class Session:
 @asynccontextmanager
 async def at(shell: Shell, editor: Editor, *arguments: str) -> AsyncGenerator["ClientSideConnection"]:
     """Opens an initialized connection."""
-    from acp import spawn_agent_process
+    from acp.client.connection import ClientSideConnection
 
-    command = (sys.executable, "-m", "duckflow", "acp", *arguments)
-    limit = {"limit": 16 * 1024 * 1024}
-    environment = {"PYTHONDONTWRITEBYTECODE": "", **shell.environment}
-    client = cast("Client", editor)
-    async with spawn_agent_process(
-        client, *command, env=environment, cwd=shell.work, transport_kwargs=limit, observers=[editor.observe]
-    ) as (connection, process):
+    (read_input, write_input), (read_output, write_output) = os.pipe(), os.pipe()
+    streams = (read_input, write_output, sys.__stderr__.fileno() if sys.__stderr__ else 2)
+    program = ForkedProgram(["acp", *arguments], shell.work, shell.environment, streams)
+    os.close(read_input)
+    os.close(write_output)
+    reader, writer = await _streams(read_output, write_input)
+    connection = ClientSideConnection(cast("Client", editor), writer, reader, observers=[editor.observe])
+    try:
         answer = await connection.initialize(protocol_version=1)
         assert answer.agent_capabilities and answer.agent_capabilities.load_session
         yield connection
-        pid = process.pid
-    assert process.returncode == 0, "it ends by itself when its input ends"
-    assert not Path(f"/proc/{pid}").exists() or os.name == "nt"
+    except BaseException:
+        program.kill()
+        raise
+    finally:
+        await connection.close()
+        writer.close()
+        code = await asyncio.to_thread(program.wait, SECONDS)
+    assert code == 0, "it ends by itself when its input ends"
     assert editor.errors == []
+
+
+async def _streams(read: int, write: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Both ends of pipes as the SDK wants them."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(LONGEST_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read, "rb"))
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(write, "wb"))
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 @asynccontextmanager

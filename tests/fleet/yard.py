@@ -24,12 +24,28 @@ def write(path: str, text: str, *more: dict[str, Any]) -> dict[str, Any]:
     return decide(act("file_ops.write_file", path=path, content=text), *more, respond("Done."))
 
 
+# Git makes the first repository; the others are written with the same files. A folder has no content.
+MADE: dict[str, bytes | None] = {}
+
+
+def _read_tree(folder: Path) -> dict[str, bytes | None]:
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix != ".sample"]
+    return {str(path.relative_to(folder)): None if path.is_dir() else path.read_bytes() for path in paths}
+
+
 class Repository:
     """A repository with a first commit on `main`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True)
+        if not MADE:
+            self._make()
+            MADE.update(_read_tree(folder))
+        for name, content in MADE.items():
+            (folder / name).mkdir(exist_ok=True) if content is None else (folder / name).write_bytes(content)
+
+    def _make(self) -> None:
         self.git("init", "-q", "-b", "main")
         self.git("config", "user.name", "A User")
         self.git("config", "user.email", "user@example.com")
