@@ -101,7 +101,7 @@ def build_conversation(
     def make(group: str) -> list[AnyTool]:
         from duckflow.cli.toolset import ToolParts, make_tools
 
-        folder, ask, undo, code = ground.open_folder, ground.questions.ask, guard.undo, ground.code
+        folder, ask, undo, code = ground.workspace, ground.questions.ask, guard.undo, ground.code
         drafter, jobs, agents, approval = model.drafter, work.jobs, work.sub_agents, work.approval
         parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
         return make_tools(group, ToolParts(*parts))
@@ -127,7 +127,7 @@ def build_conversation(
         await ground.code.aclose()
         await guard.undo.close()
         await memory.aclose()
-        ground.opened.close()
+        ground.workspace.close()
         end_tracing()
 
     parts = (front.conversation, model.thinker, close, toolbox, guard.dispatcher, work.reviewers, front.outside)
@@ -229,24 +229,24 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     gatekeeper = Gatekeeper(
         session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines
     )
-    undo = UndoKeeper(session, partial(_undo, setup, session, ground.open_folder))
+    undo = UndoKeeper(session, partial(_undo, setup, session, ground.workspace))
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
     consent = HookConsent(admission, own, programs, session.emit, ask)
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     find, launch = ground.sandboxes.find, ground.sandboxes.launch
-    rules = ProjectRules(ground.open_folder, undo, lambda: admission.trusted, find, launch)
+    rules = ProjectRules(ground.workspace, undo, lambda: admission.trusted, find, launch)
     proof = ProofRunner(settings.proof, undo, find, launch)
     doubts = CheckDoubts(session, proof)
     dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, doubts, setup.added)
     return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
-def _undo(setup: Setup, session: Session, open_folder: Callable[[], Workspace]) -> "Undo":
+def _undo(setup: Setup, session: Session, folder: Workspace) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
-    return Undo(open_folder(), setup.paths.undo_of(setup.folder), setup.settings.undo, session.state.session_id)
+    return Undo(folder, setup.paths.undo_of(setup.folder), setup.settings.undo, session.state.session_id)
 
 
 class Work(NamedTuple):

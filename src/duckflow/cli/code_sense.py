@@ -1,7 +1,6 @@
 """A conversation's access to the code map. Nothing of the map is loaded before it is used."""
 
 from collections import Counter
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
 class CodeSense:
     """Shares one code map among all parts of a conversation that use it."""
 
-    def __init__(self, setup: Setup, open_folder: Callable[[], Workspace], sandboxes: Sandboxes) -> None:
+    def __init__(self, setup: Setup, folder: Workspace, sandboxes: Sandboxes) -> None:
         self._setup = setup
-        self._open_folder = open_folder
+        self._folder = folder
         self._sandboxes = sandboxes
         self._used = False
 
@@ -42,12 +41,12 @@ class CodeSense:
         from duckflow.code.background import MappedFolder
 
         self._used = True
-        return MappedFolder(self._open_folder(), self._setup.paths.map_of(self._setup.folder))
+        return MappedFolder(self._folder, self._setup.paths.map_of(self._setup.folder))
 
     def tools(self) -> list[AnyTool]:
         from duckflow.tools.code import Callers, FindDefinition, Outline
 
-        settings, folder = self._setup.settings.code, self._open_folder()
+        settings, folder = self._setup.settings.code, self._folder
         mapped, servers = lambda: self.mapped, lambda: self.servers
         return [
             Outline(folder, mapped, settings),
@@ -88,7 +87,7 @@ class CodeSense:
 
         if not available():
             return say("map.missing")
-        folder = self._open_folder()
+        folder = self._folder
         try:
             path = folder.relative(wanted or ".")
             kind = folder.stat(path).kind

@@ -1,7 +1,5 @@
 """Makes the surroundings in which a conversation is built."""
 
-from collections.abc import Callable
-from contextlib import ExitStack, closing
 from functools import partial
 from typing import NamedTuple
 
@@ -21,27 +19,22 @@ class Ground(NamedTuple):
     asked."""
 
     workspace: Workspace
-    opened: ExitStack
     questions: Questions
     admission: Admission
     permissions: Permissions
     sandboxes: Sandboxes
     places: ExtensionPlaces
-    open_folder: Callable[[], Workspace]
     code: CodeSense
 
 
 def make_ground(setup: Setup, session: Session) -> Ground:
-    questions, opened = Questions(session.emit, lambda: session.state.language, unasked(setup, session)), ExitStack()
-
-    def open_folder() -> Workspace:
-        return opened.enter_context(closing(open_workspace(setup)))
-
+    workspace = open_workspace(setup)
+    questions = Questions(session.emit, lambda: session.state.language, unasked(setup, session))
     admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust, setup.by_client)
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
     places = ExtensionPlaces(
         setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
     )
-    code = CodeSense(setup, open_folder, sandboxes)
-    return Ground(open_folder(), opened, questions, admission, permissions, sandboxes, places, open_folder, code)
+    code = CodeSense(setup, workspace, sandboxes)
+    return Ground(workspace, questions, admission, permissions, sandboxes, places, code)

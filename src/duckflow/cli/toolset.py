@@ -24,7 +24,7 @@ class ToolParts(NamedTuple):
     """The parts that the tools are made of."""
 
     session: Session
-    open_folder: Callable[[], Workspace]
+    folder: Workspace
     setup: Setup
     sandboxes: Sandboxes
     drafter: Drafter
@@ -43,7 +43,7 @@ def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
 
 
 def _files(parts: ToolParts) -> list[AnyTool]:
-    return file_tools(parts.open_folder(), parts.setup.settings.files)
+    return file_tools(parts.folder, parts.setup.settings.files)
 
 
 def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
@@ -111,7 +111,7 @@ def _remembering(parts: ToolParts) -> list[AnyTool]:
 
     heading = parts.setup.words("lessons.heading")
     files = parts.setup.settings.files
-    return [Recall(parts.memory.find), Remember(parts.open_folder(), files, FILE, heading, with_lesson)]
+    return [Recall(parts.memory.find), Remember(parts.folder, files, FILE, heading, with_lesson)]
 
 
 def _web(parts: ToolParts) -> list[AnyTool]:

@@ -4,7 +4,6 @@ is offered as a rule, once."""
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duckflow.agent.actor import Actor
@@ -37,23 +36,19 @@ class ProjectRules:
 
     def __init__(
         self,
-        open_folder: Callable[[], Workspace],
+        folder: Workspace,
         undo: UndoKeeper,
         trusted: Callable[[], bool],
         find_sandbox: "Callable[[], Awaitable[Sandbox]]",
         make_launch: "MakeLaunch",
     ) -> None:
-        self._open_folder = open_folder
+        self._folder = folder
         self.undo = undo
         self._trusted = trusted
         self._find_sandbox = find_sandbox
         self._make_launch = make_launch
         self.held, self.broken = Counter[str](), Counter[str]()
         self.offered = set[str]()
-
-    @cached_property
-    def _folder(self) -> Workspace:
-        return self._open_folder()
 
     def kept(self) -> "KeptRules":
         from duckflow.proof.rules import KeptRules
