@@ -42,7 +42,7 @@ class CallUsed(FrozenData):
 
 
 class CallPermit:
-    """Asks before one call, and tells what it has used. Without an address it grants everything."""
+    """Asks at this address before one call, and tells what it has used."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -50,8 +50,6 @@ class CallPermit:
 
     async def ask(self, wanted: CallWanted) -> None:
         """Waits until the call may be made. Raises BudgetSpent if it may not. A second call must be asked for, too."""
-        if not self._address:
-            return
         await self.aclose()
         try:
             reader, self._writer = await asyncio.open_unix_connection(self._address)

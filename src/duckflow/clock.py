@@ -1,9 +1,11 @@
-"""A time limit that stands still during a wait: for a person's answer, the end of a pause, or a file."""
+"""Pausing: a time limit that stands still during a wait (for a person's answer, the end of a pause, or a file), and the
+pause itself, which stops running commands and their time limits."""
 
 import asyncio
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import Protocol
 
 
 class PausableTimeout:
@@ -57,3 +59,82 @@ class PausableTimeout:
             return self._left
         end = self._timeout.when()
         return max(0.0, end - asyncio.get_running_loop().time()) if end is not None else 0.0
+
+
+class Pausable(Protocol):
+    """A command, or another thing that runs on its own."""
+
+    async def stop(self) -> bool:
+        """Stops it, and says whether it has really stopped."""
+        ...
+
+    def go_on(self) -> None: ...
+
+    async def end(self) -> bool:
+        """Ends it, and says whether it is really gone."""
+        ...
+
+
+class PauseControl:
+    """Pauses every command that was added to it. A command that is added during a pause is stopped at once."""
+
+    def __init__(self) -> None:
+        self._commands: set[Pausable] = set()
+        self._timeouts: set[PausableTimeout] = set()
+        self._stopping: set[asyncio.Task[bool]] = set()
+        self._running = asyncio.Event()
+        self._running.set()
+
+    def pause(self) -> None:
+        if not self._running.is_set():
+            return
+        self._running.clear()
+        for timeout in self._timeouts:
+            timeout.hold()
+        for command in self._commands:
+            self._stop(command)
+
+    def resume(self) -> None:
+        if self._running.is_set():
+            return
+        self._running.set()
+        for command in self._commands:
+            command.go_on()
+        for timeout in self._timeouts:
+            timeout.release()
+
+    async def all_stopped(self) -> bool:
+        """Says whether every command that should have stopped has stopped."""
+        return all(await asyncio.gather(*self._stopping))
+
+    async def wait_while_paused(self) -> None:
+        await self._running.wait()
+
+    async def end_commands(self) -> bool:
+        """Ends every command, and says whether all are gone."""
+        return all(await asyncio.gather(*(command.end() for command in self._commands)))
+
+    def add(self, command: Pausable) -> None:
+        self._commands.add(command)
+        if not self._running.is_set():
+            self._stop(command)
+
+    def drop(self, command: Pausable) -> None:
+        self._commands.discard(command)
+
+    @contextmanager
+    def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
+        """While the context is open, the time limit stands still during a pause."""
+        pausable = PausableTimeout(timeout)
+        self._timeouts.add(pausable)
+        if not self._running.is_set():
+            pausable.hold()
+        try:
+            yield pausable
+        finally:
+            self._timeouts.discard(pausable)
+
+    def _stop(self, command: Pausable) -> None:
+        stopping = asyncio.create_task(command.stop())
+        self._stopping.add(stopping)
+        stopping.add_done_callback(self._stopping.discard)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from duckflow.clock import PausableTimeout
+from duckflow.clock import PausableTimeout, PauseControl
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import (
     ActionFinished,
@@ -16,7 +16,6 @@ from duckflow.events.types import (
     UsageReported,
 )
 from duckflow.state.question import Answer, Question
-from duckflow.tools.pausing import PauseControl
 from duckflow.tools.tool import CallContext
 
 

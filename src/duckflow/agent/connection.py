@@ -247,15 +247,17 @@ class ModelConnection:
         now, began = asyncio.get_running_loop().time, 0.0
         pictured = any(message.pictures for message in request.messages)
         shown_in = self.pictures.shown_in(request) if pictured else nullcontext(request)
-        permitted = aclosing(CallPermit(self.allowance))
+        permitted = aclosing(CallPermit(self.allowance)) if self.allowance else nullcontext()
         async with permitted as permit, shown_in as whole, aclosing(closable(provider, whole)) as chunks:
-            await permit.ask(_wanted(provider, request, prompt))
+            if permit:
+                await permit.ask(_wanted(provider, request, prompt))
             async for chunk in chunks:
                 began = began or now()
                 if isinstance(chunk, Delta | Thought | CallDelta) and (size := size + len(chunk.text)) > LONGEST_REPLY:
                     used = Usage(prompt_tokens=prompt, completion_tokens=size // LETTERS_OF_TOKEN)
                     self._session.emit(UsageReported(model=provider.model, usage=used))
-                    permit.tell(CallUsed(tokens=used.prompt_tokens + used.completion_tokens, dollars=used.cost_usd))
+                    if permit:
+                        permit.tell(CallUsed(tokens=used.prompt_tokens + used.completion_tokens, dollars=used.cost_usd))
                     return Reply("".join(pieces), "length")
                 match chunk:
                     case Delta():
@@ -275,7 +277,8 @@ class ModelConnection:
                         live, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
-                        await permit.ask(_wanted(provider, request, prompt))
+                        if permit:
+                            await permit.ask(_wanted(provider, request, prompt))
                     case Remark():
                         self._session.emit(Noticed(what=chunk.what))
                     case Finished():
@@ -285,7 +288,8 @@ class ModelConnection:
                             emit(ThoughtKept(text="".join(thoughts)))
                         usage = chunk.usage.model_copy(update={"seconds": now() - began})
                         used = usage.prompt_tokens + usage.completion_tokens
-                        permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
+                        if permit:
+                            permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
                         self._factor = tokens / guessed if tokens and guessed else self._factor

@@ -10,10 +10,10 @@ from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies
-from duckflow.agent.check_doubts import CheckDoubts
 from duckflow.agent.gatekeeper import Clearance, Gatekeeper, Ready
 from duckflow.agent.hooks import ToolHooks
 from duckflow.agent.preparation import Preparation, in_words, read_ahead
+from duckflow.agent.proof_runner import CheckDoubts
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper

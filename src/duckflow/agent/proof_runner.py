@@ -1,13 +1,22 @@
-"""Tries claims: in the sandbox, on copies of the work folder, within the limits of the settings."""
+"""Tries claims in the sandbox, on copies of the work folder. A check that passed is looked at again: it proves nothing
+if the work has changed the check itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from duckflow.agent.actor import Actor
+from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper
+from duckflow.events.types import Waiting
+from duckflow.i18n.template import note
 from duckflow.proof.settings import ProofSettings
+from duckflow.state.action import ActionResult, evidence_of
+from duckflow.state.changes import UndoScope
 from duckflow.state.checks import Proof
+from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
     from duckflow.proof.old_tests import OldTestTrial
@@ -59,3 +68,96 @@ class ProofRunner:
         """Says whether a command ends well only since its own files were changed."""
         begin()
         return await trial.bent_check(await self._find_sandbox(), self._make_launch, paths)
+
+
+class CheckDoubts:
+    """Finds out whether a command ended well only because the work changed what it checks with: settings of its test
+    runner, tests that existed before, or the script that is the check."""
+
+    def __init__(self, session: Session, proof: ProofRunner) -> None:
+        self._session = session
+        self._proof = proof
+        self._tried: tuple[str, list[FileVersions], tuple[str, ...]] | None = None
+
+    async def look(self, result: ActionResult, actor: Actor) -> ActionResult:
+        evidence = evidence_of(result)
+        if evidence is None or not evidence.ok or not (self._session.state.changed_in or result.changed):
+            return result
+        if result.check and result.check.ok:
+            from duckflow.tools.shell.runner_settings import doubted
+
+            result = await doubted(result, self._session.state)
+        if result.check and not result.check.ok:
+            return result
+        changes = await self._proof.undo.changes(self._scope(actor))
+        if not changes:
+            return result
+        if self._tried and self._tried[:2] == (evidence.command, changes):
+            names = self._tried[2]
+        elif result.check and result.check.kind == "tests":
+            names = await self._weakened(result, evidence.command, changes)
+        else:
+            names = await self._altered(evidence.command, changes)
+        self._tried = evidence.command, changes, names
+        return self._told(result, names) if names else result
+
+    def _scope(self, actor: Actor) -> UndoScope:
+        """Returns the scope of the work: since the plan was approved, or this turn; in a job the whole job."""
+        state, scope = self._session.state, self._proof.undo.scope_of(actor)
+        if scope.job:
+            return scope
+        return UndoScope(since=state.plan.since if state.plan and state.plan.under_way else state.turn)
+
+    async def _weakened(self, result: ActionResult, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
+        """Returns the tests that existed before and that the run has left out, or that pass only since they were
+        changed."""
+        from duckflow.proof.old_tests import OldTestTrial, old_tests
+        from duckflow.proof.reach import texts_of
+        from duckflow.tools.shell.runner_settings import files_of_scripts
+
+        assert result.check
+        folder, settings = Path(self._session.state.folder), self._proof.settings
+        texts = partial(texts_of, folder, settings.reach_seconds)
+        old = await asyncio.to_thread(old_tests, changes, lambda: texts() or {})
+        missing = old.missing(result.check.passed) if result.check.passed and result.check.runs_all else old.gone
+        missing = tuple(name for name in missing if result.check.covers_file(name.partition("::")[0]))
+        bent = set[str]()
+        altered = {*old.altered, *dict(old.renamed)}
+        tried = altered.union(old.touched).difference(missing)
+        if tried and settings.enabled:
+            trial = OldTestTrial(changes, command, settings, dict(old.renamed))
+            weakened = await self._proof.old_tests(trial, tried, self._announce)
+            bent = altered.difference(missing) if weakened is None else weakened
+        scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)
+        scripts = await self._bent(command, changes, scripts)
+        return (*missing, *sorted(bent), *scripts)
+
+    async def _altered(self, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
+        """Returns the files of the command itself that existed before and were changed so that it ends well."""
+        from duckflow.tools.shell.calls import plain_calls
+
+        words = {word for call in plain_calls(command) for word in call.words}
+        modules = {word.replace(".", "/") + end for word in words for end in (".py", "/__main__.py")}
+        return await self._bent(command, changes, words | modules)
+
+    async def _bent(self, command: str, changes: "list[FileVersions]", names: "set[str]") -> tuple[str, ...]:
+        from duckflow.proof.old_tests import OldTestTrial
+
+        paths = tuple(change.path for change in changes if change.path in names and change.before is not None)
+        if not paths or not self._proof.settings.enabled:
+            return paths
+        trial = OldTestTrial(changes, command, self._proof.settings)
+        bent = await self._proof.old_check(trial, paths, self._announce)
+        return () if bent is False else paths
+
+    def _announce(self) -> None:
+        self._session.emit(Waiting(why=say("wait.proof", seconds=round(self._proof.settings.seconds))))
+
+    def _told(self, result: ActionResult, names: Sequence[str]) -> ActionResult:
+        language, files = self._session.state.language, ", ".join(names)
+        if result.check and result.check.kind == "tests":
+            why = note(language, "tests_weakened", check=result.check.check, files=files)
+            check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
+            return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
+        # A criterion that asks for such a file decides whether it is the check or the work itself.
+        return result.model_copy(update={"altered": tuple(names)})

@@ -9,9 +9,8 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
-from duckflow.safety.environment import named_secrets
 from duckflow.safety.secret_index import around, secret_index
-from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, secret_name, secret_parts
+from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, named_secrets, secret_name, secret_parts
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.bodies import Bodies, ProcedureCalls
 from duckflow.agent.brought_programs import BroughtPrograms, HookConsent, TrustedHooks
-from duckflow.agent.check_doubts import CheckDoubts
 from duckflow.agent.connection import Connected, ModelConnection
 from duckflow.agent.conversation import ChatLoop, Moves
 from duckflow.agent.dispatcher import Dispatcher
@@ -28,7 +27,7 @@ from duckflow.agent.policies.proven import ProveByTrial
 from duckflow.agent.policies.review import ReviewByRecord
 from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
-from duckflow.agent.proof_runner import ProofRunner
+from duckflow.agent.proof_runner import CheckDoubts, ProofRunner
 from duckflow.agent.questions import QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer

@@ -14,9 +14,8 @@ from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptPort, AttemptReport, CheckResult, FleetTask
 from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
-from duckflow.safety.environment import SECRETS
 from duckflow.safety.files import read_plain
-from duckflow.safety.secrets import secret_parts
+from duckflow.safety.secrets import SECRETS, secret_parts
 from duckflow.state.phrase import Phrase, said, say
 
 LARGEST_MARKED = 50_000_000

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from duckflow.safety.secrets import named_secrets
+
 SEEN = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
     "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME",
@@ -49,15 +51,6 @@ HARMLESS_VARIABLE = (
     r"|RUST_BACKTRACE)"
 )
 """Variables that change how a program prints, not what it runs."""
-
-
-SECRETS = "DUCKFLOW_SECRETS"
-"""The variable in which users name, with commas between, secret variables that commands get all the same. The values
-are masked in what the model sees."""
-
-
-def named_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: variables[name] for name in variables.get(SECRETS, "").split(",") if name in variables}
 
 
 def environment(variables: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:

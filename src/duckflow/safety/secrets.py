@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -202,3 +202,13 @@ def _lines(path: Path) -> Iterator[str]:
     for line in map(str.strip, text.splitlines()):
         if len(line) >= SHORTEST_LINE and not line.startswith("#"):
             yield line
+
+
+SECRETS = "DUCKFLOW_SECRETS"
+"""The variable in which users name, with commas between, secret variables that commands get all the same. The values
+are masked in what the model sees."""
+
+
+def named_secrets(variables: Mapping[str, str]) -> dict[str, str]:
+    """Returns the secret variables that commands get because the user has named them."""
+    return {name: variables[name] for name in variables.get(SECRETS, "").split(",") if name in variables}

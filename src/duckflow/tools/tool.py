@@ -9,13 +9,13 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from duckflow.clock import PauseControl
 from duckflow.safety.risk import Deed
 from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind, all_names
 from duckflow.state.checks import CheckReport
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
-from duckflow.tools.pausing import PauseControl
 
 KINDS: Mapping[Effect, StepKind] = {
     "read": "read",

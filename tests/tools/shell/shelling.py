@@ -5,12 +5,12 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from duckflow.clock import PauseControl
 from duckflow.errors import ToolError
 from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background
 from duckflow.tools.shell.run import ShellArgs, ShellRun
 from duckflow.tools.shell.settings import ShellSettings

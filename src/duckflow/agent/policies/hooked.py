@@ -4,7 +4,6 @@ from duckflow.agent.hooks import Hooks
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed
-from duckflow.outcome import ended_well
 from duckflow.state.phrase import Phrase, say
 
 MOST_RETURNS = 5
@@ -41,7 +40,7 @@ class Hooked(Policy):
         return self._end()
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
-        if not self._hooks.there_are("Stop") or ending.outcome == "exit" or not ended_well(ending.outcome):
+        if not self._hooks.there_are("Stop") or ending.outcome == "exit" or not ending.well:
             return None
         answers = [result.said for loop in turn.loops for result in loop.done.results if result.said]
         about = {"stop_hook_active": self._returns > 0, "last_assistant_message": answers[-1] if answers else ""}

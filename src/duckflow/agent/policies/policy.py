@@ -11,7 +11,7 @@ from duckflow.agent.thinker import Narrow
 from duckflow.events.views import Attachment
 from duckflow.i18n.language import in_language, languages_in, search
 from duckflow.i18n.template import note
-from duckflow.outcome import Outcome
+from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.signatures import failures_in
 from duckflow.state.action import Decision, TaskProfile, evidence_of
@@ -37,6 +37,10 @@ class Ending(NamedTuple):
     why: Phrase | None = None
     waits: bool = False
     """The work cannot go on without an answer of the user."""
+
+    @property
+    def well(self) -> bool:
+        return OUTCOMES[self.outcome].kind == "well"
 
 
 class Guidance(NamedTuple):

@@ -10,7 +10,6 @@ from duckflow.agent.policies.policy import Ending, Loop, Policy, TurnSoFar
 from duckflow.agent.proof_runner import ProofRunner
 from duckflow.agent.session import StateOwner
 from duckflow.events.types import ProofTried, Waiting
-from duckflow.outcome import ended_well
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
@@ -55,7 +54,7 @@ class ProveByTrial(Policy):
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
         """Reports the proof at the end of a turn, after all other policies."""
-        if ended_well(ending.outcome) and (proof := await self._proof(turn)):
+        if ending.well and (proof := await self._proof(turn)):
             self._owner.emit(ProofTried(proof=proof))
             not_run = proof.why is not None and proof.why.key == NOT_RUN
             self._waiting = (self._waiting or turn.state.turn) if not_run else 0

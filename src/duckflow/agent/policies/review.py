@@ -4,7 +4,6 @@ from pathlib import Path
 
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Ending, Policy, TurnSoFar
-from duckflow.outcome import ended_well
 from duckflow.prompts.layers import record_line
 
 FILES = 8
@@ -27,7 +26,7 @@ class ReviewByRecord(Policy):
         return turn.note("fault_when_tried", fault=loop.fault) if loop.fault and not turn.ending else None
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        if not ended_well(ending.outcome):
+        if not ending.well:
             return
         self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
 

@@ -12,7 +12,6 @@ from duckflow.agent.session import StateOwner
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.outcome import ended_well
 from duckflow.proof.settings import RULES
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import UndoScope
@@ -135,7 +134,7 @@ class KeepRules(Policy):
         return turn.note("rules_broken")
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        if not ended_well(ending.outcome):
+        if not ending.well:
             return
         for rule, places in self._left.values():
             self._owner.emit(Noticed(what=say("rules.left", words=rule.words, place=places[0])))

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from duckflow.clock import PauseControl
 from duckflow.errors import ToolError
 from duckflow.programs.find import find_shell, path_outside
 from duckflow.programs.launch import Launch, Limits
@@ -29,7 +30,6 @@ from duckflow.state.checks import CheckReport
 from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
-from duckflow.tools.pausing import PauseControl
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, other_ways, telling_part
 from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, check_in, judged, report_for, text_in
