@@ -17,12 +17,13 @@ from duckflow.agent.session import reopen
 from duckflow.llm.provider import Request
 from duckflow.llm.scripted import WINDOW
 from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import history_budget
 from tests.journeys.story import Story, act, decide, respond
 
 FIRST = "Port the parser of this project to the new grammar, step by step."
 CONSTRAINT = "no new dependencies"
 RULES = "Always use tabs."
-BUDGET = MemorySettings().budget(WINDOW)
+BUDGET = history_budget(MemorySettings(), WINDOW)
 
 
 def reply(number: int) -> list[dict[str, Any]]:

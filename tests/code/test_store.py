@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.code.store import CodeMap, is_large
+from duckflow.code.store import CodeMap
+from duckflow.code.syntax import is_large
 from duckflow.safety.workspace import Workspace
 
 

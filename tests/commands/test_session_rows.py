@@ -7,7 +7,8 @@ from rich.cells import cell_len
 from duckflow.commands.session_rows import session_lines, session_rows
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.words import Words, age, money
-from duckflow.store.sessions import Headline, SessionEntry
+from duckflow.state.agent import Headline
+from duckflow.store.sessions import SessionEntry
 
 NOW = 1_800_000_000.0
 

@@ -9,6 +9,7 @@ from duckflow.memory.bubble import Bubble
 from duckflow.memory.digest import Digest
 from duckflow.memory.entries import Scores
 from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import history_budget
 from duckflow.state.action import Action, Decision, TaskProfile
 from duckflow.state.context import Context
 from duckflow.state.message import PAST, Message, Role
@@ -157,11 +158,13 @@ def test_messages_about_the_focus_are_kept() -> None:
     ("window", "budget"), [(200_000, 100_000), (1_000_000, 500_000), (32_000, 16_000), (16_000, 8000), (8192, 4096)]
 )
 def test_the_budget_is_a_share_of_the_window(window: int, budget: int) -> None:
-    assert MemorySettings().budget(window) == budget
-    assert MemorySettings(window_share=0.001).budget(window) == min(8000, budget), "never below what the least is"
-    assert MemorySettings().budget(window, most=8000) == min(8000, budget)
-    assert MemorySettings(budget_tokens=3000).budget(window) == 3000
-    assert MemorySettings(budget_tokens=9_000_000).budget(window) < window
+    assert history_budget(MemorySettings(), window) == budget
+    assert history_budget(MemorySettings(window_share=0.001), window) == min(8000, budget), (
+        "never below what the least is"
+    )
+    assert history_budget(MemorySettings(), window, most=8000) == min(8000, budget)
+    assert history_budget(MemorySettings(budget_tokens=3000), window) == 3000
+    assert history_budget(MemorySettings(budget_tokens=9_000_000), window) < window
 
 
 def test_a_digest_has_no_noise() -> None:

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from duckflow.memory.castle import Castle, parse, with_lesson
-from duckflow.memory.facts import ProjectFacts
+from duckflow.memory.castle import Castle, ProjectFacts, parse, with_lesson
 from duckflow.safety.workspace import Workspace
 
 ROOM = 440

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.pacemaker.limits import Load, complexity, compute_limit, extend_limit
+from duckflow.pacemaker.limits import Load, ceiling_of, complexity, compute_limit, extend_limit
 from duckflow.pacemaker.settings import BaseLoops, LimitSettings
 from duckflow.state.action import TaskProfile
 from duckflow.state.vitals import Vitals
@@ -110,13 +110,15 @@ def test_the_explanation_names_every_part() -> None:
 
 def test_progress_extends_the_limit_up_to_the_ceiling() -> None:
     limit = compute_limit(Load("RESEARCH"), FINE, DEFAULT)
-    most = DEFAULT.most
+    most = ceiling_of(DEFAULT)
     more = extend_limit(limit, 5, most)
     assert (more.value, more.extended, more.parts[-1].key) == (21, 5, "limit.extended")
     assert extend_limit(limit, 0, most) == limit
     assert extend_limit(limit, 1000, most).value == DEFAULT.ceiling == 120
-    assert extend_limit(limit, 1000, LimitSettings(highest=300).most).value == 300, "a higher limit raises the ceiling"
-    assert extend_limit(limit, 5, LimitSettings(ceiling=10, highest=10).most).value == limit.value
+    assert extend_limit(limit, 1000, ceiling_of(LimitSettings(highest=300))).value == 300, (
+        "a higher limit raises the ceiling"
+    )
+    assert extend_limit(limit, 5, ceiling_of(LimitSettings(ceiling=10, highest=10))).value == limit.value
 
 
 units = st.floats(0, 1)

@@ -35,7 +35,7 @@ from duckflow.llm.provider import (
     Thought,
     estimate_request,
 )
-from duckflow.memory.settings import LEAST_BUDGET
+from duckflow.memory.tokens import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.message import Usage
 from duckflow.state.phrase import Phrase, say

@@ -202,7 +202,7 @@ class ChatLoop:
 
     async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
         text = make_whole(text)
-        if (replies := self.work.aside(text)) is not None:
+        if self.state.jobs and (replies := self.work.aside(text)) is not None:
             for phrase in replies:
                 self.session.emit(Noticed(what=phrase))
             return "done"
@@ -312,7 +312,9 @@ class ChatLoop:
     def _restoring(self, text: str) -> str:
         """Returns the command for a line that only asks for an undo or a redo. While a turn runs, it is for the
         model."""
-        return "" if self.in_turn else restoring(text, self.state)
+        state = self.state
+        changed = state.files_changed or state.undone_last
+        return restoring(text, state) if changed and not self.in_turn else ""
 
     def _count(self, event: Event) -> None:
         """Counts journaled events. It is subscribed first, so that every other listener finds an event's number

@@ -293,7 +293,8 @@ class Dispatcher:
             pictures=outcome.pictures,
             check=outcome.check,
         )
-        result = await self._doubts.look(result, actor)
+        if result.effect == "run":
+            result = await self._doubts.look(result, actor)
         await self._finish(result, done, actor, None if revealed else action)
         if tool.asks(call.args, self._session.state.language):
             done.stop = "question"

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from duckflow.agent.session import Session
 from duckflow.events.types import PastForgotten
-from duckflow.memory.castle import Castle
-from duckflow.memory.facts import ProjectFacts
+from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.state.data import folded, shorten
 from duckflow.state.phrase import Phrase, say

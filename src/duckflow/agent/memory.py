@@ -23,11 +23,10 @@ from duckflow.i18n.language import facts_of
 from duckflow.llm.provider import Request, estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
-from duckflow.memory.castle import Castle
-from duckflow.memory.facts import ProjectFacts
+from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
-from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, Tokens, clip, estimate
+from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import LEAST_BUDGET, MESSAGE_OVERHEAD, Tokens, clip, estimate
 from duckflow.state.agent import AgentState
 from duckflow.state.context import Receipt
 from duckflow.state.message import Message, last_request

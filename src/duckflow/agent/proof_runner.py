@@ -41,19 +41,6 @@ class ProofRunner:
         self._find_sandbox = find_sandbox
         self._make_launch = make_launch
 
-    async def unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the new public names of a change that nothing else mentions."""
-        from duckflow.proof.reach import new_names, texts_of, unreached
-
-        names = new_names(changes)
-        if not names:
-            return ()
-        try:
-            texts = await asyncio.to_thread(texts_of, folder, self.settings.reach_seconds)
-        except OSError:
-            return ()
-        return unreached(names, texts) if texts is not None else ()
-
     async def tests(self, questions: "TestsInQuestion", command: str) -> Proof:
         from duckflow.proof.trial import RedGreenTrial
 

@@ -2,6 +2,7 @@
 everyone."""
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic_core import PydanticSerializationError
 
-from duckflow.agent.request_rules import constraints_in
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.errors import JournalDamaged, JournalError
 from duckflow.events.apply import apply
 from duckflow.events.ports import Listener
@@ -22,15 +23,15 @@ from duckflow.events.types import (
     SessionTitled,
     TurnEnded,
 )
-from duckflow.i18n.answers import may_be_goal, replies_only
+from duckflow.i18n.answers import may_be_goal, read_whole, replies_only
 from duckflow.i18n.asking import ends_asking, last_question
+from duckflow.i18n.language import begins, joined, may_find, search
 from duckflow.state.action import EXIT, ActionResult, Decision
-from duckflow.state.agent import AgentState
+from duckflow.state.agent import AgentState, Headline
 from duckflow.state.data import shorten
 from duckflow.state.phase import Phase
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
-from duckflow.store.sessions import Headline
 from duckflow.whole_text import make_value_whole
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 
 
 RECENT = 40
+CODE = r"(?s)```.*?(?:```|\Z)|`[^`\n]*`"
+SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
+MOST_CONSTRAINTS = 2
+LINE = 100
+HANDED_OVER = r"(?:\s*[@＠][^\s@＠]+)+$"
+"""Pattern of files that are handed over with an order. They are no part of it."""
 
 
 def annotate(event: Event, state: AgentState) -> Event:
@@ -64,6 +71,38 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
         "constraints": tuple(constraints_in(message.text, state.language)),
         "title": "" if state.title else shorten(message.text, 100),
     }
+
+
+def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
+    """Returns the sentences that forbid something or narrow it down. A question does neither, a yes only says how far
+    it goes, and "don't start yet" waits for the next message only. Of a sentence that is longer than a line only the
+    clause that is an order by itself is taken: half of a description would say something else."""
+    if not may_find("requests.forbids", text, language):
+        return []
+    plain = re.sub(CODE, lambda code: "x" * len(code[0]), text)
+    beside = rf"(?i)^{joined('requests.joint', text, language)}[\s、,]*|{HANDED_OVER}"
+    orders: list[str] = []
+    for match in re.finditer(SENTENCE, plain):
+        sentence = re.sub(beside, "", text[match.start() : match.end()].strip(" 、,\n"))
+        forbids = search("requests.forbids", re.sub(beside, "", match[0].strip(" 、,")), language)
+        if waits := search("requests.waits", sentence.rstrip(".。!！"), language):
+            forbids = search("requests.forbids", sentence[: waits.start()], language)
+        if forbids and not sentence.endswith(("?", "？")):
+            order = sentence if len(sentence) <= LINE else _order(sentence, language)
+            orders += [order.rstrip(".。!！")] if order else []
+    return [] if orders and read_whole(text, language).plain_yes else orders[:MOST_CONSTRAINTS]
+
+
+def _order(sentence: str, language: str) -> str:
+    joint = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
+    clauses = (re.sub(joint, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
+    return next((clause for clause in clauses if len(clause) <= LINE and _is_order(clause, language)), "")
+
+
+def _is_order(clause: str, language: str) -> bool:
+    if begins("requests.order", clause, language):
+        return True
+    return not clause.isascii() and search("requests.forbids", clause, language) is not None
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:

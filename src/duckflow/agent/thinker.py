@@ -31,6 +31,7 @@ from duckflow.i18n.asking import QuestionStream, one_question
 from duckflow.i18n.template import note
 from duckflow.llm.provider import Reply, Request
 from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import history_budget
 from duckflow.pacemaker.detectors import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.prompts.compile import Compiler, Moment
@@ -217,7 +218,7 @@ class Thinker:
         return self._remembering.history_of_step(own, budget)
 
     def _budget(self, profile: ModelProfile) -> int:
-        return self._memory.budget(profile.window, profile.most_history)
+        return history_budget(self._memory, profile.window, profile.most_history)
 
 
 TALK_ARGUMENTS = ("text", "question")

@@ -44,8 +44,7 @@ from duckflow.cli.plugged import Plugged
 from duckflow.cli.setup import Setup, facts_of, traced
 from duckflow.code.settings import OPERATIONS
 from duckflow.config.load import transition_table
-from duckflow.memory.castle import Castle
-from duckflow.memory.facts import ProjectFacts
+from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
 from duckflow.pacemaker.pacemaker import Pacemaker

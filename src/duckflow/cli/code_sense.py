@@ -132,7 +132,7 @@ class CodeSense:
             sandboxes.find,
             sandboxes.launch,
             lambda: self.mapped,
-            lambda: self.servers,
+            (lambda: self.servers) if settings.lsp.servers else None,
         )
 
     async def aclose(self) -> None:

@@ -14,13 +14,10 @@ from typing import NamedTuple
 from duckflow.code.syntax import LARGEST, Symbol, language_of, symbols_in
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry, digest
-from duckflow.safety.ignore_rules import ALWAYS_IGNORED, RULES_FILE, ignored_in
+from duckflow.safety.ignore_rules import RULES_FILE, ignored_in
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.store.paths import private_folder
-
-MOST_ENTRIES = 20_000
-"""The most entries that are looked at to find out whether a folder is large."""
 
 
 class Walked(NamedTuple):
@@ -29,25 +26,6 @@ class Walked(NamedTuple):
 
     files: dict[str, FolderEntry]
     folders: dict[str, float]
-
-
-def is_large(folder: Path, files: int) -> bool:
-    """Says whether there are about so many source files. It runs before the first request, so it reads no ignore rules
-    and stops as soon as it can."""
-    waiting, seen, sources = [str(folder)], 0, 0
-    while waiting and seen < MOST_ENTRIES:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                seen += 1
-                if entry.name.startswith(".") or entry.name in ALWAYS_IGNORED:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif language_of(entry.name):
-                    sources += 1
-                    if sources >= files:
-                        return True
-    return False
 
 
 def walk(workspace: Workspace, top: str = HERE) -> Walked:

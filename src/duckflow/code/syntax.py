@@ -1,13 +1,17 @@
 """The definitions in a file's text, read by the grammar of its language (ast-grep). The languages are data:
 languages.json."""
 
+import contextlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
@@ -16,6 +20,8 @@ TABLE = Path(__file__).with_name("languages.json")
 LARGEST = 1_000_000
 """Bytes: a longer file was hardly written by hand, and is not read."""
 LONGEST_LINE = 10_000
+MOST_ENTRIES = 20_000
+"""The most entries that are looked at to find out whether a folder is large."""
 DEEPEST = 50
 """The deepest nesting of definitions that is followed. Each level costs as much time as all those around it."""
 NO_NAME = frozenset(
@@ -206,3 +212,22 @@ def _bases(node: "SgNode", language: Language) -> str:
 def _start(node: "SgNode") -> int:
     above = node.parent()
     return (above if above and above.kind() in WRAPPERS else node).range().start.line + 1
+
+
+def is_large(folder: Path, files: int) -> bool:
+    """Says whether there are about so many source files. It runs before the first request, so it reads no ignore rules
+    and stops as soon as it can."""
+    waiting, seen, sources = [str(folder)], 0, 0
+    while waiting and seen < MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if entry.name.startswith(".") or entry.name in ALWAYS_IGNORED:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif language_of(entry.name):
+                    sources += 1
+                    if sources >= files:
+                        return True
+    return False

@@ -11,14 +11,13 @@ from duckflow.commands.plan_tree import plan_bar, plan_tree
 from duckflow.errors import DuckflowError
 from duckflow.i18n.language import facts_of, languages
 from duckflow.i18n.words import Words, age, turns
-from duckflow.state.agent import AgentState, kind_of_ref
+from duckflow.state.agent import AgentState, Headline, kind_of_ref
 from duckflow.state.data import shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import OFFERED
 from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
-from duckflow.store.sessions import Headline
 from duckflow.tools.toolbox import talk_operations
 from duckflow.view.items import review_line
 

@@ -5,16 +5,19 @@ from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from typing import NamedTuple
 
-from duckflow.memory.digest import Past
+from duckflow.memory.digest import Digest
 from duckflow.memory.entries import HistoryEntry, Scores, group_entries
-from duckflow.memory.settings import LEAST_BUDGET, MemorySettings
+from duckflow.memory.settings import MemorySettings
+from duckflow.memory.tokens import LEAST_BUDGET, MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.context import Context
-from duckflow.state.message import Message
+from duckflow.state.message import PAST, Message
 
 Range = tuple[int, int]
 UNSCORED = 1000
 """Tokens below which nothing is scored, since everything fits."""
 TAIL = 50
+MOST_TOKENS = 800
+"""The most tokens of a note on left-out messages."""
 TOLD_ANEW = 500
 """The number of latest messages that are looked at when the notes on left-out messages are made again."""
 
@@ -47,6 +50,67 @@ class Pins:
 
     def __contains__(self, number: object) -> bool:
         return number == self.first or number in self._current
+
+
+class PastNote:
+    """A message that stands for others. `place` is the number of the message before which it stands."""
+
+    def __init__(self, place: int, text: str) -> None:
+        self.place = place
+        self.message = Message(message_id=f"{PAST}{place}", role="system", text=text, at=0.0)
+        self.tokens = estimate(text) + MESSAGE_OVERHEAD
+
+
+class Past:
+    """The messages that have left the context. The note on them is written only when a prompt is built."""
+
+    def __init__(self) -> None:
+        self.notes: list[PastNote] = []
+        self._digest = Digest()
+        self._place = 0
+        self._leaving: list[Message] = []
+        self._summaries: Sequence[str] = ()
+
+    @property
+    def tokens(self) -> float:
+        return sum(note.tokens for note in self.notes)
+
+    def leave(self, place: int, messages: Iterable[Message]) -> None:
+        """Takes messages that leave the context; the first of them stood at this place."""
+        anything = self._leaving or self._digest.messages
+        self._place = min(place, self._place) if anything else place
+        self._leaving += messages
+
+    def describe(self, room: float) -> None:
+        """Writes the note on the messages that have left since, within so many tokens."""
+        if self._leaving:
+            self._digest.take(self._leaving)
+            self._leaving = []
+            self._tell(room)
+
+    def tell_anew(self, place: int, digest: Digest, room: float) -> None:
+        """Writes the note again; the digest covers all messages that are left out."""
+        self._place, self._digest, self._leaving = place, digest, []
+        self._tell(room)
+
+    def summarise(self, summaries: Sequence[str], place: int) -> None:
+        """Takes the model's summaries. A new one is shown at this place, and from the next pruning on beside the
+        others."""
+        if summaries and summaries[-1] not in self._summaries and self.notes:
+            self.notes.append(PastNote(place, summaries[-1]))
+        self._summaries = tuple(summaries)
+
+    def _tell(self, room: float) -> None:
+        text = _told(self._digest, self._summaries, min(room, MOST_TOKENS) - MESSAGE_OVERHEAD)
+        self.notes = [PastNote(self._place, text)] if self._digest.messages else []
+
+
+def _told(digest: Digest, summaries: Sequence[str], room: float) -> str:
+    parts = [f"[{digest.messages} earlier messages are left out here]"]
+    if summaries:
+        parts.append(clip("\n".join(summaries), room / 2))
+    parts.append(digest.text(room - sum(map(estimate, parts)) - len(parts)))
+    return "\n".join(filter(None, parts))
 
 
 class Bubble:
@@ -200,8 +264,6 @@ class Bubble:
 
     def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], forgotten: Collection[int]) -> None:
         """Makes the note on the left-out messages again, from the latest of them."""
-        from duckflow.memory.digest import Digest
-
         shown = {entry.number for entry in self._entries}
         left_out = [
             number

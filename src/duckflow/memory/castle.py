@@ -1,13 +1,19 @@
-"""Castle: lessons of the project, in a plain file that a person can read and edit."""
+"""Castle: what earlier sessions have left about the project. Lessons stand in a plain file that a person can read and
+edit; facts (files made or changed, operations done, the last conversations) are noted when a turn ends."""
 
+import json
+import logging
 import os
 import re
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import digest
 from duckflow.safety.workspace import Workspace
-from duckflow.state.data import folded, holds, shorten
+from duckflow.state.data import ELLIPSIS, folded, holds, shorten
+from duckflow.whole_file import write_whole
 
 Kind = Literal["recipe", "failure", "decision", "preference"]
 FILE = ".duckflow/lessons.md"
@@ -116,3 +122,145 @@ def parse(text: str) -> list[Lesson]:
             kind, body = match[1], match[2]
             lessons.append(Lesson(kind, body) if kind in get_args(Kind) else Lesson("recipe", line.strip(" -*\t")))
     return lessons
+
+
+log = logging.getLogger(__name__)
+
+CONVERSATIONS = 5
+FILES = 12
+OPERATIONS = 4
+PLANS = 200
+OWN = ".duckflow/"
+LEAST_TITLE = 45
+"""The number of bytes below which a title says nothing. Rather than cutting further, fewer titles are shown."""
+
+
+class Known:
+    """The stored facts: conversations by session, the latest last; their number; files; operations; ends of tasks and
+    plans."""
+
+    def __init__(self, held: Any = None) -> None:
+        stored = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+        self.conversations: dict[str, str] = dict(stored.get("conversations") or {})
+        self.count = int(stored.get("count") or 0)
+        self.files = list(map(str, stored.get("files") or ()))
+        self.operations = {str(name): int(times) for name, times in dict(stored.get("operations") or {}).items()}
+        self.tasks = {str(status): int(times) for status, times in dict(stored.get("tasks") or {}).items()}
+        self.plans = {str(plan): str(status) for plan, status in dict(stored.get("plans") or {}).items()}
+
+
+class ProjectFacts:
+    """The facts in one small file. Before it is written, the changes of other sessions are read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: list[str] = []
+        self._operations: dict[str, int] = {}
+        self._tasks: dict[str, int] = {}
+        self._plans: dict[str, str] = {}
+
+    def saw(self, operation: str, changed: tuple[str, ...]) -> None:
+        """Notes an action that succeeded."""
+        self._operations[operation] = self._operations.get(operation, 0) + 1
+        self._files += [path for path in changed if not path.startswith(OWN)]
+
+    def task_ended(self, status: str) -> None:
+        self._tasks[status] = self._tasks.get(status, 0) + 1
+
+    def plan_ended(self, plan_id: str, status: str) -> None:
+        """Notes how a plan ended last: a plan that failed may be completed later."""
+        self._plans[plan_id] = status
+
+    def successes(self) -> dict[str, int]:
+        """Returns the number of plans and tasks of this project so far, and how many of them were completed."""
+        known = self.read()
+        plans, tasks = known.plans | self._plans, {**known.tasks}
+        for status, times in self._tasks.items():
+            tasks[status] = tasks.get(status, 0) + times
+        done = sum(status == "completed" for status in plans.values())
+        return {
+            "plans": len(plans),
+            "plans_done": done,
+            "tasks": sum(tasks.values()),
+            "tasks_done": tasks.get("completed", 0),
+        }
+
+    def save(self, session: str, title: str) -> None:
+        """Stores the facts at the end of a turn."""
+        known = self.read()
+        known.count += session not in known.conversations
+        known.conversations.pop(session, None)
+        known.conversations[session] = shorten(title, 100)
+        for old in list(known.conversations)[:-CONVERSATIONS]:
+            del known.conversations[old]
+        for path in self._files:
+            known.files = [other for other in known.files if other != path][-FILES + 1 :] + [path]
+        for operation, times in self._operations.items():
+            known.operations[operation] = known.operations.get(operation, 0) + times
+        for status, times in self._tasks.items():
+            known.tasks[status] = known.tasks.get(status, 0) + times
+        known.plans = dict(list((known.plans | self._plans).items())[-PLANS:])
+        self._files, self._operations, self._tasks, self._plans = [], {}, {}, {}
+        self._write(known)
+
+    def forget(self, words: str) -> None:
+        """Forgets conversations and files whose names contain the words."""
+        known = self.read()
+        known.conversations = {
+            session: "" if holds(title, words) else title for session, title in known.conversations.items()
+        }
+        known.files = [path for path in known.files if not holds(path, words)]
+        self._files = [path for path in self._files if not holds(path, words)]
+        self._write(known)
+
+    def read(self) -> Known:
+        try:
+            return Known(json.loads(self._path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return Known()
+
+    def text(self, session: str, room: int) -> str:
+        """Returns the facts for the prompt: nothing while nothing is known, and never more than so many bytes.
+
+        The present conversation is left out."""
+        known = self.read()
+        earlier = [title for other, title in known.conversations.items() if other != session and title]
+        if not earlier:
+            return ""
+        often = sorted(known.operations, key=known.operations.__getitem__, reverse=True)[:OPERATIONS]
+        each = max(room * 0.6 / len(earlier) - 3, LEAST_TITLE)
+        lines = [
+            f"conversations: {known.count}; the last: {' | '.join(_latest(earlier, each, room * 0.6))}",
+            f"files made or changed: {', '.join(_latest(known.files, room, room * 0.25))}" if known.files else "",
+            f"done: {', '.join(f'{operation} {known.operations[operation]}' for operation in often)}" if often else "",
+        ]
+        chosen: list[str] = []
+        for line in filter(None, lines):
+            room -= len(line.encode()) + 1
+            if room >= 0:
+                chosen.append(line)
+        return "\n".join(chosen)
+
+    def _write(self, known: Known) -> None:
+        try:
+            write_whole(self._path, json.dumps(vars(known), ensure_ascii=False))
+        except OSError as problem:
+            log.warning("facts %s cannot be written: %s", self._path, problem)
+
+
+def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
+    """Returns as many of the latest items as there is room for, in the order in which they came."""
+    chosen: list[str] = []
+    for item in reversed(items):
+        short = _cut(item, each)
+        room -= len(short.encode()) + 3
+        if room < 0:
+            break
+        chosen.append(short)
+    return chosen[::-1]
+
+
+def _cut(text: str, size: float) -> str:
+    """Cuts a text to at most so many bytes, in whole characters."""
+    data = text.encode()
+    return text if len(data) <= size else data[: max(0, int(size) - 3)].decode("utf-8", "ignore").rstrip() + ELLIPSIS

@@ -1,13 +1,13 @@
 """Notes on messages that left the context, computed from those messages."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from duckflow.i18n.language import joined
-from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
+from duckflow.memory.tokens import estimate
 from duckflow.state.action import Action
 from duckflow.state.data import shorten
-from duckflow.state.message import PAST, Message
+from duckflow.state.message import Message
 
 LOOKED_AT = 8000
 KEPT = 400
@@ -97,67 +97,3 @@ def gist(message: Message) -> str:
 def _done(action: Action) -> str:
     """Returns the words of an action, else its operation and first argument."""
     return str(action.args.get("text") or f"{action.operation} {next(iter(action.args.values()), '')}")
-
-
-MOST_TOKENS = 800
-
-
-class PastNote:
-    """A message that stands for others. `place` is the number of the message before which it stands."""
-
-    def __init__(self, place: int, text: str) -> None:
-        self.place = place
-        self.message = Message(message_id=f"{PAST}{place}", role="system", text=text, at=0.0)
-        self.tokens = estimate(text) + MESSAGE_OVERHEAD
-
-
-class Past:
-    """The messages that have left the context. The note on them is written only when a prompt is built."""
-
-    def __init__(self) -> None:
-        self.notes: list[PastNote] = []
-        self._digest = Digest()
-        self._place = 0
-        self._leaving: list[Message] = []
-        self._summaries: Sequence[str] = ()
-
-    @property
-    def tokens(self) -> float:
-        return sum(note.tokens for note in self.notes)
-
-    def leave(self, place: int, messages: Iterable[Message]) -> None:
-        """Takes messages that leave the context; the first of them stood at this place."""
-        anything = self._leaving or self._digest.messages
-        self._place = min(place, self._place) if anything else place
-        self._leaving += messages
-
-    def describe(self, room: float) -> None:
-        """Writes the note on the messages that have left since, within so many tokens."""
-        if self._leaving:
-            self._digest.take(self._leaving)
-            self._leaving = []
-            self._tell(room)
-
-    def tell_anew(self, place: int, digest: Digest, room: float) -> None:
-        """Writes the note again; the digest covers all messages that are left out."""
-        self._place, self._digest, self._leaving = place, digest, []
-        self._tell(room)
-
-    def summarise(self, summaries: Sequence[str], place: int) -> None:
-        """Takes the model's summaries. A new one is shown at this place, and from the next pruning on beside the
-        others."""
-        if summaries and summaries[-1] not in self._summaries and self.notes:
-            self.notes.append(PastNote(place, summaries[-1]))
-        self._summaries = tuple(summaries)
-
-    def _tell(self, room: float) -> None:
-        text = _told(self._digest, self._summaries, min(room, MOST_TOKENS) - MESSAGE_OVERHEAD)
-        self.notes = [PastNote(self._place, text)] if self._digest.messages else []
-
-
-def _told(digest: Digest, summaries: Sequence[str], room: float) -> str:
-    parts = [f"[{digest.messages} earlier messages are left out here]"]
-    if summaries:
-        parts.append(clip("\n".join(summaries), room / 2))
-    parts.append(digest.text(room - sum(map(estimate, parts)) - len(parts)))
-    return "\n".join(filter(None, parts))

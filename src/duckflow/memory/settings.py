@@ -4,11 +4,6 @@ from pydantic import Field
 
 from duckflow.state.data import Section
 
-LEAST_BUDGET = 8000
-MOST_OF_WINDOW = 0.8
-"""The share of the window that history may take at most. The rest is for instructions, state and reply, whatever the
-settings say."""
-
 
 class MemorySettings(Section):
     """Limits of the history in a prompt, and of what is recalled from the past."""
@@ -40,11 +35,3 @@ class MemorySettings(Section):
     known_bytes: dict[str, int] = Field(default_factory=dict[str, int])
     """Bytes for the facts of earlier sessions in every prompt, by language; a language without an entry has its own
     number."""
-
-    def budget(self, window: int, most: int = 0) -> int:
-        """Returns the budget for a model with this window, which gets confused by more than `most` tokens."""
-        if self.budget_tokens is not None:
-            return min(self.budget_tokens, int(window * MOST_OF_WINDOW))
-        least = min(LEAST_BUDGET, window // 2)
-        share = max(int(window * self.window_share), least)
-        return min(share, most) if most else share

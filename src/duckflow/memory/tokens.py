@@ -4,8 +4,14 @@ import math
 import re
 from functools import cache
 
+from duckflow.memory.settings import MemorySettings
+
 MESSAGE_OVERHEAD = 4
 """Tokens that a message costs besides its text."""
+LEAST_BUDGET = 8000
+MOST_OF_WINDOW = 0.8
+"""The share of the window that history may take at most. The rest is for instructions, state and reply, whatever the
+settings say."""
 
 
 def _class_of(code: int) -> str:
@@ -82,6 +88,15 @@ def _of_scripts(text: str) -> float:
 def count(text: str) -> int:
     """Returns the estimated tokens of a text for any model."""
     return math.ceil(estimate(text))
+
+
+def history_budget(settings: MemorySettings, window: int, most: int = 0) -> int:
+    """Returns the tokens that history may take with a model of this window, which gets confused by more than `most`."""
+    if settings.budget_tokens is not None:
+        return min(settings.budget_tokens, int(window * MOST_OF_WINDOW))
+    least = min(LEAST_BUDGET, window // 2)
+    share = max(int(window * settings.window_share), least)
+    return min(share, most) if most else share
 
 
 class Tokens:

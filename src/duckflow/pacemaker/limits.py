@@ -70,6 +70,10 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
     return LoopLimit(value, tuple(parts), complex_)
 
 
+def ceiling_of(settings: LimitSettings) -> int:
+    return max(settings.ceiling, settings.highest)
+
+
 def extend_limit(limit: LoopLimit, by: int, ceiling: int) -> LoopLimit:
     """Returns the limit plus the loops that progress has earned, up to the ceiling."""
     value = max(limit.value, min(limit.value + by, ceiling))
@@ -232,7 +236,7 @@ class LoopAllowance:
     @property
     def most(self) -> int:
         """The ceiling of loops. Loops of agents raise it, up to a ceiling of their own."""
-        return self._settings.most + min(self._agents, self._settings.agents_ceiling) + self._more
+        return ceiling_of(self._settings) + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
         """Records a gain. `beat` is the number of the loop that made it; other agents may have begun loops since."""

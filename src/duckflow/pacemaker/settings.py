@@ -61,10 +61,6 @@ class LimitSettings(BaseModel):
     agents_ceiling: int = Field(default=360, ge=0)
     """Loops that all agents of a turn may take together in addition to the ceiling."""
 
-    @property
-    def most(self) -> int:
-        return max(self.ceiling, self.highest)
-
 
 class Threshold(BaseModel):
     """The number of times before a replan, and before a Duck Call."""

@@ -7,7 +7,7 @@ from duckflow.state.action import Evidence, is_checked
 from duckflow.state.changes import Hunk, LineComment
 from duckflow.state.checks import CheckRun, Proof
 from duckflow.state.context import Context
-from duckflow.state.data import Line100, Line200, MutableData
+from duckflow.state.data import FrozenData, Line100, Line200, MutableData
 from duckflow.state.finding import ReviewFinding
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job, SubAgent
@@ -139,3 +139,27 @@ class AgentState(MutableData):
     def live_jobs(self) -> list[Job]:
         """Returns the jobs that run or are paused."""
         return [job for job in self.jobs.values() if job.status in ("running", "paused")]
+
+
+class Headline(FrozenData):
+    """One session in a line. `asked` is its first request, `title` what it turned out to be about."""
+
+    title: Line100 = ""
+    asked: Line100 = ""
+    folder: str = ""
+    turns: int = 0
+    cost_usd: float = 0.0
+    tokens: int = 0
+    archived: bool = False
+    """The user has archived it. Continuing the session brings it back."""
+
+    @classmethod
+    def of(cls, state: AgentState) -> "Headline":
+        return cls(
+            title=state.heading,
+            asked=state.title,
+            folder=state.folder,
+            turns=state.turn,
+            cost_usd=state.usage.cost_usd,
+            tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
+        )

@@ -15,34 +15,9 @@ from typing import NamedTuple
 from duckflow.errors import UsageError
 from duckflow.events.types import MessageAdded, SessionOpened, SessionTitled, UsageReported
 from duckflow.events.views import SessionSummary
-from duckflow.state.agent import AgentState
-from duckflow.state.data import FrozenData, Line100
+from duckflow.state.agent import Headline
 from duckflow.store.journal import Journal, JournalReader, Lock, connect_read_only, read_event
 from duckflow.store.pictures import copy_pictures, remove_pictures
-
-
-class Headline(FrozenData):
-    """One session in a line. `asked` is its first request, `title` what it turned out to be about."""
-
-    title: Line100 = ""
-    asked: Line100 = ""
-    folder: str = ""
-    turns: int = 0
-    cost_usd: float = 0.0
-    tokens: int = 0
-    archived: bool = False
-    """The user has archived it. Continuing the session brings it back."""
-
-    @classmethod
-    def of(cls, state: AgentState) -> "Headline":
-        return cls(
-            title=state.heading,
-            asked=state.title,
-            folder=state.folder,
-            turns=state.turn,
-            cost_usd=state.usage.cost_usd,
-            tokens=state.usage.prompt_tokens + state.usage.completion_tokens,
-        )
 
 
 def read_headline(path: Path) -> Headline | None:

@@ -23,8 +23,7 @@ class OfferCodeMap(Policy):
         if self._looked or not self._settings.map:
             return
         self._looked = True
-        from duckflow.code.store import is_large
-        from duckflow.code.syntax import available
+        from duckflow.code.syntax import available, is_large
 
         if available() and await asyncio.to_thread(is_large, self._folder, self._settings.from_files):
             self._start()

@@ -49,7 +49,7 @@ class Diagnosis:
         find_sandbox: "Callable[[], Awaitable[Sandbox]]",
         make_launch: "MakeLaunch",
         mapped: "Callable[[], MappedFolder]",
-        servers: "Callable[[], LanguageServers | None]",
+        servers: "Callable[[], LanguageServers | None] | None",
     ) -> None:
         self._folder = folder
         self.settings = settings
@@ -68,7 +68,7 @@ class Diagnosis:
 
     async def asked(self, changes: "Sequence[FileVersions]") -> list[str]:
         """Returns the names of the checkers that can check these files; `lsp` stands for the language servers."""
-        servers = self._servers()
+        servers = self._servers() if self._servers else None
         known = servers is not None and any(servers.knows(change.path) for change in changes)
         return [*(checker.name for checker, _ in await self._checkers(changes)), *(["lsp"] if known else [])]
 
@@ -86,7 +86,7 @@ class Diagnosis:
                 self._slow.add(checker.name)
             except (OSError, DuckflowError):
                 continue
-        if (servers := self._servers()) and (seconds_left := deadline - time.monotonic()) > 0:
+        if self._servers and (servers := self._servers()) and (seconds_left := deadline - time.monotonic()) > 0:
             others = {path: self._text(path) for path in dependents}
             before = {change.path: change.old for change in changes if change.before is not None} | others
             after = {change.path: change.new for change in changes if change.after is not None} | others

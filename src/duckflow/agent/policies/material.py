@@ -1,12 +1,13 @@
 """Quotes the material that the user gives with a message: `@file` mentions, pictures, and text that was piped in."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.agent.session import Session
+from duckflow.agent.session import CODE, Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
 from duckflow.i18n.language import contains
@@ -22,12 +23,19 @@ from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import Toolbox
 from duckflow.tools.web.settings import FETCH
 
-if TYPE_CHECKING:
-    from duckflow.agent.request_rules import Mention
-
 PDF_SECONDS, LONGEST_NAME = 20.0, 200
 MENTION_BYTES = 16_000
 """Most bytes of a file that are quoted. Of a longer file the first lines are quoted; the model can read on."""
+MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
+PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
+"""Pattern of what may stand right after a path."""
+FILE_LIKE = (
+    r"[\w~./-]*\w\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|tsv|log|xml|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cc|cs|rb"
+    r"|php|swift|sh|sql|lock|ipynb|png|jpe?g|gif|webp)"
+)
+ELSEWHERE = ("~/", "../")
+MOST_MENTIONS = 10
+LONGEST_MENTION = 200
 
 
 class BringMaterial(Policy):
@@ -76,8 +84,6 @@ class BringMaterial(Policy):
         self._offer_fetching(message)
         if "@" not in message and "＠" not in message:
             return
-        from duckflow.agent.request_rules import mentions
-
         for mention in mentions(message):
             await self._bring_file(mention)
 
@@ -243,3 +249,37 @@ def _decoded(data: str) -> bytes:
         return base64.b64decode(data)
     except (binascii.Error, ValueError):
         return b""
+
+
+class Mention(NamedTuple):
+    """A mention: the paths that may be meant behind an `@`, the longest first."""
+
+    paths: tuple[str, ...]
+
+    @property
+    def file_like(self) -> str:
+        """Returns the path that is meant when none of them exists, if it looks like one; a decorator or a name does
+        not."""
+        return next((path for path in self.paths if re.fullmatch(FILE_LIKE, path) or path.startswith(ELSEWHERE)), "")
+
+
+def mentions(text: str) -> list[Mention]:
+    """Returns the mentions in the order of the text. Addresses and decorators are none, and neither is anything in
+    code."""
+    unique = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
+    return list(unique)[:MOST_MENTIONS]
+
+
+def _found(text: str) -> Iterator[Mention]:
+    for match in re.finditer(MENTION, text):
+        quoted, bare = match[1], match[2]
+        yield Mention((quoted,)) if quoted else Mention(tuple(_paths(bare[:LONGEST_MENTION])))
+
+
+def _paths(token: str) -> Iterator[str]:
+    """Yields the whole word, then shorter ones without what may follow a path: not every language has spaces."""
+    yield token
+    path_end = re.compile(PATH_END)
+    for length in range(len(token) - 1, 0, -1):
+        if path_end.match(token, length):
+            yield token[:length]

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from duckflow.agent.policies.material import mentions
 from duckflow.agent.policies.policy import Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, Waiting
@@ -41,8 +42,6 @@ class OfferOutsideTools(Policy):
     async def heard(self, message: str) -> None:
         if "@" not in message and "＠" not in message:
             return
-        from duckflow.agent.request_rules import mentions
-
         for mention in mentions(message):
             for source in mention.paths:
                 if await self._bring(source):

@@ -70,11 +70,24 @@ class ProveByTrial(Policy):
             tried = await self._runner.undo.changes(UndoScope(since=self._waiting)) if self._waiting else changes
             questions = questions_of(tried)
             proof = await self._try(turn, questions) if questions else Proof()
-            unreached = await self._runner.unreached(Path(turn.state.folder), changes)
+            unreached = await self._unreached(Path(turn.state.folder), changes)
             unasked = await asyncio.to_thread(_unasked, turn, changes)
             self._tried = changes, proof.model_copy(update={"unreached": unreached, "unasked": unasked})
         proof = self._tried[1]
         return proof if proof.parts() else None
+
+    async def _unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
+        """Returns the new public names of a change that nothing else mentions."""
+        from duckflow.proof.reach import new_names, texts_of, unreached
+
+        names = new_names(changes)
+        if not names:
+            return ()
+        try:
+            texts = await asyncio.to_thread(texts_of, folder, self._runner.settings.reach_seconds)
+        except OSError:
+            return ()
+        return unreached(names, texts) if texts is not None else ()
 
     async def _try(self, turn: TurnSoFar, questions: "TestsInQuestion") -> Proof:
         command = _passing_command(turn)

@@ -11,11 +11,10 @@ from duckflow.events.apply import apply
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words, turns
 from duckflow.safety.secrets import redacted
-from duckflow.state.agent import AgentState
+from duckflow.state.agent import AgentState, Headline
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import NOBODY, Question
 from duckflow.state.vitals import Vitals
-from duckflow.store.sessions import Headline
 from duckflow.view.items import (
     ActionItem,
     ChosenItem,

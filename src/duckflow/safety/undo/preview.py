@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from duckflow.safety.path_names import shown, shown_line, shown_size
 from duckflow.safety.undo.git_files import git_folder
 from duckflow.safety.undo.ledger import Change, Fact
 from duckflow.safety.undo.plan import MOST_LINES
-from duckflow.safety.undo.settings import MB, UndoSettings
+from duckflow.safety.undo.settings import UndoSettings
 from duckflow.state.changes import NO_NEWLINE, WorkAuthor
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact
@@ -113,15 +113,6 @@ def name_some(key: str, names: Mapping[str, int]) -> Phrase:
     ordered = sorted(names, key=lambda name: (-names[name], name))
     listed = ", ".join(shown(name) for name in ordered[:NAMED])
     return say(f"undo.{key}", count=sum(names.values()), names=listed + (", …" if len(names) > NAMED else ""))
-
-
-def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
-    """Yields files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too
-    much)."""
-    for change in changes:
-        for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
-            large = "large" if fact.size > largest_mb * MB else "unkept"
-            yield "special" if fact.kind == "special" else large, change.path
 
 
 def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from duckflow.safety.files import Presence
@@ -21,7 +21,6 @@ from duckflow.safety.undo.ledger import (
     WindowKind,
     load_seen,
 )
-from duckflow.safety.undo.preview import left_out_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import Tree, upwards
 from duckflow.safety.undo.walk import FolderWalk, Survey, TooManyFiles
@@ -278,7 +277,7 @@ class Recorder:
     def _record(self, work: UndoWork, changes: list[Change]) -> None:
         order = self.ledger.next_order()
         work.record(change._replace(order=order) for change in changes)
-        for kind, name in left_out_of(changes, self.settings.largest_file_mb):
+        for kind, name in _left_out_of(changes, self.settings.largest_file_mb):
             work.leave_out(kind, {name: 1})
         self.ledger.save(work)
 
@@ -338,3 +337,12 @@ def _owns(window: Window | None) -> Owns:
 def _near(path: str, others: Iterable[str]) -> bool:
     """Says whether the path is one of the others, in one of them, or a folder above one of them."""
     return any(path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in others)
+
+
+def _left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
+    """Yields files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too
+    much)."""
+    for change in changes:
+        for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
+            large = "large" if fact.size > largest_mb * MB else "unkept"
+            yield "special" if fact.kind == "special" else large, change.path

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duckflow.agent.request_rules import constraints_in
+from duckflow.agent.session import constraints_in
 
 
 @pytest.mark.parametrize(
