@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.agent.lasting import what_lasts
+from duckflow.agent.gate_question import what_lasts
 from duckflow.safety.risk import Deed
 from duckflow.state.question import FileImpact
 from tests.cli.shell import Shell

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.config.load import PROJECT_MAY_SET, load, transition_table
+from duckflow.config.load import PROJECT_MAY_SET, load
 from duckflow.config.settings import Settings
 from duckflow.config.value import list_setting_names
 from duckflow.errors import UsageError
-from duckflow.i18n.words import Words
-from duckflow.state.phase import Phase
 
 
 def write(path: Path, text: str) -> Path:
@@ -79,26 +77,6 @@ def test_a_wrong_setting_is_named(tmp_path: Path, text: str, key: str) -> None:
     with pytest.raises(UsageError) as refusal:
         load(write(tmp_path / "config.toml", text), tmp_path, {})
     assert refusal.value.key == key
-
-
-def test_the_transition_table_is_data_and_can_be_overridden() -> None:
-    packaged = transition_table(Settings())
-    assert packaged.allows(Phase.PLANNING, Phase.EXECUTION)
-    assert not packaged.allows(Phase.PLANNING, Phase.DONE)
-    assert sum(len(targets) for targets in packaged.allowed.values()) == 12
-    own = transition_table(Settings(transitions={"PLANNING": {"DONE": "why not", "REVIEW": ""}}))
-    assert own.allows(Phase.PLANNING, Phase.DONE) and own.allows(Phase.PLANNING, Phase.EXECUTION)
-    assert not own.allows(Phase.PLANNING, Phase.REVIEW), "an empty reason takes a move away"
-    assert own.targets(Phase.REVIEW) == packaged.targets(Phase.REVIEW)
-
-
-@pytest.mark.parametrize("transitions", [{"NOWHERE": {}}, {"PLANNING": {"NOWHERE": "x"}}])
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_an_unknown_phase_is_named(transitions: dict[str, dict[str, str]], language: str) -> None:
-    with pytest.raises(UsageError) as refusal:
-        transition_table(Settings(transitions=transitions))
-    told = Words(language)(refusal.value.key, **refusal.value.values)
-    assert "NOWHERE" in told and "AWAITING_APPROVAL" in told
 
 
 def test_setting_one_profile_of_the_limits_keeps_the_others(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.forms.form import spoken_by_others
+from duckflow.forms.calls import spoken_by_others
 from duckflow.i18n.template import mark_for, one_line, quoted
 from duckflow.prompts.layers import gist, last_update
 from duckflow.state.message import Message

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckflow.safety.ignore_rules import Wildcard, escaped, wildcards
+from duckflow.safety.ignore_rules import Wildcard, wildcards
+from duckflow.safety.path_names import escaped
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,148 @@
-"""The question at a Gate: what would be done, and what may be answered."""
+"""The question at a Gate: what would be done, which of its effects last whatever undo and sandbox do, and what may be
+answered. The mode `auto` asks about lasting effects."""
 
-from collections.abc import Sequence
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.permissions import Permission
-from duckflow.safety.risk import Assessment, highest
+from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
+from duckflow.safety.path_names import shown
+from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, highest, runs_later
+from duckflow.safety.secrets import secret_name
+from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import Choice, GateRequest, Preview, Question, gate_choice
+from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Preview, Question
+
+GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
+ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
+GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
+"""Subcommands of git that leave the files in the folder alone, or name them."""
+MOST_WORDS = 500
+MOST_LETTERS = 8
+MOST_LOOKED_AT = 20_000
+LARGEST_KEPT = UndoSettings().largest_file_mb * MB
+MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands", "harm.not_fully_read"}
+MADE_ANEW = re.compile(
+    "|".join(map(re.escape, HEAVY))
+    + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
+    r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
+)
+"""Names of packages, caches, builds and reports, which tools make anew at will."""
+
+
+def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
+    """Yields the lasting effects; none if all can be undone. For a command this includes an ignored file that it
+    names."""
+    if deed.effect == "network" or (deed.command and deed.command.online):
+        yield say("lasting.network")
+    if re.search(GIT, command) and not _history_comes_back(deed, command, folder):
+        yield say("lasting.git")
+    for impact in deed.impacts:
+        # Paths in a folder that the user has added are absolute, and undo does not reach there.
+        if not impact.inside or impact.path.startswith("/"):
+            yield say("lasting.outside", path=impact.path)
+    if deed.command and not deed.command.sandboxed:
+        yield say("lasting.no_sandbox")
+    if goes_on:
+        yield say("lasting.background")
+    tested = deed.command is not None and deed.command.tools
+    if command and not tested and (path := _ignored_in(command, folder)):
+        yield say("lasting.ignored", path=shown(path))
+
+
+def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
+    """Says whether undo brings back git's history. It does so only in the work folder's own repository, and only if the
+    sandbox protects the packs, which undo does not copy."""
+    here = folder / ".git"
+    own = here.is_dir() and not here.is_symlink()
+    return own and deed.command is not None and deed.command.spares_packs and not re.search(ELSEWHERE, command)
+
+
+def _ignored_in(command: str, folder: Path) -> str:
+    """Returns the first path in the command that git ignores. Undo keeps such a file only if Duckflow's own tools
+    change it."""
+    from duckflow.safety.commands.handed_over import named_words
+
+    words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
+    ignored = IgnoredPaths(folder) if words else None
+    for word in words:
+        path = word.removeprefix("./").rstrip("/")
+        if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
+            return path
+    return ""
+
+
+def may_lose(deed: Deed, command: str, folder: Path) -> bool:
+    """Says whether a command could lose a file that undo does not keep, being ignored or too large. One that
+    names nothing but plain files says what it touches, and so does a run of the project's own tools; any other command
+    may touch whatever there is."""
+    from duckflow.safety.commands.handed_over import named_words
+
+    if deed.command is None:
+        return False
+    ignored = IgnoredPaths(folder)
+    words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
+    paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
+    if any(path.is_file() and _is_unkept(path, ignored, folder) for path in paths):
+        return True
+    runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
+    says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
+    says_all = says_all and not _puts_files(command)
+    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored)
+
+
+def _glued(word: str) -> Iterator[str]:
+    """Yields parts of an option that may be a value right behind its letters."""
+    if word.startswith("-") and not word.startswith("--"):
+        yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
+
+
+def _puts_files(command: str) -> bool:
+    """Says whether git puts files of another commit in place. If one has the name of a file that is ignored here, git
+    overwrites that silently."""
+    from duckflow.safety.commands.parse import parse
+    from duckflow.safety.commands.services import as_subcommand
+
+    titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
+    return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)
+
+
+def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
+    """Says whether the folder holds anything that undo does not keep. A folder too large to look through counts."""
+    seen = 0
+    for top, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
+        seen += len(files) + len(folders)
+        if seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder) for name in files):
+            return True
+    return False
+
+
+def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
+    """Says whether undo does not keep this file. Secret files are covered anyway, and files that tools make anew are no
+    loss. A link stands for its target."""
+    try:
+        path = path.resolve()
+        facts = path.lstat()
+        inner = path.relative_to(folder.resolve()).as_posix()
+    except (OSError, ValueError):
+        return False
+    if MADE_ANEW.fullmatch(path.name) or CACHE.search(inner) or secret_name(inner) or not stat.S_ISREG(facts.st_mode):
+        return False
+    return facts.st_size > LARGEST_KEPT or ignored.ignores_file(inner)
+
+
+def runs_later_by(command: str, folder: Path) -> bool:
+    """Says whether the command names a file to write that may make code run by itself later."""
+    from duckflow.safety.commands.parse import named_targets
+
+    names = [path.removeprefix(f"{folder}/") for path in named_targets(command, folder)]
+    return any(runs_later(name, not (folder / name).exists(), folder) for name in names)
 
 
 class RiskyAction(NamedTuple):
@@ -76,13 +211,13 @@ def gate_question(
 
 def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
     """Returns the possible answers. An action that must always be asked about can only be allowed once."""
-    choices = [gate_choice("yes", say("gate.yes")), gate_choice("no", say("gate.no"))]
+    labels = {"yes": say("gate.yes"), "no": say("gate.no")}
     rules = rules_offered(risky)
     if rules and all(risky_action.rule in rules for risky_action in risky):
-        choices += [gate_choice(scope, _scope_label(scope, rules)) for scope in ("session", "always")]
+        labels |= {scope: _scope_label(scope, rules) for scope in ("session", "always")}
     if request.editable:
-        choices.append(gate_choice("edit", say("gate.edit_it")))
-    return tuple(choices)
+        labels["edit"] = say("gate.edit_it")
+    return tuple(Choice(key=key, label=label, number=GATE_KEYS.index(key) + 1) for key, label in labels.items())
 
 
 def rules_offered(risky: Sequence[RiskyAction]) -> list[Permission]:

@@ -9,8 +9,16 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.gate_question import RiskyAction, covered, gate_question, habit_of, rules_offered
-from duckflow.agent.lasting import may_lose, runs_later_by, what_lasts
+from duckflow.agent.gate_question import (
+    RiskyAction,
+    covered,
+    gate_question,
+    habit_of,
+    may_lose,
+    rules_offered,
+    runs_later_by,
+    what_lasts,
+)
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, plan_rules, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import Session

@@ -14,8 +14,8 @@ from duckflow.i18n.language import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
-from duckflow.safety.ignore_rules import Wildcard, escaped
-from duckflow.safety.path_names import shown_line
+from duckflow.safety.ignore_rules import Wildcard
+from duckflow.safety.path_names import escaped, shown_line
 from duckflow.state.action import RUN_COMMAND
 from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase, say

@@ -1,17 +1,53 @@
 """Keeps track of the phase: the model's moves by the table, the system's own moves, and the computed review."""
 
-from collections.abc import Callable, Generator
+import json
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import Field, ValidationError
 
 from duckflow.agent.session import StateOwner
+from duckflow.errors import UsageError
 from duckflow.events.types import MessageAdded, Noticed, PhaseMoved, PhaseRefused, Reviewed, StatusChanged
 from duckflow.i18n.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import lines_of, state_of
+from duckflow.state.data import FrozenData
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase, Review, Status, TransitionTable
+from duckflow.state.phase import Phase, Review, Status
 from duckflow.state.phrase import say
+
+TRANSITIONS = Path(__file__).with_name("transitions.json")
+
+
+class TransitionTable(FrozenData):
+    """The allowed moves between phases. The data comes from a packaged file and can be overridden."""
+
+    allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)
+
+    def allows(self, source: Phase, target: Phase) -> bool:
+        return target in self.allowed.get(source, {})
+
+    def reason(self, source: Phase, target: Phase) -> str:
+        return self.allowed.get(source, {}).get(target, "")
+
+    def targets(self, source: Phase) -> list[Phase]:
+        return list(self.allowed.get(source, {}))
+
+
+def transition_table(own: Mapping[str, Mapping[str, str]]) -> TransitionTable:
+    """Returns the packaged table with the user's own moves on top. A move with an empty reason is removed."""
+    table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
+    for source, moves in own.items():
+        merged = {**table.get(source, {}), **moves}
+        table[source] = {target: why for target, why in merged.items() if why}
+    try:
+        return TransitionTable.model_validate({"allowed": table})
+    except ValidationError as problem:
+        strange = problem.errors()[0]
+        raise UsageError("config.bad_transitions", name=strange["input"], known=", ".join(Phase)) from None
 
 
 class Phases:

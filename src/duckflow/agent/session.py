@@ -23,7 +23,8 @@ from duckflow.events.types import (
     SessionTitled,
     TurnEnded,
 )
-from duckflow.i18n.answers import may_be_goal, read_whole, replies_only
+from duckflow.i18n.answer_words import may_be_goal, replies_only
+from duckflow.i18n.answers import read_whole
 from duckflow.i18n.asking import ends_asking, last_question
 from duckflow.i18n.language import begins, joined, may_find, search
 from duckflow.state.action import EXIT, ActionResult, Decision

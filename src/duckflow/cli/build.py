@@ -17,14 +17,13 @@ from duckflow.agent.file_index import FileIndex
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory, PruningHooks
-from duckflow.agent.phases import Phases
+from duckflow.agent.phases import Phases, transition_table
 from duckflow.agent.pictures import ConversationPictures
 from duckflow.agent.policies.diagnosed import DiagnoseChanges
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
-from duckflow.agent.policies.proven import ProveByTrial
-from duckflow.agent.policies.review import ReviewByRecord
+from duckflow.agent.policies.proven import ProveByTrial, ReviewByRecord
 from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
 from duckflow.agent.proof_runner import CheckDoubts, ProofRunner
@@ -43,7 +42,6 @@ from duckflow.cli.ground import Ground, make_ground
 from duckflow.cli.plugged import Plugged
 from duckflow.cli.setup import Setup, facts_of, traced
 from duckflow.code.settings import OPERATIONS
-from duckflow.config.load import transition_table
 from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.tokens import count
@@ -222,7 +220,7 @@ class Guard(NamedTuple):
 
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
-    settings, phases = setup.settings, Phases(session, transition_table(setup.settings))
+    settings, phases = setup.settings, Phases(session, transition_table(setup.settings.transitions))
     undone = settings.undo.enabled
     gatekeeper = Gatekeeper(
         session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines
@@ -274,8 +272,9 @@ def _work(
         from duckflow.work.agents import Agents, usable_by_agents
 
         usable = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
-        table, pace, limits, memory = transition_table(settings), settings.pacemaker, settings.agent, settings.memory
-        return Agents(session.state, model.connection, usable, pace, table, limits, memory, guard.rules.of_agent)
+        table, pace, memory = transition_table(settings.transitions), settings.pacemaker, settings.memory
+        limits, rules = settings.agent, guard.rules.of_agent
+        return Agents(session.state, model.connection, usable, pace, table, limits, memory, rules)
 
     def sub_agents(allowance: "LoopAllowance") -> "SubAgents":
         from duckflow.cli.reviewing import current_review

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
-from duckflow.i18n.answers import may_be_goal, read_whole
+from duckflow.i18n.answer_words import may_be_goal
+from duckflow.i18n.answers import read_whole
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown

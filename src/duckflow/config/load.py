@@ -1,6 +1,5 @@
 """Loads settings from their layers: defaults, user, project, environment, flags."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,12 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
-from duckflow.state.phase import Phase, TransitionTable
 
 Layer = dict[str, Any]
 LARGEST_FILE = 1_000_000
 PROJECT_FILE = Path(".duckflow/config.toml")
-TRANSITIONS = Path(__file__).with_name("transitions.json")
 
 # A project's file comes with the project, perhaps from a stranger. It may set only these values. All others decide
 # where prompts are sent, what runs, what is read or remembered and how much of it, or what people see before a yes.
@@ -69,19 +66,6 @@ def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
         from duckflow.config.value import explain_bad_value
 
         raise explain_bad_value(problem, origins, section=name) from None
-
-
-def transition_table(settings: Settings) -> TransitionTable:
-    """Returns the packaged table with the moves of the settings on top. A move with an empty reason is removed."""
-    table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
-    for source, moves in settings.transitions.items():
-        merged = {**table.get(source, {}), **moves}
-        table[source] = {target: why for target, why in merged.items() if why}
-    try:
-        return TransitionTable.model_validate({"allowed": table})
-    except ValidationError as problem:
-        strange = problem.errors()[0]
-        raise UsageError("config.bad_transitions", name=strange["input"], known=", ".join(Phase)) from None
 
 
 def nest(flat: Mapping[str, Any]) -> Layer:

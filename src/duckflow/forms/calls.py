@@ -1,12 +1,13 @@
-"""Operations as tools, and the conversation as calls with their results."""
+"""Operations as tools, and the conversation as messages: calls with their results, and the words of others."""
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, get_args
 
-from duckflow.forms.form import own_words_renamed, renamed, spoken_by_others
+from duckflow.forms.form import GIVEN_BY_USER
 from duckflow.forms.schema import listed, told
-from duckflow.i18n.template import note, one_line, render, tool_text
+from duckflow.i18n.template import note, one_line, quoted, render, tool_text
 from duckflow.state.action import (
     CALL,
     CHECK_PATTERN,
@@ -22,7 +23,7 @@ from duckflow.state.action import (
     ReviewVerdict,
     wire_name,
 )
-from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec
+from duckflow.state.message import ERROR, PAST, Message, PromptMessage, ToolCall, ToolSpec
 from duckflow.state.phase import Phase
 
 Schema = dict[str, Any]
@@ -181,3 +182,44 @@ def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
     if call.name == CALL:
         args = {"tool": wire_name(action.operation), "args": args}
     return call.model_copy(update={"name": wire_name(call.name), "arguments": json.dumps(args, ensure_ascii=False)})
+
+
+def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], str]) -> str:
+    """Replaces the names of operations in one of Duckflow's own sentences by those that the model uses."""
+    for operation in operations:
+        if operation.name in text:
+            text = re.sub(rf"(?<![\w.]){re.escape(operation.name)}(?!\w)", name(operation.name), text)
+    return text
+
+
+def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
+    """Renames operations in Duckflow's own sentences: notes, results of plans, and the first line of an error.
+    Everything else is quoted, and stays as it is."""
+    ours, quoted_text = "", message.text
+    if message.role == "system" or any(
+        operation.name == message.operation and operation.effect == "plan" for operation in operations
+    ):
+        ours, quoted_text = message.text, ""
+    elif message.role == "tool" and message.text.startswith(ERROR):
+        ours, line_end, quoted_text = message.text.partition("\n")
+        quoted_text = line_end + quoted_text
+    changed = renamed(ours, operations, name)
+    return message if changed == ours else message.model_copy(update={"text": changed + quoted_text})
+
+
+def spoken_by_others(message: Message, language: str) -> PromptMessage:
+    """Returns a message that is no reply of the model. Text from outside stands between marks."""
+    match message.role:
+        case "assistant":
+            return PromptMessage("assistant", message.text)
+        case "tool":
+            from_user = message.operation.startswith(GIVEN_BY_USER)
+            source = message.operation if from_user else render(language, "result", operation=message.operation)
+            return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
+        case "system" if message.message_id.startswith(PAST):
+            return PromptMessage("user", quoted(language, "memory", message.text))
+        case "system":
+            return PromptMessage("user", f"[duckflow]\n{message.text}")
+        case "user":
+            mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
+            return PromptMessage("user", mark + message.text)

@@ -1,15 +1,13 @@
 """A form: the way in which Decisions travel between the program and a model. Only the edge knows it."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from duckflow.i18n.template import note, quoted, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import Decision, Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.message import ERROR, PAST, Message, PromptMessage, WireReply
+from duckflow.state.message import Message, PromptMessage, WireReply
 
 GIVEN_BY_USER = ("@", "!", "stdin")
 """Beginnings of `operation` in a message with material from the user, which is not a result."""
@@ -101,44 +99,3 @@ class Form(Protocol):
     def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> ParsedReply:
         """Returns the reply as data. Raises ReplyUnusable, with what the model should change, if it cannot be read."""
         ...
-
-
-def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], str]) -> str:
-    """Replaces the names of operations in one of Duckflow's own sentences by those that the model uses."""
-    for operation in operations:
-        if operation.name in text:
-            text = re.sub(rf"(?<![\w.]){re.escape(operation.name)}(?!\w)", name(operation.name), text)
-    return text
-
-
-def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
-    """Renames operations in Duckflow's own sentences: notes, results of plans, and the first line of an error.
-    Everything else is quoted, and stays as it is."""
-    ours, quoted_text = "", message.text
-    if message.role == "system" or any(
-        operation.name == message.operation and operation.effect == "plan" for operation in operations
-    ):
-        ours, quoted_text = message.text, ""
-    elif message.role == "tool" and message.text.startswith(ERROR):
-        ours, line_end, quoted_text = message.text.partition("\n")
-        quoted_text = line_end + quoted_text
-    changed = renamed(ours, operations, name)
-    return message if changed == ours else message.model_copy(update={"text": changed + quoted_text})
-
-
-def spoken_by_others(message: Message, language: str) -> PromptMessage:
-    """Returns a message that is no reply of the model. Text from outside stands between marks."""
-    match message.role:
-        case "assistant":
-            return PromptMessage("assistant", message.text)
-        case "tool":
-            from_user = message.operation.startswith(GIVEN_BY_USER)
-            source = message.operation if from_user else render(language, "result", operation=message.operation)
-            return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
-        case "system" if message.message_id.startswith(PAST):
-            return PromptMessage("user", quoted(language, "memory", message.text))
-        case "system":
-            return PromptMessage("user", f"[duckflow]\n{message.text}")
-        case "user":
-            mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
-            return PromptMessage("user", mark + message.text)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.bodies import take_blocks, without_thoughts
 from duckflow.forms.broken_json import ReadJson, json_values
+from duckflow.forms.calls import spoken_by_others
 from duckflow.forms.decision import (
     PLAIN_FIELDS,
     action_fields,
@@ -17,7 +18,7 @@ from duckflow.forms.decision import (
     make_decision,
     refuse_too_many,
 )
-from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom, spoken_by_others
+from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.forms.live import LiveText
 from duckflow.forms.schema import STEPS, decision_schema, few, listed, timely, without_body
 from duckflow.i18n.template import render

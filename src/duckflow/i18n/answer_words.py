@@ -1,4 +1,5 @@
-"""Sorts the words of an answer into kinds, as each language lists them (`patterns/answers.txt`).
+"""Sorts the words of an answer into kinds, as each language lists them (`patterns/answers.txt`), and tells whether a
+message begins like an answer.
 
 A yes consists of words that agree and words that say nothing; a no may also have words that refuse. Any other word
 makes it a wish, a condition or a question, and then it is neither."""
@@ -11,7 +12,8 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.language import entries, facts_of, languages_in, search
+from duckflow.i18n.language import begins, entries, facts_of, languages_in, search
+from duckflow.state.question import GATE_KEYS
 
 DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
 REASONS = {*DEEDS, "reason"}
@@ -20,6 +22,10 @@ KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
 LONGEST = 80
 """The most characters of a plain yes or no."""
 GAP = r"[\s,、。.!~〜…♪☆;:\-\"'「」()*]+"
+BEGINNING = 60
+TELLS_GOAL = 12
+"""The least characters of a message that may name a goal: a shorter one ("go on then") does not."""
+ASKED_SHORTLY = r"\W*\w+(?: \w+)?\s*[?？]"
 SIGNS = {"agree": "[👍👌🙆✅⭕🆗]", "refuse": "[❌🙅👎🛑🚫]", "glue": r"[🙏😊😀🎉✨🏻🏼🏽🏾🏿\ufe0f]"}
 
 
@@ -164,3 +170,39 @@ def scope_words(text: str, language: str) -> ScopeWords:
             names[-1] += f" {plain[place:end]}"
         place, apart = end, False
     return ScopeWords(tuple(kinds_found), tuple(names))
+
+
+@cache
+def words_of_choices(languages: tuple[str, ...]) -> dict[str, str]:
+    """Returns the choices that single words stand for."""
+    pairs = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
+    return {word: name.removeprefix("choice.") for name, rule in pairs for word in rule.source.split("|") if word}
+
+
+def key_of(number: str) -> str:
+    """Returns the choice that a number stands for at a Gate."""
+    return GATE_KEYS[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(GATE_KEYS) else ""
+
+
+def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
+    or letter of a choice, or with a first part that is an answer by itself."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    part = search("answers.part", plain, language)
+    head = plain[: part.start()] if part else plain
+    if key_of(head) or head.casefold() in words_of_choices(languages_in(plain, language)):
+        return True
+    first = next(kinds_in(plain[:BEGINNING], language), "")
+    return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
+
+
+def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
+    plain = unicodedata.normalize("NFKC", text).strip()
+    asks = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
+    return bool(asks) or begins_as_answer(plain, language)
+
+
+def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a message may tell what is to be done: it is long enough, and no mere reply."""
+    return len(text.strip()) >= TELLS_GOAL and not replies_only(text, language)

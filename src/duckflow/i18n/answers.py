@@ -5,14 +5,23 @@ read word by word (`patterns/answers.txt`). An unclear answer is never taken for
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.answer_words import REASONS, agrees_somewhere, kinds_in, scope_words, yes_or_no
+from duckflow.i18n.answer_words import (
+    BEGINNING,
+    REASONS,
+    agrees_somewhere,
+    key_of,
+    kinds_in,
+    scope_words,
+    words_of_choices,
+    yes_or_no,
+)
 from duckflow.i18n.asking import asks, ends_asking
-from duckflow.i18n.language import begins, entries, fitting, fullmatch, languages_in, search
-from duckflow.state.question import GATE_KEYS, Answer
+from duckflow.i18n.language import begins, fitting, fullmatch, languages_in, search
+from duckflow.state.question import Answer
 
 Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
@@ -23,14 +32,10 @@ PERMANENT = "always"
 """The choice of a permanent rule. It is never made by a single key."""
 LONGEST = 300
 """The most characters of an answer: a longer text is a message, and nothing is read into it."""
-BEGINNING = 60
 SHORT = 6
 """The most characters of a yes that is too short to say anything else."""
 TELLING = 3
 """The least number of words that say more than a sigh of consent."""
-TELLS_GOAL = 12
-"""The least characters of a message that may name a goal: a shorter one ("go on then") does not."""
-ASKED_SHORTLY = r"\W*\w+(?: \w+)?\s*[?？]"
 PUNCTUATION = " 。、.,!！"
 DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
@@ -107,7 +112,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     waits = search("scopes.wait", plain, language) is not None
     against = search("scopes.against", plain, language) is not None
-    choice = _choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
+    choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
     parts = _taken_apart(plain, language)
@@ -115,7 +120,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         return WholeAnswer(asks=True, waits=waits, against=against)
     word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
     if parts.rest != plain:
-        word = word or _choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
+        word = word or words_of_choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
     if word == "yes" and not waits:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
         read = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
@@ -218,7 +223,7 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     if word.isdecimal():
         choice = key_of(word)
         return Answer(choice=choice) if choice in offered and choice != PERMANENT else None
-    if (choice := _choices(languages_in(plain, language)).get(word)) in offered:
+    if (choice := words_of_choices(languages_in(plain, language)).get(word)) in offered:
         return Answer(choice=choice)
     reply = read_whole(text, language)
     if reply.bounded:
@@ -234,35 +239,6 @@ def spelled_out(text: str) -> str:
     """Puts a yes in place of the number for yes, where an answer begins with that and says more."""
     head, separator, remainder = _split_reason(unicodedata.normalize("NFKC", text).strip())
     return f"{AGREED.strip()}, {remainder}" if separator and remainder and key_of(head) == "yes" else text
-
-
-def key_of(number: str) -> str:
-    """Returns the choice that a number stands for at a Gate."""
-    return GATE_KEYS[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(GATE_KEYS) else ""
-
-
-def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
-    or letter of a choice, or with a first part that is an answer by itself."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    part = search("answers.part", plain, language)
-    head = plain[: part.start()] if part else plain
-    if key_of(head) or head.casefold() in _choices(languages_in(plain, language)):
-        return True
-    first = next(kinds_in(plain[:BEGINNING], language), "")
-    return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
-
-
-def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    asks = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
-    return bool(asks) or begins_as_answer(plain, language)
-
-
-def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a message may tell what is to be done: it is long enough, and no mere reply."""
-    return len(text.strip()) >= TELLS_GOAL and not replies_only(text, language)
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -286,15 +262,8 @@ def means_always(text: str, offered: tuple[str, ...]) -> bool:
     return PERMANENT in offered and (word == "a" or key_of(word) == PERMANENT)
 
 
-@cache
-def _choices(languages: tuple[str, ...]) -> dict[str, str]:
-    """Returns the choices that single words stand for."""
-    pairs = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
-    return {word: name.removeprefix("choice.") for name, rule in pairs for word in rule.source.split("|") if word}
-
-
 def _names_always(plain: str, language: str) -> bool:
-    choices = _choices(languages_in(plain, language)).items()
+    choices = words_of_choices(languages_in(plain, language)).items()
     return any(choice == PERMANENT and word in plain.casefold() for word, choice in choices)
 
 
@@ -376,7 +345,7 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
     head, separator, reason = _split_reason(plain)
     if "no" not in offered or not separator.strip() or not reason.strip():
         return None
-    is_no = key_of(head) == "no" or _choices(languages_in(plain, language)).get(head.casefold()) == "no"
+    is_no = key_of(head) == "no" or words_of_choices(languages_in(plain, language)).get(head.casefold()) == "no"
     return Answer(choice="no", text=reason.strip()) if is_no else None
 
 

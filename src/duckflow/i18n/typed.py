@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answers import begins_as_answer, means_always, read_answer, read_whole
+from duckflow.i18n.answer_words import begins_as_answer
+from duckflow.i18n.answers import means_always, read_answer, read_whole
 from duckflow.i18n.language import fullmatch
 from duckflow.state.agent import AgentState
 from duckflow.state.job import JobStatus

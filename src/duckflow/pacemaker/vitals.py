@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 
 from duckflow.pacemaker.ledger import LedgerEntry
 from duckflow.pacemaker.settings import VitalsSettings
+from duckflow.state.data import clamp
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.vitals import Vitals, VitalsChange, clamp
+from duckflow.state.vitals import Vitals, VitalsChange
 
 Vital = Literal["mood", "focus", "stamina"]
 

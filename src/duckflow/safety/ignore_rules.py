@@ -35,11 +35,6 @@ class Wildcard:
         return _match(self._names, path.split("/"))
 
 
-def escaped(path: str) -> str:
-    """Returns the pattern that matches this path and nothing else."""
-    return re.sub(r"([*?\[\\{])", r"\\\1", path)
-
-
 def _name(pattern: str) -> re.Pattern[str] | None:
     """Compiles the pattern of one name; nothing stands for `**`, any number of folders."""
     if pattern == ANY_FOLDERS:

@@ -266,3 +266,8 @@ def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, lis
     names = "|".join(map(re.escape, sorted(filter(None, by_name), key=len, reverse=True)))
     text = re.sub(rf"(?<![A-Za-z0-9_./-])(?:{names})(?![A-Za-z0-9_-]|\.\w|/)", marked, text) if names else text
     return text, list(dict.fromkeys(meant))
+
+
+def escaped(path: str) -> str:
+    """Returns the pattern that matches this path and nothing else."""
+    return re.sub(r"([*?\[\\{])", r"\\\1", path)

@@ -8,12 +8,11 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator, model_validator
 
 from duckflow.state.checks import NOT_STARTED, CheckReport
-from duckflow.state.data import FrozenData, Line100, Line200, new_id, shorten
+from duckflow.state.data import FrozenData, Line100, Line200, Unit, new_id, shorten
 from duckflow.state.five import StateDelta
 from duckflow.state.phase import Phase, Rating, ReviewVerdict
 from duckflow.state.phrase import SAID, Phrase
 from duckflow.state.picture import Picture
-from duckflow.state.vitals import Unit
 
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))

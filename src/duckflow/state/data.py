@@ -125,3 +125,11 @@ def same_words(text: str, other: str) -> bool:
 
 def _letters(text: str) -> str:
     return "".join(sign for sign in folded(text) if sign.isalnum())
+
+
+def clamp(value: float) -> float:
+    return min(1.0, max(0.0, float(value)))
+
+
+Unit = Annotated[float, BeforeValidator(clamp)]
+"""A number from 0 to 1."""

@@ -3,8 +3,6 @@
 from enum import StrEnum
 from typing import Literal
 
-from pydantic import Field
-
 from duckflow.state.data import FrozenData, Line200
 
 
@@ -42,18 +40,3 @@ class Transition(FrozenData):
     target: Phase
     why: Line200 = ""
     by: Literal["model", "system"] = "system"
-
-
-class TransitionTable(FrozenData):
-    """The allowed moves between phases. The data comes from a packaged file and can be overridden."""
-
-    allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)
-
-    def allows(self, source: Phase, target: Phase) -> bool:
-        return target in self.allowed.get(source, {})
-
-    def reason(self, source: Phase, target: Phase) -> str:
-        return self.allowed.get(source, {}).get(target, "")
-
-    def targets(self, source: Phase) -> list[Phase]:
-        return list(self.allowed.get(source, {}))

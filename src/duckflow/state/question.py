@@ -83,10 +83,6 @@ GATE_KEYS = ("yes", "no", "session", "always", "edit", "diff", "files", "all")
 """The choices at a Gate, in the order of their numbers. A choice that is not offered leaves its number unused."""
 
 
-def gate_choice(key: str, label: Phrase) -> Choice:
-    return Choice(key=key, label=label, number=GATE_KEYS.index(key) + 1)
-
-
 HIDDEN = "••••••••"
 """The text that a screen shows in place of a secret."""
 

@@ -1,19 +1,9 @@
 """Vitals: how Duckflow is doing, as mood, focus and stamina, each from 0 to 1."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator
-
-from duckflow.state.data import FrozenData
+from duckflow.state.data import FrozenData, Unit
 from duckflow.state.phrase import Phrase
-
-
-def clamp(value: float) -> float:
-    return min(1.0, max(0.0, float(value)))
-
-
-Unit = Annotated[float, BeforeValidator(clamp)]
-
 
 Severity = Literal["low", "medium", "high", "critical"]
 """The severity of an intervention of the Pacemaker."""

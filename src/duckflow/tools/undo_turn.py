@@ -14,7 +14,7 @@ from duckflow.safety.path_names import named_files
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.phrase import Phrase, say
-from duckflow.state.question import GateRequest, Question, gate_choice
+from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Question
 from duckflow.tools.tool import Args, Done, Tool
 
 
@@ -88,7 +88,7 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
     doubtful = bool(preview.maybe_yours) and not preview.nothing_else
     yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
     keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
-    choices = tuple(gate_choice(key, say(label)) for key, label in keys)
+    choices = tuple(Choice(key=key, label=say(label), number=GATE_KEYS.index(key) + 1) for key, label in keys)
     title = about_work("title" if back else "redo_title", preview, wish=preview.wish)
     return Question(kind="gate", title=title, gate=request, choices=choices)
 

@@ -13,7 +13,7 @@ from duckflow.agent.connection import AgentConnection, ModelConnection
 from duckflow.agent.dispatcher import Acting
 from duckflow.agent.duck_answer import DuckCallAnswers
 from duckflow.agent.memory import AgentHistory
-from duckflow.agent.phases import Phases
+from duckflow.agent.phases import Phases, TransitionTable
 from duckflow.agent.policies.policy import Policies, Policy
 from duckflow.agent.session import StateOwner
 from duckflow.agent.settings import AgentSettings
@@ -46,7 +46,7 @@ from duckflow.state.data import shorten
 from duckflow.state.five import FiveItems
 from duckflow.state.job import AgentReport
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase, TransitionTable
+from duckflow.state.phase import Phase
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Answer, Choice, Question
 

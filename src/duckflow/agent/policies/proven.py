@@ -1,4 +1,5 @@
-"""Tries a turn's claims instead of believing them: before it ends, its changed tests are run on the code before it."""
+"""Checks a turn that is called done instead of believing it: its changed tests are run on the code before it, and its
+results are compared with the record."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.policies.policy import Ending, Loop, Policy, TurnSoFar
+from duckflow.agent.phases import Phases
+from duckflow.agent.policies.policy import Checks, Ending, Loop, Policy, TurnSoFar
 from duckflow.agent.proof_runner import ProofRunner
 from duckflow.agent.session import StateOwner
 from duckflow.events.types import ProofTried, Waiting
+from duckflow.prompts.layers import record_line
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 NAMED = 10
 MOST_UNASKED = 50
+SHOWN_FILES = 8
 DIAGNOSTICS = "diagnostics"
 NOT_RUN = "proof.not_passed"
 
@@ -63,12 +67,10 @@ class ProveByTrial(Policy):
         owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
         if not self._runner.settings.enabled or not owed or turn.checks().failed:
             return None
-        from duckflow.proof.trial import questions_of
-
         changes = await self._runner.undo.changes(UndoScope(turn=turn.state.turn))
         if self._tried is None or self._tried[0] != changes:
             tried = await self._runner.undo.changes(UndoScope(since=self._waiting)) if self._waiting else changes
-            questions = questions_of(tried)
+            questions = _questions_of(tried)
             proof = await self._try(turn, questions) if questions else Proof()
             unreached = await self._unreached(Path(turn.state.folder), changes)
             unasked = await asyncio.to_thread(_unasked, turn, changes)
@@ -106,6 +108,54 @@ class ProveByTrial(Policy):
             # The user does not want to wait for the proof: the work itself is over.
             task.uncancel()
             return Proof(untold=questions.names("tried"), why=say("proof.skipped"))
+
+
+class ReviewByRecord(Policy):
+    """Comes last: it closes the work, or sends it into one loop of review with the record."""
+
+    def __init__(self, phases: Phases) -> None:
+        self._phases = phases
+        self._reviewed = False
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        self._reviewed = False
+
+    async def after(self, turn: TurnSoFar) -> str | None:
+        loop = turn.last
+        if turn.ending and turn.ending.outcome == "done":
+            return self._closed(turn, turn.checks())
+        return turn.note("fault_when_tried", fault=loop.fault) if loop.fault and not turn.ending else None
+
+    async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
+        if not ending.well:
+            return
+        self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
+
+    def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
+        """Returns nothing when the work is over; otherwise the note on what is to be looked at first."""
+        if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
+            return None
+        self._reviewed = True
+        return _for_review(turn, checks)
+
+
+def _for_review(turn: TurnSoFar, checks: Checks) -> str:
+    """Returns the note for a review: why there is one, and what the record shows."""
+    state = turn.state
+    why = turn.note("check_failed" if checks.by_command else "not_all_succeeded", check=checks.failed)
+    shown = record_line(state, SHOWN_FILES, lambda path: (Path(state.folder) / path).exists())
+    return turn.note("review_due", why=why, record=shown)
+
+
+def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
+    """Returns what is to be tried of a change. Where it touches no test, nothing of the trial is loaded."""
+    from duckflow.proof.python_tests import belongs_to_tests
+
+    if not any(belongs_to_tests(change.path) for change in changes):
+        return None
+    from duckflow.proof.trial import questions_of
+
+    return questions_of(changes)
 
 
 def _passing_command(turn: TurnSoFar) -> str:
