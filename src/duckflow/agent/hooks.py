@@ -78,6 +78,10 @@ class Hooks:
         self._behind: set[asyncio.Task[Any]] = set()
         session.subscribe(self._hear, QuestionAsked, AgentEnded)
 
+    @property
+    def are_any(self) -> bool:
+        return self._found is not None
+
     def there_are(self, event: str) -> bool:
         return self._found is not None and any(hook.event == event for hook in self._found.hooks)
 

@@ -62,7 +62,7 @@ class Questions:
         self,
         emit: Emit,
         language: Callable[[], str],
-        answers_itself: Callable[[Question], Answer | None] = lambda question: None,
+        answers_itself: Callable[[Question], Answer | None] | None = None,
     ) -> None:
         """`answers_itself` returns the answer to a question that no person is to be asked."""
         self._answers_itself = answers_itself
@@ -81,7 +81,7 @@ class Questions:
         )
 
     async def ask(self, question: Question) -> Answer:
-        if answer := self._answers_itself(question):
+        if self._answers_itself and (answer := self._answers_itself(question)):
             # The question is journaled, and was never open to others.
             self._emit(QuestionAsked(question=question))
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))

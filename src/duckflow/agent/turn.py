@@ -57,7 +57,7 @@ class Turn:
         self._phases = phases
         self._duck = duck
         self._policies = policies
-        self._at_work: Sequence[Policy] = policies.before_the_model_is_known()
+        self._at_work: Sequence[Policy] = ()
         self._recoveries = 0
         self._begun = BegunReply()
         session.subscribe(self._begun.hear, *BegunReply.HEARS)

@@ -316,16 +316,20 @@ def _front(
     pacing = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
     second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
     actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
-    offer = ground.code.policy(toolbox)
-    first: tuple[Policy, ...] = (Hooked(session, guard.hooks), material, PlanAnswer(work.approval), offer)
-    first = (*first, *plugged.policies(session))
-    outside = None
+    hooked, answered, offer = Hooked(session, guard.hooks), PlanAnswer(work.approval), ground.code.policy(toolbox)
+    others, servers, outside = (offer, *plugged.policies(session)), tuple[Policy, ...](), None
     # The code for MCP servers is loaded only where one is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
         outside = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
-        first = (outside.policy(toolbox), *first)
+        servers = (outside.policy(toolbox),)
+
+    def first() -> tuple[Policy, ...]:
+        hooks = (hooked,) if guard.hooks.are_any else ()
+        plans = (answered,) if session.state.plans else ()
+        return (*servers, *hooks, material, *plans, *others)
+
     leading = partial(_leading, guard, model, actor, ground.workspace)
     diagnosed = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
     tried = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
@@ -349,7 +353,8 @@ def _front(
 
     def before_turn() -> None:
         commands.tell()
-        work.jobs.hold()
+        if session.state.live_jobs():
+            work.jobs.hold()
 
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
     planned = PlannedWork(session, turns, work.jobs, work.approval, work.sub_agents)

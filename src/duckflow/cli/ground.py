@@ -1,6 +1,5 @@
 """Makes the surroundings in which a conversation is built."""
 
-from functools import partial
 from typing import NamedTuple
 
 from duckflow.agent.permissions import Permissions
@@ -28,13 +27,12 @@ class Ground(NamedTuple):
 
 
 def make_ground(setup: Setup, session: Session) -> Ground:
-    workspace = open_workspace(setup)
-    questions = Questions(session.emit, lambda: session.state.language, unasked(setup, session))
-    admission = Admission(partial(folder_trust, setup), session.emit, questions.ask, setup.trust, setup.by_client)
+    workspace, trust = open_workspace(setup), folder_trust(setup)
+    nobody = unasked(setup, session) if setup.contained else None
+    questions = Questions(session.emit, lambda: session.state.language, nobody)
+    admission = Admission(trust, session.emit, questions.ask, setup.trust, setup.by_client)
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
-    places = ExtensionPlaces(
-        setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: folder_trust(setup).trusted
-    )
+    places = ExtensionPlaces(setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: trust().trusted)
     code = CodeSense(setup, workspace, sandboxes)
     return Ground(workspace, questions, admission, permissions, sandboxes, places, code)

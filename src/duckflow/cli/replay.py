@@ -92,7 +92,7 @@ def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, t
     asked: dict[str, Any] = {**vars(options), "mode": options.mode or Mode.FULL_AUTO, "add_dir": []}
     present_folder = folder if folder.is_dir() else Path.cwd()
     before = make_setup(Options(**asked, trust=False), words, paths, present_folder)
-    trusted = folder_trust(before).trusted
+    trusted = folder_trust(before)().trusted
     sandbox = choose(before.settings.sandbox, present_folder, record=paths.tracked_secrets)
     secret = {str(covered.path) for covered in sandbox.paths.covered().secrets}
     sandbox.close()

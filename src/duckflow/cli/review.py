@@ -33,7 +33,7 @@ FOUND = 9
 
 def run_review(options: Options, words: Words, paths: Paths) -> int:
     setup = make_setup(options, words, paths)
-    trust = folder_trust(setup)
+    trust = folder_trust(setup)()
     if (git_runs_programs(setup.folder) or trust.must_be_wanted) and not (trust.trusted or options.trust):
         raise UsageError("review.refused")
     piped = ""

@@ -35,6 +35,7 @@ class Sandboxes:
 
     def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool], permissions: Permissions) -> None:
         self._setup = setup
+        self._contained = setup.contained
         self._permissions = permissions
         self._trusted = trusted
         self._emit = emit
@@ -58,7 +59,7 @@ class Sandboxes:
         """Says in a line what commands can reach, what is asked for, and that there is an undo."""
         settings, temporary = self._setup.settings, self._temporary()
         sandbox = note(language, "sandbox", temporary=temporary) if temporary else note(language, "no_sandbox")
-        if self._setup.contained and state.mode in ("", Mode.CONTAINED):
+        if self._contained and state.mode in ("", Mode.CONTAINED):
             sandbox = ""
         undo = note(language, "undo_there") if settings.undo.enabled else ""
         mode = note(language, f"mode_{state.mode or settings.safety.mode}")
@@ -81,7 +82,7 @@ class Sandboxes:
         from duckflow.safety.sandbox.choose import choose, contained_machine
 
         paths, settings = self._setup.paths, self._setup.settings
-        if self._setup.contained:
+        if self._contained:
             return contained_machine(self._setup.folder, settings.sandbox)
         private = [paths.data, paths.config]
         added = tuple(folder for folder in self._setup.added if not folder.is_relative_to(paths.data))

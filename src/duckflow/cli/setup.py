@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,7 +95,7 @@ def unasked(setup: Setup, session: Session) -> Callable[[Question], Answer | Non
 
     def answer(question: Question) -> Answer | None:
         state = session.state
-        if (state.mode or setup.settings.safety.mode) != Mode.CONTAINED:
+        if (state.mode or Mode.CONTAINED) != Mode.CONTAINED:
             return None
         if setup.alone and question.kind == "gate":
             # This question is about no action, so it comes from `/undo` in a script, which means what it says.
@@ -108,8 +109,9 @@ def unasked(setup: Setup, session: Session) -> Callable[[Question], Answer | Non
     return answer
 
 
-def folder_trust(setup: Setup) -> FolderTrust:
-    return FolderTrust(setup.folder, setup.home_folder, setup.paths.trusted, setup.contained)
+def folder_trust(setup: Setup) -> Callable[[], FolderTrust]:
+    """Returns a function that looks at the folder, which takes time that the start does not have."""
+    return partial(FolderTrust, setup.folder, setup.home_folder, setup.paths.trusted, setup.contained)
 
 
 def facts_of(setup: Setup) -> Path:

@@ -232,7 +232,8 @@ class Agents:
         pacemaker = Pacemaker(self._pacemaker, allowance=task.allowance, in_agent=task.allowance is not None)
         pacing = TurnPacemaker(context, pacemaker, actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
-        policies = Policies((*task.policies, self._watching(context, actor)))
+        own = (*task.policies, self._watching(context, actor))
+        policies = Policies(lambda: own)
         return Turn(context, actor, pacing, thinker, task.acting, phases, duck, policies)
 
 

@@ -78,7 +78,8 @@ class JobRunner:
         self._heard = asyncio.Event()
         """An event that is cleared while it is open whether the user's last words concern the jobs."""
         self._heard.set()
-        session.subscribe(self._hear, JobChanged, DecisionMade, ActionFinished, TurnEnded)
+        self._stop_listening: Callable[[], None] = lambda: None
+        session.subscribe(self._follow, JobChanged)
         for job in session.state.live_jobs():
             # A crash has cut the job off; it waits to be resumed.
             _mark_interrupted(self._session, job)
@@ -128,8 +129,8 @@ class JobRunner:
 
     def hold(self) -> None:
         """Keeps jobs from beginning a task until it is clear whether the user's words concern them."""
-        if self._session.state.live_jobs():
-            self._heard.clear()
+        self._heard.clear()
+        self._stop_listening = self._session.subscribe(self._hear, DecisionMade, ActionFinished, TurnEnded)
 
     async def settle(self) -> None:
         """Returns when no task is in the middle of its work. No task is begun any more; if this is cancelled, the jobs
@@ -243,6 +244,7 @@ class JobRunner:
             self._phases.job_ended(status == "completed", "\n".join(report.causes))
 
     def _let_go(self) -> None:
+        self._stop_listening()
         if not self._settling:
             self._heard.set()
 
@@ -259,11 +261,13 @@ class JobRunner:
             raise ToolError(self._note("job_none", statuses=", ".join(statuses), known=known), "job.none_such")
         return fitting[-1]
 
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, JobChanged) and (running := self._running.get(event.job_id)):
+            pause = running.actor.pause
+            (pause.pause if event.status == "paused" else pause.resume)()
+
     def _hear(self, event: Event) -> None:
         match event:
-            case JobChanged() if running := self._running.get(event.job_id):
-                pause = running.actor.pause
-                (pause.pause if event.status == "paused" else pause.resume)()
             case DecisionMade():
                 if all(action.operation not in STEERING for action in event.decision.actions):
                     self._let_go()

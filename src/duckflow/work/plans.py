@@ -184,7 +184,16 @@ class StepChecks:
         self._opened: set[str] = set()
         self._taken_back: dict[str, str] = {}
         """The evidence of the steps whose work is undone."""
-        session.subscribe(self._hear, ActionFinished, TurnUndone)
+        self._listening = False
+        session.subscribe(self._listen, PlanChanged)
+        if session.state.plans:
+            self._listen()
+
+    def _listen(self, _: Event | None = None) -> None:
+        """Begins to hear of results, once there is a plan."""
+        if not self._listening:
+            self._listening = True
+            self._session.subscribe(self._hear, ActionFinished, TurnUndone)
 
     def _hear(self, event: Event) -> None:
         match event:

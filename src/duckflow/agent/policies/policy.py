@@ -237,20 +237,23 @@ class Policy:
 
 
 class Policies:
-    """The policies of a turn. Those that lead a small model come before the `last` ones, once the model is known."""
+    """The policies of a turn. The `first` ones are those that have something to do in it. Those that lead a small model
+    come before the `last` ones, once the model is known."""
 
     def __init__(
         self,
-        first: Sequence[Policy],
+        first: Callable[[], Sequence[Policy]],
         last: Sequence[Policy] = (),
         leading: Callable[[], Sequence[Policy]] = tuple,
     ) -> None:
-        self._first = first
+        self._find_first = first
+        self._first: Sequence[Policy] = ()
         self._last = last
         self._make_leading = leading
         self._leading: Sequence[Policy] = ()
 
     def before_the_model_is_known(self) -> tuple[Policy, ...]:
+        self._first = self._find_first()
         return (*self._first, *self._last)
 
     def leading(self, profile: ModelProfile) -> Sequence[Policy]:
