@@ -8,9 +8,10 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
+from duckflow.forms.calls import without_body
 from duckflow.forms.decision import PLAIN_FIELDS
 from duckflow.forms.json_form import read_decision
-from duckflow.forms.schema import decision_schema, without_body
+from duckflow.forms.schema import decision_schema
 from duckflow.state.action import Operation
 
 ALLOWED = {"pattern", "type", "enum", "items", "anyOf", "properties", "required", "additionalProperties"}

@@ -1,7 +1,7 @@
 """The packaged descriptions are those of the tools."""
 
 import duckflow.state.action as names
-from duckflow.forms.schema import told
+from duckflow.forms.calls import told
 from duckflow.i18n.language import languages
 from duckflow.tools.toolbox import PACKAGED, packaged_operations
 from tests.tools.offer import offer

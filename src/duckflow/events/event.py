@@ -1,4 +1,4 @@
-"""The base of all events, and the events that begin and change a session."""
+"""The base of all events, questions (which may stay off the record), and the events that begin and change a session."""
 
 import time
 from typing import ClassVar
@@ -7,6 +7,7 @@ from pydantic import Field
 
 from duckflow.state.data import FrozenData
 from duckflow.state.phrase import Phrase
+from duckflow.state.question import Answer, Question
 
 
 class Event(FrozenData):
@@ -20,6 +21,31 @@ class Event(FrozenData):
     @property
     def journaled(self) -> bool:
         return not self.live
+
+
+class QuestionAsked(Event):
+    """A question is open, and nothing that it asks about has been done. Only questions with `on_record` are stored."""
+
+    kind = "question_asked"
+    question: Question
+
+    @property
+    def journaled(self) -> bool:
+        return self.question.on_record
+
+
+class QuestionClosed(Event):
+    """A question was answered or given up; this follows its QuestionAsked. Without an answer, its asker was
+    interrupted. Then the event is not stored, so that the journal shows which question was waiting."""
+
+    kind = "question_closed"
+    question_id: str
+    answer: Answer | None = None
+    on_record: bool = False
+
+    @property
+    def journaled(self) -> bool:
+        return self.on_record
 
 
 class SessionOpened(Event):

@@ -17,6 +17,8 @@ from duckflow.events.event import (
     LanguageChosen,
     ModeChosen,
     ModelChosen,
+    QuestionAsked,
+    QuestionClosed,
     SessionOpened,
     SessionTitled,
 )
@@ -48,7 +50,6 @@ from duckflow.state.message import Message, Usage
 from duckflow.state.phase import Phase, Review, Status
 from duckflow.state.phrase import Phrase
 from duckflow.state.plan import Plan
-from duckflow.state.question import Answer, Question
 from duckflow.state.vitals import Severity, Vitals, VitalsChange
 
 
@@ -133,31 +134,6 @@ class ActionFinished(Event):
     job: str = ""
     asked: str = ""
     """The question to the user that it ends with."""
-
-
-class QuestionAsked(Event):
-    """A question is open, and nothing that it asks about has been done. Only questions with `on_record` are stored."""
-
-    kind = "question_asked"
-    question: Question
-
-    @property
-    def journaled(self) -> bool:
-        return self.question.on_record
-
-
-class QuestionClosed(Event):
-    """A question was answered or given up; this follows its QuestionAsked. Without an answer, its asker was
-    interrupted. Then the event is not stored, so that the journal shows which question was waiting."""
-
-    kind = "question_closed"
-    question_id: str
-    answer: Answer | None = None
-    on_record: bool = False
-
-    @property
-    def journaled(self) -> bool:
-        return self.on_record
 
 
 class PermissionGiven(Event):

@@ -1,4 +1,5 @@
-"""Operations as tools, and the conversation as messages: calls with their results, and the words of others."""
+"""Operations as a model is told of them and as tools, and the conversation as messages: calls with their results, and
+the words of others."""
 
 import json
 import re
@@ -6,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, get_args
 
 from duckflow.forms.form import GIVEN_BY_USER
-from duckflow.forms.schema import listed, told
+from duckflow.i18n.language import search, text_in
 from duckflow.i18n.template import note, one_line, quoted, render, tool_text
 from duckflow.state.action import (
     CALL,
@@ -18,12 +19,14 @@ from duckflow.state.action import (
     Action,
     NextStep,
     Operation,
+    PlanMoment,
     PromptPattern,
     Rating,
     ReviewVerdict,
     wire_name,
 )
-from duckflow.state.message import ERROR, PAST, Message, PromptMessage, ToolCall, ToolSpec
+from duckflow.state.agent import AgentState
+from duckflow.state.message import ERROR, PAST, Message, PromptMessage, ToolCall, ToolSpec, last_request
 from duckflow.state.phase import Phase
 
 Schema = dict[str, Any]
@@ -38,6 +41,78 @@ CALL_PARAMETERS: Schema = {
 CHECK: Schema = {"type": "string", "pattern": CHECK_PATTERN}
 LISTS = ("constraints", "plan_brief", "open_questions")
 LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength", "minimum", "maximum")
+
+
+def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """Leaves out operations about plans that cannot be used now."""
+    now = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
+    return tuple(operation for operation in operations if not operation.when or now.intersection(operation.when))
+
+
+def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
+    """Returns the operations that a small model is told of, with only their required arguments. It would plan even the
+    smallest thing, so it is told of plans only when the request has several parts."""
+    several = search("requests.several_parts", last_request(state.messages), state.language)
+    simple = state.plan is None and not several
+    known = (operation for operation in timely(operations, state) if operation.led)
+    return tuple(brief(operation, state.language) for operation in known if not (simple and operation.when))
+
+
+def told(operation: Operation, language: str) -> str:
+    """Returns the description of an operation for the model, in a few words."""
+    text = text_in(operation.told, language) if operation.told else tool_text(language, operation.name)
+    return text.replace("{more}", operation.more)
+
+
+def signature(operation: Operation) -> str:
+    """Returns the call of an operation, such as `file_ops.read_file(path, start_line?, end_line?)`."""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    names = [name if name in required else f"{name}?" for name in properties]
+    return f"{operation.name}({', '.join(names)})"
+
+
+def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
+    """Lists operations, one a line: how each is called, and its purpose. `marked` puts a star before those that change
+    things."""
+    signs = ("-", "*" if marked else "-")
+    return "\n".join(
+        f"{signs[operation.changes]} {signature(operation)}: {told(operation, language)}" for operation in operations
+    )
+
+
+def brief(operation: Operation, language: str) -> Operation:
+    """Returns the operation with only its required arguments, and no text of a file. Operations that then take the same
+    arguments share one shape of the schema."""
+    required: list[str] = operation.parameters.get("required", [])
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    shown = {name: properties[name] for name in properties if name in required}
+    parameters = {**operation.parameters, "properties": shown}
+    text = tool_text(language, f"{operation.name}.brief") or told(operation, language)
+    return without_body(operation.model_copy(update={"parameters": parameters, "told": {language: text}}))
+
+
+def without_body(operation: Operation) -> Operation:
+    """Returns the operation without its long text, which is asked for by itself."""
+    if not operation.body:
+        return operation
+    properties: dict[str, Any] = operation.parameters.get("properties", {})
+    others = {name: properties[name] for name in properties if name != operation.body}
+    required = [name for name in operation.parameters.get("required", ()) if name != operation.body]
+    parameters = {**operation.parameters, "properties": others, "required": required}
+    return operation.model_copy(update={"parameters": parameters})
+
+
+def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
+    """Says what can be done about plans now: propose one, revise a draft, carry an approved one out, steer its jobs, or
+    continue a completed one."""
+    plan = state.plan
+    if plan is None or plan.status in ("completed", "failed"):
+        return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
+    if plan.status == "draft":
+        return frozenset({"draft"})
+    at_work = any(job.status in ("running", "paused", "interrupted") for job in state.jobs.values())
+    return frozenset({"approved", "jobs"} if at_work else {"approved"})
 
 
 def tools(first: Sequence[Operation], operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:

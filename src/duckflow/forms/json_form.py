@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.bodies import take_blocks, without_thoughts
 from duckflow.forms.broken_json import ReadJson, json_values
-from duckflow.forms.calls import spoken_by_others
+from duckflow.forms.calls import few, listed, spoken_by_others, timely, without_body
 from duckflow.forms.decision import (
     PLAIN_FIELDS,
     action_fields,
@@ -20,7 +20,7 @@ from duckflow.forms.decision import (
 )
 from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.forms.live import LiveText
-from duckflow.forms.schema import STEPS, decision_schema, few, listed, timely, without_body
+from duckflow.forms.schema import STEPS, decision_schema
 from duckflow.i18n.template import render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import RESPOND, Action, Decision, Operation, TaskProfile

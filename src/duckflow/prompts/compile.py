@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from duckflow.forms.calls import renamed
+from duckflow.forms.calls import renamed, timely
 from duckflow.forms.form import Form
-from duckflow.forms.schema import timely
 from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
 from duckflow.prompts.layers import Count, Layer, Layers, alternate, plan_line, without_pictures

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from duckflow.errors import ReplyUnusable, ToolError
-from duckflow.forms.schema import listed, strict_schema, tasks_schema
+from duckflow.forms.calls import listed
+from duckflow.forms.schema import strict_schema, tasks_schema
 from duckflow.i18n.template import note, one_line, render
 from duckflow.state.action import LIST_FILES, Operation
 from duckflow.state.agent import AgentState
