@@ -1,5 +1,7 @@
-"""A file that is written whole or not at all: a reader sees either the old one or the new one."""
+"""Files and folders of the user's own, which nobody else can read. A file is written whole or not at all: a reader sees
+either the old one or the new one."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -17,3 +19,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except OSError:
         draft.unlink(missing_ok=True)
         raise
+
+
+def private_folder(folder: Path) -> None:
+    """Makes the folder and its missing parents. Only their owner can look into them."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def make_private(path: Path) -> None:
+    """Makes the file if it is missing. From now on only its owner can read it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if os.fstat(handle).st_mode & 0o077:
+            # Some disks have no permissions.
+            with contextlib.suppress(OSError):
+                os.fchmod(handle, 0o600)
+    finally:
+        os.close(handle)

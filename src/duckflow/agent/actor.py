@@ -49,6 +49,11 @@ class Actor:
     def emit(self, event: Event) -> None:
         self.emit_event(self._signed(event) if self.job_id and not self.inner else event)
 
+    async def wait_while_paused(self) -> None:
+        """Waits during a pause. Only a job can be paused: while its text was written, or a yes was waited for."""
+        if self.job_id:
+            await self.pause.wait_while_paused()
+
     async def wait_until_clear(self) -> None:
         """Waits before a task until there is no pause and the user's words have been heard."""
         await self.pause.wait_while_paused()

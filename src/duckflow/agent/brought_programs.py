@@ -14,7 +14,7 @@ from duckflow.safety.path_names import shown
 from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
-from duckflow.store.paths import make_private
+from duckflow.whole_file import make_private
 
 if TYPE_CHECKING:
     from duckflow.extensions.hook_files import Hook

@@ -265,8 +265,7 @@ class Dispatcher:
         self, call: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
     ) -> None:
         action, tool, doing = call.action, call.tool, call.tool.doing(call.args)
-        # A job may have been paused while the text was written or the yes was waited for.
-        await actor.pause.wait_while_paused()
+        await actor.wait_while_paused()
         actor.emit(ActionStarted(action=action, doing=doing, effect=tool.effect, step_kind=tool.step_kind))
         if tool.effect == "run":
             await self._filter.look()

@@ -162,7 +162,7 @@ def in_words(problem: Exception, operation: str = "") -> ToolError:
 @asynccontextmanager
 async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dict[str, asyncio.Task[Done]]]:
     """Starts the reads that come first at the same time. Their results are still reported in order."""
-    await actor.pause.wait_while_paused()
+    await actor.wait_while_paused()
     reads = list(takewhile(lambda call: call.tool.effect == "read", ready))
     ahead = {
         call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from duckflow.agent.actor import Actor
@@ -19,7 +20,7 @@ from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory, PruningHooks
 from duckflow.agent.phases import Phases, transition_table
 from duckflow.agent.pictures import ConversationPictures
-from duckflow.agent.policies.diagnosed import DiagnoseChanges
+from duckflow.agent.policies.code import DiagnoseChanges
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial
 from duckflow.agent.policies.policy import Policies, Policy
@@ -225,7 +226,7 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     gatekeeper = Gatekeeper(
         session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines
     )
-    undo = UndoKeeper(session, partial(_undo, setup, session, ground.workspace))
+    undo = UndoKeeper(session, partial(_undo, setup, session, ground.workspace, setup.paths.undo_of(setup.folder)))
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
     consent = HookConsent(admission, own, programs, session.emit, ask)
@@ -239,10 +240,10 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
-def _undo(setup: Setup, session: Session, folder: Workspace) -> "Undo":
+def _undo(setup: Setup, session: Session, folder: Workspace, kept_in: Path) -> "Undo":
     from duckflow.safety.undo.undo import Undo
 
-    return Undo(folder, setup.paths.undo_of(setup.folder), setup.settings.undo, session.state.session_id)
+    return Undo(folder, kept_in, setup.settings.undo, session.state.session_id)
 
 
 class Work(NamedTuple):

@@ -4,8 +4,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from duckflow.agent.policies.code_map import OfferCodeMap
-from duckflow.agent.policies.diagnosed import Diagnosis
+from duckflow.agent.policies.code import Diagnosis, OfferCodeMap
 from duckflow.agent.policies.policy import Policy
 from duckflow.agent.undo import UndoKeeper
 from duckflow.cli.sandboxes import Sandboxes

@@ -29,8 +29,9 @@ from duckflow.remote.protocol import SUFFIX
 from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.secrets import mask, secret_parts
 from duckflow.state.mode import Mode
-from duckflow.store.paths import Paths, private_folder
+from duckflow.store.paths import Paths
 from duckflow.store.sessions import Sessions, new_session_id
+from duckflow.whole_file import private_folder
 
 if TYPE_CHECKING:
     from duckflow.fleet.database_engine import Engine

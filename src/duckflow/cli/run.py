@@ -18,8 +18,9 @@ from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.outcome import exit_code_of
-from duckflow.store.paths import Paths, make_private, private_folder, require_current_folder
+from duckflow.store.paths import Paths, require_current_folder
 from duckflow.ui.streams import never_fail, print_err
+from duckflow.whole_file import make_private, private_folder
 
 LARGEST = 5_000_000
 LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"})

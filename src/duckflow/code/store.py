@@ -17,7 +17,7 @@ from duckflow.safety.files import FolderEntry, digest
 from duckflow.safety.ignore_rules import RULES_FILE, ignored_in
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import HERE, Workspace
-from duckflow.store.paths import private_folder
+from duckflow.whole_file import private_folder
 
 
 class Walked(NamedTuple):

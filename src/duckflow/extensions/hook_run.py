@@ -16,7 +16,7 @@ from duckflow.safety.environment import looks_secret
 from duckflow.state.data import as_table, as_text, shorten
 from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, say
-from duckflow.store.paths import make_private
+from duckflow.whole_file import make_private
 from duckflow.whole_text import read_json
 
 AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}

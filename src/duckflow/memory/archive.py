@@ -12,7 +12,7 @@ from pathlib import Path
 from duckflow.memory.archive_hit import ArchiveHit, Reach, Row
 from duckflow.memory.terms import Posting, QueryWord, indexed, rank, shares, telling
 from duckflow.state.data import folded
-from duckflow.store.paths import make_private
+from duckflow.whole_file import make_private
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
 from duckflow.state.known_keys import without_keys
 from duckflow.state.message import Message
-from duckflow.store.paths import make_private, private_folder
+from duckflow.whole_file import make_private, private_folder
 
 if TYPE_CHECKING:
     from duckflow.memory.archive import Archive

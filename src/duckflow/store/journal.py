@@ -17,7 +17,7 @@ from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
 from duckflow.state.known_keys import without_keys
 from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
-from duckflow.store.paths import make_private, private_folder
+from duckflow.whole_file import make_private, private_folder
 
 
 class Lock:

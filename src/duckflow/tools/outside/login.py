@@ -15,10 +15,9 @@ import httpx
 
 from duckflow.errors import UsageError
 from duckflow.state.data import as_table
-from duckflow.store.paths import private_folder
 from duckflow.system_keyring import read_keyring, write_keyring
 from duckflow.tools.outside.client import NEWEST
-from duckflow.whole_file import write_whole
+from duckflow.whole_file import private_folder, write_whole
 
 Table = dict[str, Any]
 RENEW_SECONDS = 30.0

@@ -1,5 +1,5 @@
-"""Has the project's own checkers look at a turn's changes before it ends. Errors that it has brought go to the
-model."""
+"""Policies about the project's code. The code map is offered where the folder is large enough for it to pay. The
+project's own checkers look at a turn's changes before it ends, and errors that it has brought go to the model."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import StateOwner
 from duckflow.agent.undo import UndoKeeper
-from duckflow.code.settings import CodeSettings
+from duckflow.code.settings import OPERATIONS, CodeSettings
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.proof.settings import ProofSettings
@@ -20,6 +20,7 @@ from duckflow.safety.secrets import KnownSecrets, mask
 from duckflow.state.changes import UndoScope
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
+from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from duckflow.code.background import MappedFolder
@@ -178,6 +179,28 @@ class Diagnosis:
 
 TOLD = 10
 MOST_RETURNS = 2
+
+
+class OfferCodeMap(Policy):
+    """Looks once, before the first request: the tools are the first part of a request, and stay as they are."""
+
+    def __init__(self, folder: Path, toolbox: Toolbox, start: Callable[[], None], settings: CodeSettings) -> None:
+        self._folder = folder
+        self._toolbox = toolbox
+        self._start = start
+        self._settings = settings
+        self._looked = False
+
+    async def opening(self, turn: TurnSoFar) -> None:
+        if self._looked or not self._settings.map:
+            return
+        self._looked = True
+        from duckflow.code.syntax import available, is_large
+
+        if available() and await asyncio.to_thread(is_large, self._folder, self._settings.from_files):
+            self._start()
+            for name in OPERATIONS:
+                self._toolbox.tell(name)
 
 
 class DiagnoseChanges(Policy):
