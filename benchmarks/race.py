@@ -17,7 +17,7 @@ from typing import Any
 from duckflow.cli.toolset import file_tools
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import AnyTool
 
 CALLS: dict[str, dict[str, Any]] = {

@@ -10,9 +10,9 @@ from duckflow.events.types import ActionFinished
 from duckflow.i18n.words import Words
 from duckflow.state.action import ActionResult
 from duckflow.state.question import Answer
+from duckflow.tools.settings import SEARCH, SearchEngine, WebSettings
 from duckflow.tools.web.fetch import FetchPage
 from duckflow.tools.web.search import SearchWeb
-from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
 from tests.journeys.quotations import outside_marks
 from tests.journeys.story import Story, act, decide, respond
 from tests.tools.web.attack_server import WebServer, page

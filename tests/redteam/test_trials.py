@@ -17,8 +17,8 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.state.finding import Witness
+from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.run import shell_launch
-from duckflow.tools.shell.settings import ShellSettings
 from tests.journeys.story import Story, act, decide, respond
 
 OLD, NEW = "def f():\n    return 1\n", "def f():\n    return 2\n"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duckflow.cli.conversations import ChosenSession
     from duckflow.cli.setup import Setup
     from duckflow.editor.session import HeldConversation
-    from duckflow.tools.outside.settings import ServerSettings
+    from duckflow.tools.settings import ServerSettings
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 NEEDED = ("duckflow.cli.build", "duckflow.cli.talk", "duckflow.editor.session", "duckflow.cli.slash")
@@ -128,7 +128,7 @@ class EditorConversations:
 
 def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
     """Reads servers in the form in which editors send them. Kinds of servers that are not known here are left out."""
-    from duckflow.tools.outside.settings import ServerSettings
+    from duckflow.tools.settings import ServerSettings
 
     servers: dict[str, ServerSettings] = {}
     for entry in entries:

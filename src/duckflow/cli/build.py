@@ -53,9 +53,9 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.action import Operation
 from duckflow.tools.plan.drafting import Drafter, usable_in_tasks
 from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.settings import FETCH, SEARCH
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
-from duckflow.tools.web.settings import FETCH, SEARCH
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
 from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks

@@ -16,7 +16,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.store.paths import Paths
 from duckflow.tools.outside.project_file import FILE, read_project_servers
-from duckflow.tools.outside.settings import ServerSettings, describe_entry
+from duckflow.tools.settings import ServerSettings, describe_entry
 from duckflow.ui.streams import print_err, print_out
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")

@@ -14,8 +14,8 @@ from duckflow.rpc import RpcError
 from duckflow.tools.outside.client import Client
 from duckflow.tools.outside.http import LOGIN_NEEDED, SCOPE
 from duckflow.tools.outside.login import Landing, Logins, LoginWish, log_in
-from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import filled_in
+from duckflow.tools.settings import ServerSettings
 from duckflow.ui.streams import print_out
 
 

@@ -24,7 +24,7 @@ from duckflow.state.mode import Mode
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL
 from duckflow.store.paths import Paths
-from duckflow.tools.outside.settings import McpSettings, ServerSettings
+from duckflow.tools.settings import McpSettings, ServerSettings
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:

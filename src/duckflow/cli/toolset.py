@@ -13,9 +13,9 @@ from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask, UndoPort
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
-from duckflow.tools.files.settings import FileSettings
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.ports import Approval
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import AnyTool
 from duckflow.work.jobs import JobRunner
 

@@ -17,10 +17,7 @@ from duckflow.safety.risk import SafetySettings
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.state.data import Section
-from duckflow.tools.files.settings import FileSettings
-from duckflow.tools.outside.settings import McpSettings
-from duckflow.tools.shell.settings import ShellSettings
-from duckflow.tools.web.settings import WebSettings
+from duckflow.tools.settings import FileSettings, McpSettings, ShellSettings, WebSettings
 from duckflow.ui.settings import UiSettings
 
 

@@ -15,7 +15,7 @@ from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 from duckflow.state.phrase import Phrase
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 Picture = dict[str, tuple[str, int, bytes]]
 PATHS_OF = {"move_file": ("source", "target")}

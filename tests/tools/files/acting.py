@@ -9,7 +9,7 @@ from duckflow.cli.toolset import file_tools
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Preview
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 

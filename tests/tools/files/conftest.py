@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from acting import Hands
 
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 
 @pytest.fixture

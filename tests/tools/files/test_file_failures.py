@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from acting import Hands
 
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 
 async def test_a_full_disk(hands: Hands) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from acting import Hands
 
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 
 @pytest.fixture(params=["ripgrep", "python"], autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from acting import Hands
 
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 
 async def test_names_are_sorted_folders_marked_sizes_given(hands: Hands) -> None:

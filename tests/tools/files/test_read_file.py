@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from acting import Hands
 
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 
 
 async def test_a_file_comes_with_its_path_and_line_numbers_in_the_header(hands: Hands) -> None:

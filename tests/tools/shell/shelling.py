@@ -11,9 +11,9 @@ from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
+from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.background import Background
 from duckflow.tools.shell.run import ShellArgs, ShellRun
-from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import CallContext, Done
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from shelling import Mark, shell_in, until
 
-from duckflow.tools.shell.settings import ShellSettings
+from duckflow.tools.settings import ShellSettings
 
 QUICK = ShellSettings(first_output_seconds=0.3, background_jobs=2)
 DIE = """
@@ -17,7 +17,7 @@ import asyncio, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from shelling import shell_in
-from duckflow.tools.shell.settings import ShellSettings
+from duckflow.tools.settings import ShellSettings
 async def main():
     shell = shell_in(Path.cwd(), sys.argv[1], ShellSettings(first_output_seconds=0.3))
     await shell.run(f"sleep {sys.argv[2]} & setsid sleep {sys.argv[2]} & wait", background=True)

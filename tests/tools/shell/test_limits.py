@@ -10,7 +10,7 @@ import pytest
 from shelling import Mark, shell_in
 
 from duckflow.errors import ToolError
-from duckflow.tools.shell.settings import ShellSettings
+from duckflow.tools.settings import ShellSettings
 
 needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
 SANDBOXES = [pytest.param("bubblewrap", marks=needs_bubblewrap), "landlock"]

@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 from shelling import Mark, Shell, shell_in, until
 
+from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.run import ShellArgs
-from duckflow.tools.shell.settings import ShellSettings
 
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])

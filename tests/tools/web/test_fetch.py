@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import ToolError
+from duckflow.tools.settings import WebSettings
 from duckflow.tools.web.address import Network, is_public, read_address
 from duckflow.tools.web.fetch import FetchArgs, FetchPage
-from duckflow.tools.web.settings import WebSettings
 from tests.tools.web.attack_server import PUBLIC, Answer, WebServer, drip, page, redirect
 
 SMALL = WebSettings(max_bytes=100_000, seconds=20, page_characters=1000)

@@ -20,8 +20,8 @@ from duckflow.state.message import Message
 from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, describe_picture, looks_like_picture, read_header
 from duckflow.state.profile import ModelProfile
+from duckflow.tools.settings import FETCH
 from duckflow.tools.toolbox import Toolbox
-from duckflow.tools.web.settings import FETCH
 
 PDF_SECONDS, LONGEST_NAME = 20.0, 200
 MENTION_BYTES = 16_000

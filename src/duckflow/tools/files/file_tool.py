@@ -17,7 +17,7 @@ from duckflow.safety.risk import Deed
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import Document, load
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import A, Tool
 
 HOOK_PATH = "file_path"

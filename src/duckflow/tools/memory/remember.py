@@ -10,7 +10,7 @@ from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import with_newline
 from duckflow.tools.files.file_tool import FileTool, SeenFiles
-from duckflow.tools.files.settings import FileSettings
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import Done, Tool
 from duckflow.tools.toolbox import ResponseArgs
 

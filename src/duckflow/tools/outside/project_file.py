@@ -13,8 +13,8 @@ from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.safety.brought.launch import FOLDER_NAMES
 from duckflow.safety.files import read_plain
 from duckflow.state.data import as_table
-from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import VARIABLE
+from duckflow.tools.settings import ServerSettings
 from duckflow.whole_text import parse_json
 
 FILE = ".mcp.json"

@@ -16,8 +16,8 @@ from duckflow.rpc import RpcError
 from duckflow.state.phrase import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table
 from duckflow.tools.outside.http import LOGIN_NEEDED
-from duckflow.tools.outside.settings import ServerSettings
 from duckflow.tools.outside.stdio import child_environment, filled_in, unset_in
+from duckflow.tools.settings import ServerSettings
 
 log = logging.getLogger(__name__)
 

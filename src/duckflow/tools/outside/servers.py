@@ -17,7 +17,7 @@ from duckflow.tools.outside.elicitation import elicit
 from duckflow.tools.outside.outside_tool import OutsideTool, operation_names
 from duckflow.tools.outside.search_tools import CallTool, FindTools, ReadKept
 from duckflow.tools.outside.server import BroughtServer, OutsideServer, Tokens, no_token
-from duckflow.tools.outside.settings import McpSettings, ServerSettings
+from duckflow.tools.settings import McpSettings, ServerSettings
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 

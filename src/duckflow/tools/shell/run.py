@@ -30,11 +30,11 @@ from duckflow.state.checks import CheckReport
 from duckflow.state.data import shorten
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
+from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, other_ways, telling_part
 from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, check_in, judged, report_for, text_in
 from duckflow.tools.shell.output import CommandOutput, without_progress
-from duckflow.tools.shell.settings import ShellSettings
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
 Judge = Callable[[str], CommandVerdict]

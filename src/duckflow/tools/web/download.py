@@ -10,8 +10,8 @@ from urllib.parse import urljoin
 
 from duckflow.errors import ToolError
 from duckflow.http import HttpAnswer, HttpClient, HttpError
+from duckflow.tools.settings import WebSettings
 from duckflow.tools.web.address import Network, WebAddress, pinned, read_address
-from duckflow.tools.web.settings import WebSettings
 from duckflow.tools.web.web_tool import CHARSET
 
 MOST_REDIRECTS = 5

@@ -10,9 +10,9 @@ from duckflow.errors import ToolError
 from duckflow.state.data import as_table, tables
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Preview
+from duckflow.tools.settings import SEARCH, SearchEngine, WebSettings
 from duckflow.tools.tool import Args, Done
 from duckflow.tools.web.address import Network, WebAddress, read_address
-from duckflow.tools.web.settings import SEARCH, SearchEngine, WebSettings
 from duckflow.tools.web.web_tool import MATERIAL, WebTool
 from duckflow.whole_text import parse_json
 

@@ -9,9 +9,9 @@ from duckflow.safety.secrets import secret_text
 from duckflow.state.phrase import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import decode
+from duckflow.tools.settings import WebSettings
 from duckflow.tools.tool import Args, Tool
 from duckflow.tools.web.address import Network, WebAddress
-from duckflow.tools.web.settings import WebSettings
 
 A = TypeVar("A", bound=Args)
 HEAD = 2048
