@@ -1,5 +1,8 @@
 """Makes the surroundings in which a conversation is built."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.permissions import Permissions
@@ -8,9 +11,12 @@ from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
-from duckflow.cli.setup import Setup, folder_trust, open_workspace, unasked
+from duckflow.cli.setup import Setup, folder_trust
 from duckflow.extensions.places import ExtensionPlaces
+from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
+from duckflow.state.mode import Mode
+from duckflow.state.question import Answer, Question
 
 
 class Ground(NamedTuple):
@@ -27,12 +33,63 @@ class Ground(NamedTuple):
 
 
 def make_ground(setup: Setup, session: Session) -> Ground:
-    workspace, trust = open_workspace(setup), folder_trust(setup)
-    nobody = unasked(setup, session) if setup.contained else None
-    questions = Questions(session.emit, lambda: session.state.language, nobody)
+    workspace, trust = _open_workspace(setup), folder_trust(setup)
+    answers_alone = _answers_alone(setup, session) if setup.contained else None
+    questions = Questions(session.emit, lambda: session.state.language, answers_alone)
     admission = Admission(trust, session.emit, questions.ask, setup.trust, setup.by_client)
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
     places = ExtensionPlaces(setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: trust().trusted)
     code = CodeSense(setup, workspace, sandboxes)
     return Ground(workspace, questions, admission, permissions, sandboxes, places, code)
+
+
+def _open_workspace(setup: Setup) -> Workspace:
+    """Opens the work folder without the private places in it. In the mode `contained` it opens the whole machine."""
+    paths, shown = setup.paths, setup.settings.sandbox.shown
+    try:
+        home = Path.home()
+    except RuntimeError:
+        home = setup.folder
+    if setup.contained:
+        return _whole_machine(setup, home)
+    private = private_places(setup.folder, home, (paths.data, paths.config), shown)
+    if not setup.added:
+        return Workspace(setup.folder, private=private)
+    from duckflow.agent.wider_workspace import WiderWorkspace
+
+    for folder in setup.added:
+        private = (*private, *private_places(folder, home, (paths.data, paths.config), shown))
+    return WiderWorkspace(setup.folder, private, setup.added)
+
+
+def _whole_machine(setup: Setup, home: Path) -> Workspace:
+    """Opens the whole machine except Duckflow's own files. It refuses where this is no machine to be thrown away."""
+    from duckflow.agent.wider_workspace import WiderWorkspace
+    from duckflow.safety.contained import keep_environment_to_itself, require_contained
+
+    require_contained(os.environ, home, setup.really)
+    keep_environment_to_itself()
+    own = tuple(path.resolve() for path in (setup.paths.data, setup.paths.config))
+    return WiderWorkspace(setup.folder, own, [Path("/")])
+
+
+def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:
+    """Returns a function that answers in place of the user in the mode `contained`, where nobody is asked. It gives a
+    Duck Call the chosen answer so often, and then stops the turn."""
+    times_answered: dict[int, int] = {}
+
+    def answer(question: Question) -> Answer | None:
+        state = session.state
+        if (state.mode or Mode.CONTAINED) != Mode.CONTAINED:
+            return None
+        if setup.alone and question.kind == "gate":
+            # This question is about no action, so it comes from `/undo` in a script, which means what it says.
+            return Answer(choice="all" if any(option.key == "all" for option in question.choices) else "yes")
+        if question.kind != "duck_call":
+            return None
+        choice, most = setup.on_duck_call
+        times_answered[state.turn] = times_answered.get(state.turn, 0) + 1
+        return Answer(choice=choice if times_answered[state.turn] <= most else "stop")
+
+    return answer
