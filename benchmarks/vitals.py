@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pacing import recorded
-from duckflow.pacemaker.interventions import DuckCall, Replan
+from duckflow.pacemaker.interventions import DuckCall, Reason, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
-from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep
 

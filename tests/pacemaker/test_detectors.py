@@ -4,9 +4,8 @@ from itertools import cycle, islice
 
 import pytest
 
-from duckflow.pacemaker.interventions import DuckCall, Replan
+from duckflow.pacemaker.interventions import DuckCall, Reason, Replan
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.signatures import LoopStep, decided_nothing
 from tests.pacemaker.story import bad_edit, edit, grep, read, rewrite, run, say_it, tell
 

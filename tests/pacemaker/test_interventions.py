@@ -6,15 +6,17 @@ from duckflow.i18n.template import notes
 from duckflow.pacemaker.interventions import (
     CHOICES,
     ENDS_TURN,
+    SEVERITY,
     DuckCall,
     Effect,
+    Finding,
     Pattern,
+    Reason,
     choices_for,
     pattern_of,
     recover_vitals,
     resolve,
 )
-from duckflow.pacemaker.reason import SEVERITY, Finding, Reason
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.pacemaker.vitals import make_health
 from duckflow.state.vitals import Vitals

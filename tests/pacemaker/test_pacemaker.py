@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.i18n.template import notes
-from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Replan
+from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Reason, Replan
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
-from duckflow.pacemaker.reason import Reason
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from duckflow.pacemaker.interventions import Escalation, Finding, Reason
 from duckflow.pacemaker.ledger import Ledger, LedgerEntry
-from duckflow.pacemaker.reason import Escalation, Finding, Reason
 from duckflow.pacemaker.settings import DetectorSettings, PacemakerSettings, Threshold
 
 FENCE = "```"

@@ -6,8 +6,12 @@ from typing import NamedTuple
 from duckflow.i18n.language import search
 from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
+    SEVERITY,
     DuckCall,
+    Escalation,
+    Finding,
     Hint,
+    Reason,
     Replan,
     Resolution,
     Verdict,
@@ -19,7 +23,6 @@ from duckflow.pacemaker.interventions import (
 from duckflow.pacemaker.ledger import Ledger
 from duckflow.pacemaker.limits import Load, LoopAllowance, LoopLimit, compute_limit
 from duckflow.pacemaker.progress import Gained
-from duckflow.pacemaker.reason import SEVERITY, Escalation, Finding, Reason
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep
 from duckflow.pacemaker.vitals import Health, Signal, VitalsMeter, make_health

@@ -10,8 +10,7 @@ from duckflow.state.action import wire_name
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 from duckflow.tools.outside.content import KeptOutputs, read_result
-from duckflow.tools.outside.outside_tool import operation_names
-from duckflow.tools.outside.schema import plain_schema
+from duckflow.tools.outside.outside_tool import operation_names, plain_schema
 
 
 def test_names_fit_every_wire_and_no_two_are_the_same() -> None:
