@@ -7,8 +7,7 @@ import pytest
 
 from duckflow.agent.questions import read_choice
 from duckflow.errors import DuckflowError
-from duckflow.safety.undo.hunks import hunks_of, with_hunk
-from duckflow.state.changes import UndoScope
+from duckflow.state.changes import UndoScope, hunks_of, with_hunk
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 

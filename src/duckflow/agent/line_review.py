@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from duckflow.agent.session import Session
-from duckflow.agent.undo import UndoKeeper
+from duckflow.agent.undo import UndoKeeper, hunks_in
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.talking import CommentsLeft, HunkMarked, LineCommented
 from duckflow.events.views import Attachment
@@ -31,8 +31,6 @@ class LineReview:
         self._send = send
 
     async def hunks(self, turn: int = 0, job: str = "") -> Sequence[Hunk]:
-        from duckflow.safety.undo.hunks import hunks_in
-
         if not turn and not job:
             author = (await self._undo.diff(LATEST)).authors[-1]
             turn, job = author.turn, author.job

@@ -17,7 +17,7 @@ from duckflow.events.views import PlannedUndo
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
-from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
+from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor, hunks_of, with_hunk
 from duckflow.state.data import shorten
 from duckflow.state.message import Message
 from duckflow.state.phrase import say
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
     from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import FileVersions, Undo
-    from duckflow.state.changes import Hunk
 
 
 NAMED = 40
@@ -148,9 +147,8 @@ class UndoKeeper:
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=self._session.state.turn)))
         return outcome
 
-    async def move_hunk(self, hunk: "Hunk", back: bool) -> None:
+    async def move_hunk(self, hunk: Hunk, back: bool) -> None:
         """Takes one hunk of some work back, or puts it in again. The model is told what the user has done."""
-        from duckflow.safety.undo.hunks import with_hunk
 
         def change(data: bytes) -> bytes:
             text = with_hunk(data.decode(), hunk, back)
@@ -219,3 +217,20 @@ def changed_files(changes: "Iterable[Change]") -> list[str]:
     facts = {change.path: change.after or change.before for change in changes}
     files = (path for path, fact in facts.items() if fact and fact.kind != "folder" and ".git" not in path.split("/"))
     return sorted(files)[:MOST_NAMED]
+
+
+def hunks_in(turn: int, job: str, versions: "Sequence[FileVersions]") -> list[Hunk]:
+    """Returns the changes of all text files of some work; git's own files are left out."""
+    texts = [
+        file
+        for file in versions
+        if file.before != file.after and ".git" not in file.path.split("/") and b"\0" not in (file.before or b"")
+        if b"\0" not in (file.after or b"")
+    ]
+    return [
+        hunk
+        for file in texts
+        for hunk in hunks_of(
+            turn, job, file.path, None if file.before is None else file.old, None if file.after is None else file.new
+        )
+    ]

@@ -11,6 +11,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Checks, Ending, Loop, Policy, TurnSoFar
 from duckflow.agent.proof_runner import ProofRunner
 from duckflow.agent.session import StateOwner
+from duckflow.agent.undo import hunks_in
 from duckflow.events.types import ProofTried, Waiting
 from duckflow.prompts.layers import record_line
 from duckflow.state.action import evidence_of, succeeded
@@ -168,7 +169,6 @@ def _passing_command(turn: TurnSoFar) -> str:
 def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
     """Returns the hunks of the turn that belong to nothing that was asked for."""
     from duckflow.proof.asked import ChangingCall, Record, unasked
-    from duckflow.safety.undo.hunks import hunks_in
 
     results = {result.action_id: result for loop in turn.loops for result in loop.done.results}
     calls = [
