@@ -3,16 +3,7 @@
 from collections.abc import Sequence
 
 from duckflow.events import types as happened
-from duckflow.events.apply_work import (
-    apply_work,
-    change_plan,
-    close_question,
-    drop_outdated,
-    keep_for_job,
-    note_check,
-    note_evidence,
-    open_question,
-)
+from duckflow.events.apply_work import apply_work, change_plan, keep_for_job
 from duckflow.events.talking import (
     CommentsLeft,
     FindingMade,
@@ -23,6 +14,7 @@ from duckflow.events.talking import (
     ReviewEvent,
 )
 from duckflow.events.work import StepChanged, WorkEvent
+from duckflow.state.action import evidence_of, is_checked
 from duckflow.state.agent import (
     A_WHILE,
     CAUSES_LIMIT,
@@ -34,12 +26,17 @@ from duckflow.state.agent import (
     AgentState,
     kind_of_ref,
 )
+from duckflow.state.checks import with_run
 from duckflow.state.context import RECEIPTS_LIMIT
-from duckflow.state.data import holds, shorten
+from duckflow.state.data import shorten
 from duckflow.state.five import FiveItems
 from duckflow.state.message import Usage
 from duckflow.state.phase import Phase, Status, Transition
 from duckflow.state.plan import Plan
+from duckflow.state.question import Question
+
+EVIDENCE_KEPT = 12
+CHECKS_KEPT = 12
 
 
 def is_past(state: AgentState, now: float) -> bool:
@@ -115,26 +112,7 @@ def apply_memory(
         case happened.PastForgotten():
             state.context.forget(event.numbers, event.words)
             if event.words:
-                _strike_out(state, event.words)
-
-
-def _strike_out(state: AgentState, words: str) -> None:
-    """Removes everything from the state that would tell a model these words again."""
-    five = state.five
-    lists = {
-        name: [line for line in getattr(five, name) if not holds(line, words)]
-        for name in ("constraints", "plan_brief", "open_questions")
-    }
-    lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
-    state.five = FiveItems.model_validate(lists | lines)
-    state.decision_log = [line for line in state.decision_log if not holds(line, words)]
-    state.last_delta = "" if holds(state.last_delta, words) else state.last_delta
-    state.title = "" if holds(state.title, words) else state.title
-    for job in state.jobs.values():
-        job.messages = [message for message in job.messages if not holds(message.whole, words)]
-    for agent in state.agents.values():
-        if agent.report and holds(f"{agent.task}\n{agent.report.found}", words):
-            agent.task, agent.report = "", agent.report.model_copy(update={"asked": "", "found": ""})
+                state.forget(event.words)
 
 
 DOING = 100
@@ -174,8 +152,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
             _note_changes(state, event)
             if not ((agent := state.agents.get(event.job)) and agent.only_reads):
                 # A look-up by a reading agent proves nothing about the work.
-                note_evidence(state, event)
-                note_check(state, event)
+                _note_evidence(state, event)
+                _note_check(state, event)
             if event.asked:
                 asked(state, event.asked)
         case happened.PermissionGiven():
@@ -184,9 +162,9 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.PermissionTaken():
             state.allowed = [rule for rule in state.allowed if rule != event.rule]
         case happened.QuestionAsked():
-            open_question(state, event.question)
+            _open_question(state, event.question)
         case happened.QuestionClosed():
-            close_question(state, event.question_id)
+            _close_question(state, event.question_id)
             state.heard |= bool(event.answer and event.answer.text)
         case happened.TurnUndone():
             _undo_changes(state, event)
@@ -238,7 +216,7 @@ def _review(state: AgentState, event: ReviewEvent) -> None:
         case HunkMoved():
             hunks = [hunk for hunk in state.taken_back if hunk.hunk_id != event.hunk.hunk_id]
             state.taken_back = [*hunks, *((event.hunk,) if event.back else ())][-HISTORY_LIMIT:]
-            drop_outdated(state, (event.hunk.path,))
+            _drop_outdated(state, (event.hunk.path,))
         case FindingMade():
             _withdraw(state, event.finding.agent_id, event.finding.place)
             state.findings = [*state.findings, event.finding][-HISTORY_LIMIT:]
@@ -307,7 +285,7 @@ def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
     """Clears the files that no other work has changed, and drops the evidence that the undo made worthless."""
-    drop_outdated(state, event.changed)
+    _drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
         _has_changed(state, path, event.turn)
     state.undone_last = event.back and bool(event.changed)
@@ -345,3 +323,45 @@ def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
     if event.delta.decision:
         state.decision_log.append(event.delta.decision)
         del state.decision_log[:-HISTORY_LIMIT]
+
+
+def _open_question(state: AgentState, question: Question) -> None:
+    """Notes an open question. A job or an agent keeps its own, so that it does not hide the conversation's."""
+    if job := state.jobs.get(question.job) or state.agents.get(question.job):
+        job.question = question
+    else:
+        state.pending_gate = question
+
+
+def _close_question(state: AgentState, question_id: str) -> None:
+    if state.pending_gate and state.pending_gate.question_id == question_id:
+        state.pending_gate = None
+    for job in (*state.jobs.values(), *state.agents.values()):
+        if job.question and job.question.question_id == question_id:
+            job.question = None
+
+
+def _note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
+    """Notes a command as evidence. A change first drops the evidence that it concerns; a command that changed something
+    is still evidence of how it ended. A stored lesson changes nothing that a test could show."""
+    if event.result.effect != "memory":
+        _drop_outdated(state, event.result.changed)
+    if evidence := evidence_of(event.result):
+        state.evidence.append(evidence)
+        del state.evidence[:-EVIDENCE_KEPT]
+
+
+def _drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
+    """Drops evidence from before these files changed, since it proves nothing any more."""
+    state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
+
+
+def _note_check(state: AgentState, event: happened.ActionFinished) -> None:
+    """Notes the run of a check. A run that tells nothing does not replace the last one that did."""
+    result = event.result
+    if result.effect != "memory" and result.changed:
+        stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
+        state.check_runs = [run.model_copy(update=stale) for run in state.check_runs]
+    if result.check and (result.check.ok is not None or result.check.in_doubt):
+        state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
+        del state.check_runs[:-CHECKS_KEPT]

@@ -1,7 +1,5 @@
 """Applies events of plans and jobs to the state."""
 
-from collections.abc import Sequence
-
 from duckflow.events import types as happened
 from duckflow.events.work import (
     AgentEnded,
@@ -15,18 +13,13 @@ from duckflow.events.work import (
     TasksPlanned,
     WorkEvent,
 )
-from duckflow.state.action import evidence_of, is_checked
 from duckflow.state.agent import AgentState
-from duckflow.state.checks import with_run
 from duckflow.state.job import AGENTS_KEPT, ENDED
 from duckflow.state.message import Message
 from duckflow.state.plan import Step
-from duckflow.state.question import Question
 
 JOBS_KEPT = 20
 MESSAGES_KEPT = 24
-EVIDENCE_KEPT = 12
-CHECKS_KEPT = 12
 
 
 def apply_work(state: AgentState, event: WorkEvent) -> None:
@@ -82,54 +75,12 @@ def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
         state.active_plan = ""
 
 
-def open_question(state: AgentState, question: Question) -> None:
-    """Notes an open question. A job or an agent keeps its own, so that it does not hide the conversation's."""
-    if job := state.jobs.get(question.job) or state.agents.get(question.job):
-        job.question = question
-    else:
-        state.pending_gate = question
-
-
-def close_question(state: AgentState, question_id: str) -> None:
-    if state.pending_gate and state.pending_gate.question_id == question_id:
-        state.pending_gate = None
-    for job in (*state.jobs.values(), *state.agents.values()):
-        if job.question and job.question.question_id == question_id:
-            job.question = None
-
-
 def keep_for_job(state: AgentState, message: Message) -> None:
     """Keeps a message for its job: only the latest ones of each step."""
     if job := state.jobs.get(message.job):
         own = [earlier for earlier in job.messages if earlier.step == message.step]
         dropped = own[: max(0, len(own) + 1 - MESSAGES_KEPT)]
         job.messages = [*(earlier for earlier in job.messages if earlier not in dropped), message]
-
-
-def note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes a command as evidence. A change first drops the evidence that it concerns; a command that changed something
-    is still evidence of how it ended. A stored lesson changes nothing that a test could show."""
-    if event.result.effect != "memory":
-        drop_outdated(state, event.result.changed)
-    if evidence := evidence_of(event.result):
-        state.evidence.append(evidence)
-        del state.evidence[:-EVIDENCE_KEPT]
-
-
-def drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
-    """Drops evidence from before these files changed, since it proves nothing any more."""
-    state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
-
-
-def note_check(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes the run of a check. A run that tells nothing does not replace the last one that did."""
-    result = event.result
-    if result.effect != "memory" and result.changed:
-        stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
-        state.check_runs = [run.model_copy(update=stale) for run in state.check_runs]
-    if result.check and (result.check.ok is not None or result.check.in_doubt):
-        state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
-        del state.check_runs[:-CHECKS_KEPT]
 
 
 def _change_step(state: AgentState, event: StepChanged) -> None:

@@ -7,7 +7,7 @@ from duckflow.state.action import Evidence, is_checked
 from duckflow.state.changes import Hunk, LineComment
 from duckflow.state.checks import CheckRun, Proof
 from duckflow.state.context import Context
-from duckflow.state.data import FrozenData, Line100, Line200, MutableData
+from duckflow.state.data import FrozenData, Line100, Line200, MutableData, holds
 from duckflow.state.finding import ReviewFinding
 from duckflow.state.five import FiveItems
 from duckflow.state.job import Job, SubAgent
@@ -139,6 +139,24 @@ class AgentState(MutableData):
     def live_jobs(self) -> list[Job]:
         """Returns the jobs that run or are paused."""
         return [job for job in self.jobs.values() if job.status in ("running", "paused")]
+
+    def forget(self, words: str) -> None:
+        """Removes everything that would tell a model these words again."""
+        five = self.five
+        lists = {
+            name: [line for line in getattr(five, name) if not holds(line, words)]
+            for name in ("constraints", "plan_brief", "open_questions")
+        }
+        lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
+        self.five = FiveItems.model_validate(lists | lines)
+        self.decision_log = [line for line in self.decision_log if not holds(line, words)]
+        self.last_delta = "" if holds(self.last_delta, words) else self.last_delta
+        self.title = "" if holds(self.title, words) else self.title
+        for job in self.jobs.values():
+            job.messages = [message for message in job.messages if not holds(message.whole, words)]
+        for agent in self.agents.values():
+            if agent.report and holds(f"{agent.task}\n{agent.report.found}", words):
+                agent.task, agent.report = "", agent.report.model_copy(update={"asked": "", "found": ""})
 
 
 class Headline(FrozenData):
