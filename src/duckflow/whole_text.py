@@ -1,6 +1,8 @@
-"""Text from outside becomes valid Unicode where it comes in: half a surrogate pair can be neither stored nor sent."""
+"""Text from outside, made fit to be kept: it is valid Unicode, and holds no secret key of an endpoint that this process
+has used. An endpoint may repeat a key in an error or in a reply."""
 
 import json
+import re
 from typing import Any, cast
 
 DECODER = json.JSONDecoder(strict=False)
@@ -83,3 +85,25 @@ class PieceJoiner:
                 return text
             case _:
                 return value
+
+
+HIDDEN = "***"
+SHORTEST, SURELY_SECRET = 7, 16
+JSON_IN_JSON = 3
+"""Number of spellings of a key. A reply is JSON, it may quote JSON, and it is stored as JSON."""
+_spellings: dict[str, None] = {}
+
+
+def remember_key(secret: str) -> None:
+    """Remembers a key as secret. A short one, or a mere word, is a placeholder for servers that want any key (`x`,
+    `lm-studio`)."""
+    if len(secret) >= SURELY_SECRET or (len(secret) >= SHORTEST and re.search(r"\d", secret)):
+        for _ in range(JSON_IN_JSON):
+            _spellings[secret] = None
+            secret = json.dumps(secret)[1:-1]
+
+
+def without_keys(text: str) -> str:
+    for spelled in _spellings:
+        text = text.replace(spelled, HIDDEN)
+    return text

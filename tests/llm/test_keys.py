@@ -9,7 +9,7 @@ import pytest
 
 from duckflow.errors import UsageError
 from duckflow.llm.endpoints import Endpoint, Key, find_key, key_in_environment
-from duckflow.state.known_keys import without_keys
+from duckflow.whole_text import without_keys
 
 ENDPOINT = Endpoint("duckland", "https://ducks.example/v1", ("DUCK_KEY", "OLD_DUCK_KEY"))
 RING = """

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 import duckflow
-from duckflow.state.known_keys import without_keys
+from duckflow.whole_text import without_keys
 
 CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 

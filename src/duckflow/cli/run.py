@@ -38,7 +38,7 @@ class Discreet(logging.Formatter):
             # some.
             return text
         from duckflow.safety.secrets import redacted
-        from duckflow.state.known_keys import without_keys
+        from duckflow.whole_text import without_keys
 
         return redacted(without_keys(text))
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from duckflow.errors import UsageError
 from duckflow.llm.settings import EndpointSettings, WireName
-from duckflow.state.known_keys import remember_key
 from duckflow.system_keyring import KEYRING_SERVICE, read_keyring
+from duckflow.whole_text import remember_key
 
 BEDROCK_REGION = "us-east-1"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

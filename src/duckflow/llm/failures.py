@@ -17,10 +17,9 @@ from duckflow.llm.facts import nearest_names
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
 from duckflow.state.data import as_table, first_table, shorten
-from duckflow.state.known_keys import without_keys
 from duckflow.state.phrase import Phrase, say
 from duckflow.system_keyring import KEYRING_SERVICE
-from duckflow.whole_text import read_json
+from duckflow.whole_text import read_json, without_keys
 
 DETAIL_LENGTH = 240
 BLIND = "model.blind"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
-from duckflow.state.known_keys import without_keys
 from duckflow.state.message import Message
 from duckflow.whole_file import make_private, private_folder
+from duckflow.whole_text import without_keys
 
 if TYPE_CHECKING:
     from duckflow.memory.archive import Archive

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from duckflow.errors import JournalDamaged, JournalError, JournalInUse
 from duckflow.events.types import BY_KIND, Event, MessageAdded
-from duckflow.state.known_keys import without_keys
 from duckflow.store.older import stored_kinds, upgraded, upgraded_snapshot
 from duckflow.whole_file import make_private, private_folder
+from duckflow.whole_text import without_keys
 
 
 class Lock:

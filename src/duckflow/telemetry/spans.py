@@ -21,7 +21,6 @@ from duckflow import __version__
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.outcome import ended_well
-from duckflow.state.known_keys import without_keys
 from duckflow.state.question import Question
 from duckflow.view.items import (
     ActionItem,
@@ -37,6 +36,7 @@ from duckflow.view.items import (
     VitalsItem,
 )
 from duckflow.view.view import ASKS_MODEL, View
+from duckflow.whole_text import without_keys
 
 CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 LEAVE_SECONDS = 0.5
