@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -55,6 +56,16 @@ def test_a_short_module_is_needed_in_three_places_or_lives_where_it_is_used(hous
 
 def test_no_class_name_is_there_twice(house: House) -> None:
     assert house.doubled_classes == {}
+
+
+def test_no_module_gives_a_name_twice(house: House) -> None:
+    """The second meaning of a constant would replace the first one everywhere in the module."""
+    twice = set[tuple[str, str]]()
+    for name, module in house.modules.items():
+        targets = [target for node in module.tree.body if isinstance(node, ast.Assign) for target in node.targets]
+        given = Counter(target.id for target in targets if isinstance(target, ast.Name))
+        twice |= {(name, constant) for constant, times in given.items() if times > 1}
+    assert twice == set()
 
 
 def test_nothing_imports_in_a_circle_not_even_later_or_for_types_only(house: House) -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from duckflow.pacemaker.own_work import OwnWork
 from duckflow.pacemaker.progress import NOTHING, Gained, TurnProgress
-from duckflow.pacemaker.signatures import LoopStep
+from duckflow.pacemaker.signatures import LoopStep, OwnWork
 from tests.pacemaker.story import read, run
 
 

@@ -20,7 +20,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Ask, CommandTable, Emit
 from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, Event, MessageAdded, Noticed, OutputStreamed, TurnEnded
-from duckflow.extensions.places import ExtensionPlaces
+from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, SKILL_PLACES, ExtensionPlaces
 from duckflow.forms.form import ParsedReply
 from duckflow.programs.find import find_program, user_environment
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, ActionResult, Decision, TaskProfile
@@ -237,7 +237,7 @@ class Extensions:
 
     async def look(self) -> None:
         """Looks for all extensions again: some may have come since the session began."""
-        if self._places.hold_any():
+        if self._may_be_any():
             await self._admission.look_again()
             self._found = None
             self._offer(self.found())
@@ -262,8 +262,12 @@ class Extensions:
         hidden = [self._places.home / name for name in HIDDEN]
         return ReadSkill(lambda: self.found().skills, hidden, self._places.copies, self.allowed.grant)
 
+    def _may_be_any(self) -> bool:
+        names, places = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES), self._places
+        return any((top / name).is_dir() for top in (places.home, places.folder) for name in names)
+
     def _look(self, trusted: bool) -> FoundExtensions:
-        if not self._places.hold_any():
+        if not self._may_be_any():
             return FoundExtensions(trusted)
         from duckflow.extensions.agent_kinds import find_kinds
         from duckflow.extensions.custom_commands import find_commands

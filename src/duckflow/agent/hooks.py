@@ -63,6 +63,7 @@ class Hooks:
         consent: HookConsent,
     ) -> None:
         self.settings = settings
+        self._own_groups = settings.groups()
         self.consent = consent
         self.stopped = ""
         """The reason why a hook wants the turn to end, if one does."""
@@ -194,7 +195,7 @@ class Hooks:
 
     def _find(self, with_folder: bool) -> "FoundHooks | None":
         files = (*((self._places.home, name) for name in HOME_HOOKS), *((self.folder, name) for name in PROJECT_HOOKS))
-        named = self.settings.groups() or any((top / name).is_file() for top, name in files)
+        named = self._own_groups or any((top / name).is_file() for top, name in files)
         if not named and not (with_folder and self.consent.programs.agreements.all()):
             return None
         from duckflow.extensions.hook_files import find_hooks

@@ -43,10 +43,6 @@ class ExtensionPlaces:
         """Says whether the user has trusted the folder in an earlier session."""
         return self._known_trusted()
 
-    def hold_any(self) -> bool:
-        names = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
-        return any((top / name).is_dir() for top in (self.home, self.folder) for name in names)
-
 
 def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -> list[ExtensionFolder]:
     """Returns the folders that exist, the user's own first. If home and project are the same folder, it counts as the

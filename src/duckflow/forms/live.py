@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from duckflow.llm.thoughts import Thoughts
+from duckflow.llm.provider import Thoughts
 from duckflow.whole_text import make_whole
 
 LONGEST_FENCE = 60

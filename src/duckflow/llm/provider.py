@@ -1,4 +1,4 @@
-"""The protocol that every model implements, with one streaming method; its requests, replies and their cost."""
+"""The protocol that every model implements, with one streaming method: requests, replies, thoughts and their cost."""
 
 import json
 import math
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.llm.settings import Price
-from duckflow.state.data import as_cost, as_count, as_table
+from duckflow.state.data import as_cost, as_count, as_table, tables
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec, Usage
 from duckflow.state.phrase import Phrase
 
@@ -186,3 +186,82 @@ def charge(price: Price, prompt: int, completion: int, cached: int, written: int
     cheap = price.input if price.cached is None else price.cached
     fresh = max(0, prompt - cached - written)
     return (fresh * price.input + cached * cheap + written * dear + completion * price.output) / 1_000_000
+
+
+OPEN, CLOSE = "<think>", "</think>"
+LONGEST_LEAD = 1000
+"""Characters of leading space that may be held back while waiting for the first word of a reply."""
+
+
+class Thoughts:
+    """Filters the thoughts between tags out of the beginning of a reply."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._inside = False
+        self._over = False
+        self.heard = ""
+        """The thoughts that have come so far."""
+
+    def pass_on(self, text: str) -> str:
+        if self._over:
+            return text
+        self._held += text
+        if not self._inside:
+            start = self._held.lstrip()
+            if not start.startswith(OPEN):
+                waits = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
+                return "" if waits else self._release(self._held)
+            self._inside = True
+            self._held = start.removeprefix(OPEN)
+        thought, closed, reply = self._held.partition(CLOSE)
+        if closed:
+            self.heard += thought
+            return self._release(reply.lstrip())
+        self.heard += thought[: -len(CLOSE)]
+        self._held = thought[-len(CLOSE) :]
+        return ""
+
+    def rest(self) -> str:
+        """Returns the text that was held back for a tag that never came; called when the reply has ended."""
+        return "" if self._inside or self._over else self._release(self._held)
+
+    def _release(self, text: str) -> str:
+        self._over = True
+        self._held = ""
+        return text
+
+
+THOUGHTS = ("reasoning_content", "reasoning")
+DETAILS = "reasoning_details"
+PHASE = "phase"
+"""Field that says whether a text of a reply is the answer or a remark on the way to it."""
+GROWING = ("text", "summary", "data")
+
+
+class ThoughtCollector:
+    """Collects a model's thoughts under the field names they came by: some endpoints want them back with the calls."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+
+    def take(self, message: dict[str, Any]) -> str:
+        """Returns the text that this piece adds. A text that comes under two names is returned once."""
+        texts = {name: message[name] for name in THOUGHTS if isinstance(message.get(name), str) and message[name]}
+        for name, text in texts.items():
+            self.fields[name] = self.fields.get(name, "") + text
+        if message.get(PHASE):
+            self.fields[PHASE] = message[PHASE]
+        for piece in tables(message.get(DETAILS)):
+            self._detail(piece)
+        return next(iter(texts.values()), "")
+
+    def _detail(self, piece: dict[str, Any]) -> None:
+        details: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
+        same = next((detail for detail in details if detail.get("index") == piece.get("index") is not None), None)
+        if same is None or same.get("type") != piece.get("type"):
+            details.append(dict(piece))
+            return
+        for name, value in piece.items():
+            grows = name in GROWING and isinstance(value, str) and isinstance(same.get(name), str)
+            same[name] = same[name] + value if grows else value if value is not None else same.get(name)

@@ -10,9 +10,8 @@ from typing import Any
 
 from duckflow.http import HttpAnswer, HttpError
 from duckflow.llm.failures import Failures
-from duckflow.llm.provider import CallDelta, Delta, Finish, Thought
+from duckflow.llm.provider import PHASE, CallDelta, Delta, Finish, Thought, ThoughtCollector, Thoughts
 from duckflow.llm.settings import LlmSettings
-from duckflow.llm.thoughts import PHASE, ThoughtCollector, Thoughts
 from duckflow.llm.wires.wire import Told
 from duckflow.state.data import as_table, as_text, first_table, tables
 from duckflow.state.message import ToolCall

@@ -5,17 +5,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from duckflow.pacemaker.own_work import FILE_WORD, OwnWork, command_of, texts_in
 from duckflow.pacemaker.signatures import (
+    FILE_WORD,
     SHORT,
     LoopStep,
+    OwnWork,
     call_signature,
     canonical,
+    command_of,
     failures_in,
     is_empty,
     plain_line,
     replaced_texts,
     says_nothing_found,
+    texts_in,
 )
 from duckflow.state.action import RUN_AGENT
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from duckflow.llm.endpoints import Key
-from duckflow.llm.thoughts import DETAILS
+from duckflow.llm.provider import DETAILS
 from duckflow.llm.wires.wire import (
     ThoughtKeeper,
     Told,

@@ -4,8 +4,7 @@ reply and sent back with it."""
 from types import MappingProxyType
 from typing import Any
 
-from duckflow.llm.provider import Finish
-from duckflow.llm.thoughts import DETAILS, PHASE
+from duckflow.llm.provider import DETAILS, PHASE, Finish
 from duckflow.llm.wires.chat import cache_key, response_format
 from duckflow.llm.wires.wire import ThoughtKeeper, Told, Wire, WireRequest, delta, described, ended, thoughts_for
 from duckflow.state.data import as_table, as_text

@@ -10,9 +10,8 @@ from duckflow import plugins
 from duckflow.errors import UsageError
 from duckflow.llm.endpoints import Endpoint, Key
 from duckflow.llm.facts import FORMATS, Abilities, Facts
-from duckflow.llm.provider import Finish, Request
+from duckflow.llm.provider import DETAILS, Finish, Request
 from duckflow.llm.settings import EFFORTS, WIRES, LlmSettings
-from duckflow.llm.thoughts import DETAILS
 from duckflow.state.message import PromptMessage, ToolSpec
 
 FORMAT_NAMED = (

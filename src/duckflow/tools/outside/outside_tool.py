@@ -176,10 +176,9 @@ def _told(arguments: Table) -> list[str]:
     return lines
 
 
-Table = dict[str, Any]
 KEPT = ("type", "description", "enum", "const", "items", "default", "format", "minimum", "maximum", "pattern")
 DEEPEST = 6
-LONGEST_TEXT = 300
+LONGEST_DESCRIPTION = 300
 
 
 def plain_schema(schema: Any) -> Table:
@@ -197,7 +196,7 @@ def _plain(schema: Any, top: Table, depth: int) -> Table:
         table = _merged(table, _resolved(part, top))
     plain = {key: table[key] for key in KEPT if key in table}
     if isinstance(plain.get("description"), str):
-        plain["description"] = " ".join(plain["description"].split())[:LONGEST_TEXT]
+        plain["description"] = " ".join(plain["description"].split())[:LONGEST_DESCRIPTION]
     if "items" in plain:
         plain["items"] = _plain(plain["items"], top, depth + 1)
     if options := tables(table.get("anyOf")) or tables(table.get("oneOf")):
