@@ -90,7 +90,8 @@ class PieceJoiner:
 HIDDEN = "***"
 SHORTEST, SURELY_SECRET = 7, 16
 JSON_IN_JSON = 3
-"""Number of spellings of a key. A reply is JSON, it may quote JSON, and it is stored as JSON."""
+"""Levels of quoting for which a key's spelling is computed: a reply is JSON, it may quote JSON, and it is stored as
+JSON."""
 _spellings: dict[str, None] = {}
 
 

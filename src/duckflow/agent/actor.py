@@ -31,15 +31,15 @@ class Actor:
     """The step of a plan that is carried out. Messages that belong to it carry its id, and are a context of their
     own."""
     for_user: bool = False
-    """The actor carries out a command of the user's own. It belongs to no step, and leaves the current step as it
-    is."""
+    """True if the actor carries out a command of the user's own. Such a command belongs to no step and leaves the
+    current step as it is."""
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
     """An event that is cleared while the user's words are being heard. No task is begun until it is set again."""
     inner: bool = False
-    """The actor emits into an agent's own context. Events that leave that context get the job's id there."""
+    """True if the actor emits into an agent's own context. Events that leave that context get the job's id there."""
 
     @property
     def follows_steps(self) -> bool:

@@ -1,4 +1,5 @@
-"""Asks for texts in replies of their own: contents of files, on the cached prefix; plans, tasks and reports."""
+"""Asks the model for texts in separate replies: contents of files (on the cached prefix of the prompt), plans, tasks
+and reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class RepetitionGuard(NotShown):
 
 
 class Written(NamedTuple):
-    """The text that was written last, and its request, so that the next request can use the same cached prefix."""
+    """The text that the model wrote last, with its request, so that the next request can reuse the cached prefix."""
 
     path: str
     prompt: tuple[PromptMessage, ...]
@@ -139,7 +140,7 @@ class Bodies:
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:
-    """Returns the plan's goal inside a job, where the user's last message is about something else."""
+    """Returns the plan's goal for a job, since the user's last message may be about something else."""
     return state.plan.goal if actor.job_id and state.plan else ""
 
 

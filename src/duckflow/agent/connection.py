@@ -105,7 +105,7 @@ Find = Callable[[str], Awaitable[Connected]]
 
 
 class Shown(Protocol):
-    """Picks the part of the stream that may be shown at once."""
+    """Picks the part of a streamed reply that may be shown at once."""
 
     def feed(self, delta: str) -> str: ...
 

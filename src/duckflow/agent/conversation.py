@@ -84,7 +84,7 @@ class OtherSessions:
 
 
 class Moves:
-    """Turns and commands report here that they have begun or ended. Listeners then look at what goes on now."""
+    """Receives the news that a turn or command has begun or ended, so that listeners can look at the present state."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
@@ -282,7 +282,7 @@ class ChatLoop:
         return await self._commands.table.run(self, self._questions.ask, line, language)
 
     async def run_own(self, command: str) -> int:
-        """Runs a shell command that the user typed. Nothing is run in a folder that the user does not admit."""
+        """Runs a shell command that the user typed. It runs only in a folder that the user has admitted."""
         if not await self._turns.admit():
             return 1
         return await self._commands.run_own(command)
@@ -350,7 +350,7 @@ class ChatLoop:
 
 
 def _known(taken: Taken) -> asyncio.Future[Taken]:
-    """Returns a future that already has its result."""
+    """Returns a future that already has this result."""
     future: asyncio.Future[Taken] = asyncio.get_running_loop().create_future()
     future.set_result(taken)
     return future

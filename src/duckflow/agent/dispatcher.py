@@ -47,25 +47,25 @@ class Dispatched:
     stop: Stop = ""
     refusal: str = ""
     wished: bool = False
-    """The user did not say no, but wants something else first."""
+    """True if the user did not say no, but wants something else first."""
     approved: bool = False
-    """The user was asked and said yes."""
+    """True if the user was asked and said yes."""
     failed: str = ""
     """The operation that failed last."""
     broken: bool = False
-    """Something failed that later actions may build on: more than a read, or the edit of one file."""
+    """True if something failed that later actions may build on: more than a read, or the edit of one file."""
     held: int = 0
     """The number of actions that were not run because the user was asked something before them."""
     texts: int = 0
     """The number of texts that were asked for in requests of their own."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
-    """The actions with the texts that came outside the JSON."""
+    """The actions, complete with the texts that came outside the JSON."""
 
     said_at_gate: dict[str, str] = field(default_factory=dict[str, str])
     """The words that the user said at the Gate, by action. The model gets them with the result."""
 
     def add(self, other: "Dispatched") -> None:
-        """Adds the results of another part of the list."""
+        """Adds the results of another part of the same list of actions."""
         self.results += other.results
         self.stop, self.refusal, self.failed = other.stop, other.refusal, other.failed or self.failed
         self.approved |= other.approved
@@ -91,7 +91,7 @@ class Dispatched:
 
     @property
     def why_not_run(self) -> str:
-        """Returns the key of the note for the model on what was left out after the stop."""
+        """Returns the key of the note that tells the model why the remaining actions were not run."""
         return "not_run_wished" if self.stop == "refused" and self.wished else f"not_run_{self.stop}"
 
     def ran(self, operation: str) -> bool:
@@ -99,7 +99,7 @@ class Dispatched:
 
 
 class Acting(Protocol):
-    """Carries out a Decision."""
+    """The port of whatever carries out a Decision."""
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched: ...
 
@@ -151,8 +151,8 @@ class Dispatcher:
         return done
 
     async def free(self, action: Action) -> bool:
-        """Says whether the action would run without a question. In most modes only reads do, so that the sandbox need
-        not even be looked for."""
+        """Says whether the action would run without a question. In most modes only reads would, and then the sandbox
+        need not be looked for."""
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
@@ -184,8 +184,8 @@ class Dispatcher:
     async def _run_front(
         self, part: list[Action], lacking: dict[str, ToolError], reading: ParsedReply, done: Dispatched, actor: Actor
     ) -> list[Action]:
-        """Runs the actions that can be prepared now, and returns the others. Those may build on the first ones, so they
-        are prepared only then."""
+        """Runs the actions that can be prepared now, and returns the others: they may build on the first ones, so they
+        are prepared afterwards."""
         ready, later, problem = self._preparation.prepare(part, lacking)
         if problem and not ready:
             await self._fail(later[0], problem, done, actor)
@@ -320,7 +320,7 @@ class Dispatcher:
         await self._finish(_failure(action, self._preparation.tool(action.operation), problem), done, actor, action)
 
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
-        """Ends the actions that the user said no to. Returns the others, which nobody was asked about."""
+        """Ends the actions that the user said no to. Returns the actions that the question was not about."""
         others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
         why_not = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(why_not, reason=no.reason)
@@ -359,8 +359,9 @@ def _objection(action: Action, reading: ParsedReply, phase: Phase) -> ToolError 
 
 
 def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Sequence[Action], language: str) -> bool:
-    """Says whether the model must say again what it wants: its text reads like a question that the work itself can
-    answer, or it stands behind the actions and tells of them as done. A tool call that asks is never held."""
+    """Says whether the model must state again what it wants, because its text reads like a question that the work
+    itself can answer, or because it reports actions as done before they ran. A tool call that asks is never held back.
+    """
     if not last or last[0].operation != RESPOND:
         return False
     text = last[0].said or ""

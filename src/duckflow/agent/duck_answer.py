@@ -179,5 +179,5 @@ class DuckCallAnswers:
 
 
 def _quoted(text: str) -> str:
-    """Returns the first line of a result, in quotes that it cannot close."""
+    """Returns the first line of a result in quotes. The line cannot close them."""
     return json.dumps(text.partition("\n")[0][:160], ensure_ascii=False)

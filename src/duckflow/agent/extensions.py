@@ -117,8 +117,7 @@ class UserCommands:
         return code
 
     def tell(self) -> None:
-        """Tells the model what the user ran during a turn. This waits for the end of the turn, which is not
-        interrupted."""
+        """Tells the model which commands the user ran during a turn, once that turn has ended."""
         untold, self._untold = self._untold, []
         for source, text in untold:
             message = Message(role="tool", operation=source, text=text, turn=self._session.state.turn)
@@ -279,7 +278,7 @@ class Extensions:
         )
 
     def _offer(self, extensions: FoundExtensions) -> None:
-        """Offers the tool while there are skills, and reports skills with a flawed head once."""
+        """Offers the tool for skills while there are skills, and reports skills with an unreadable head once."""
         if extensions.skills:
             self._toolbox.add(self.tool)
         else:

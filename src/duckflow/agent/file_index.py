@@ -14,7 +14,7 @@ MOST_FILES = 200_000
 
 
 class Lines:
-    """Many short texts joined into a long one, so that one search goes through all of them."""
+    """Many short texts joined into one long text, so that a single search covers all of them."""
 
     def __init__(self, texts: list[str]) -> None:
         self._whole = "".join(f"\n{text}" for text in texts) + "\n"
@@ -30,15 +30,15 @@ class Lines:
             place = self._whole.find(wanted, self._starts[number + 1])
 
     def scattered(self, wanted: str) -> Iterator[int]:
-        """Yields the texts that contain these letters in order. The pattern never backtracks: no text can make it
-        slow."""
+        """Yields the texts that contain these letters in this order. The pattern never backtracks, so no text can make
+        it slow."""
         letters = "".join(f"[^\n{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)
         for match in re.finditer(rf"\n{letters}", self._whole):
             yield bisect_right(self._starts, match.start()) - 1
 
 
 class Listing(NamedTuple):
-    """All paths, short ones first; and their names and whole paths in lower case, in the same order."""
+    """All paths, shortest first, with their names and whole paths in lower case in the same order."""
 
     paths: list[str]
     names: Lines

@@ -16,7 +16,7 @@ LINE = 100
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Everything that holds the words to be forgotten."""
+    """Everything that contains the words to be forgotten."""
 
     numbers: tuple[int, ...]
     """Numbers of messages of this session."""
@@ -31,7 +31,7 @@ class Held:
 
 
 class Forgetting:
-    """Finds what holds the words, so that the user can be asked; then forgets it."""
+    """Finds everything that contains some words, so that the user can be asked; then forgets it."""
 
     def __init__(
         self, session: Session, gravel: Gravel, castle: Castle, facts: ProjectFacts, gone: Callable[[], None]
@@ -63,7 +63,7 @@ class Forgetting:
         return say("memory.forgotten", messages=held.messages, lessons=lessons, words=words)
 
     def follow(self, forgotten: set[str]) -> None:
-        """Forgets messages of this session that another session has forgotten."""
+        """Forgets those messages of this session that another session has already forgotten."""
         state = self._session.state
         numbers = {number for number, message in enumerate(state.messages) if message.message_id in forgotten}
         if new := numbers.difference(state.context.forgotten):

@@ -32,7 +32,7 @@ MADE_ANEW = re.compile(
     + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
     r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
 )
-"""Names of packages, caches, builds and reports, which tools make anew at will."""
+"""Names of packages, caches, builds and reports that tools can make again at any time."""
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
@@ -97,7 +97,7 @@ def may_lose(deed: Deed, command: str, folder: Path) -> bool:
 
 
 def _glued(word: str) -> Iterator[str]:
-    """Yields parts of an option that may be a value right behind its letters."""
+    """Yields the parts of an option that may be a value written directly behind its letters."""
     if word.startswith("-") and not word.startswith("--"):
         yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
 
@@ -113,7 +113,7 @@ def _puts_files(command: str) -> bool:
 
 
 def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
-    """Says whether the folder holds anything that undo does not keep. A folder too large to look through counts."""
+    """Says whether the folder holds anything that undo does not keep: ignored files, or files that are too large."""
     seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
@@ -153,7 +153,7 @@ class RiskyAction(NamedTuple):
     assessment: Assessment
     rule: Permission | None = None
     editable: str = ""
-    """The text that the user may edit before it is done, or nothing."""
+    """The text that the user may edit before the action runs, or nothing."""
     command: str = ""
     lasting: tuple[Phrase, ...] = ()
     """Effects of the action that cannot be undone."""

@@ -37,7 +37,7 @@ from duckflow.tools.tool import AnyTool, Args
 
 
 class Ready(NamedTuple):
-    """An action whose tool, arguments and preview are at hand."""
+    """An action with its tool, checked arguments and preview."""
 
     action: Action
     tool: AnyTool
@@ -46,7 +46,7 @@ class Ready(NamedTuple):
     asks: Phrase | None = None
     """The reason why a hook wants the user to be asked."""
     allowed: bool = False
-    """A hook that may do so has allowed it."""
+    """True if a hook that is entitled to do so has allowed the action."""
 
 
 class Clearance(NamedTuple):
@@ -60,13 +60,13 @@ class Clearance(NamedTuple):
     asked_about: frozenset[str] = frozenset()
     """The actions that the question was about."""
     wish: bool = False
-    """The user did not refuse, but wants something else first."""
+    """True if the user did not refuse, but wants something else first."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see, because the user was asked for just that."""
     nobody: bool = False
-    """No person is there who could say yes. `reason` says what the model can do instead."""
+    """True if no person is there who could say yes. `reason` says what the model can do instead."""
     by_hook: bool = False
-    """A hook has refused, and nobody was asked."""
+    """True if a hook has refused, and nobody was asked."""
     only: frozenset[str] = frozenset()
     """The actions that the user allowed by naming some of the files."""
     talk: Mapping[str, str] = MappingProxyType({})
@@ -112,7 +112,7 @@ class Gatekeeper:
         self._phases = phases
         self.mode = mode
         self.contained = mode is Mode.CONTAINED
-        """The session was started in this mode, so it may be chosen again."""
+        """True if the session was started in the mode `contained`, so that this mode may be chosen again."""
         self._reversible = reversible
         self._sandboxed = sandboxed
         self._said_without_sandbox = False
@@ -190,7 +190,7 @@ class Gatekeeper:
         return not self._draft_for(call) and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
-        """Returns the mode that counts here. Without a sandbox `auto` is no more than `auto-edit`, and the user is told
+        """Returns the mode that counts here. Without a sandbox, `auto` counts as `auto-edit`, and the user is told so
         once."""
         if self.mode is not Mode.AUTO or await self._sandboxed():
             return self.mode
@@ -234,8 +234,8 @@ class Gatekeeper:
         return assessment._replace(comes_back=await asyncio.to_thread(self._comes_back, call, deed, assessment))
 
     def _comes_back(self, call: Ready, deed: Deed, assessment: Assessment) -> bool:
-        """Says whether sandbox and undo make an action harmless: nothing of it lasts, leaves the folder or runs
-        later."""
+        """Says whether sandbox and undo make an action harmless: all its effects can be undone, stay in the folder, and
+        none of them runs later."""
         if not self._reversible or assessment.runs_later or call.tool.outside or deed.effect not in ("write", "run"):
             return False
         command, folder = call.tool.command(call.args), Path(self._session.state.folder)
@@ -308,8 +308,9 @@ class Gatekeeper:
         return plan.plan_id if plan and plan.under_way and not plan.ended else ""
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """Returns the rules that a lasting yes is for: those that fit what was named; or, if that is the plan, rules
-        for its files and for what is asked about here, as long as it is carried out."""
+        """Returns the rules that a lasting yes is meant for: those that fit the subject that the user named. If the
+        subject is the plan, these are rules for its files and for the present question, as long as the plan is carried
+        out."""
         state = self._session.state
         whole = about_plan(about, state.language) if self._plan_id() else ""
         if not whole or state.plan is None:

@@ -171,7 +171,7 @@ class Hooks:
             self._session.emit(MessageAdded(message=message))
 
     def standing(self) -> tuple[list[HookStanding], tuple[Phrase, ...]]:
-        """Returns all current hooks, and problems with some of them. Nothing is asked and nothing is run."""
+        """Returns all current hooks, and problems with some of them. It asks nothing and runs nothing."""
         listing = self._find(self._admission.trusted or self._places.trusted_before)
         if listing is None:
             return [], ()
@@ -244,7 +244,8 @@ class Hooks:
 
 
 def _together(replies: Sequence["HookReply"]) -> "HookReply":
-    """Combines replies. A refusal goes before a question, and a question before a yes; contexts are added up."""
+    """Combines the replies of several hooks. A refusal counts more than a question, a question more than a yes;
+    contexts are added up."""
     from duckflow.extensions.hook_run import HookReply
 
     combined = HookReply(
@@ -317,11 +318,11 @@ class ToolHooks:
             self._contexts[action_id] = "\n".join(lines)
 
     def follow(self, tool: AnyTool) -> bool:
-        """Says whether hooks may run programs after this tool: it did more than talk, and there are such hooks."""
+        """Says whether hooks may run programs after this tool: it did more than talk, and hooks for it exist."""
         return tool.effect != "talk" and self._hooks.there_are("PostToolUse")
 
     async def after(self, call: Ready, outcome: Done, actor: Actor) -> Done:
-        """Returns the result, with what hooks say about it."""
+        """Returns the result with the texts that hooks add to it."""
         remarks = [self._contexts.pop(call.action.action_id, "")]
         if self.follow(call.tool):
             response = call.tool.result_for_hooks(outcome.for_model, call.action.args, self._hooks.folder)

@@ -42,7 +42,7 @@ much."""
 
 
 class AgentHistory:
-    """Selects the messages of a state that go into the prompt. Nothing of them is kept elsewhere."""
+    """Selects the messages of a state that go into the prompt. It stores no copy of them."""
 
     def __init__(self, state: AgentState, settings: MemorySettings) -> None:
         self._state = state
@@ -66,8 +66,8 @@ class AgentHistory:
         return self._bubble.view(self._room())
 
     def shown(self, budget: int) -> list[Message]:
-        """Returns the messages as the last Decision saw them, and what came since: nothing is pruned between a Decision
-        and what belongs to it. Messages that would not fit at all are cut."""
+        """Returns the messages as the last Decision saw them, and those that came since. Nothing is pruned here, so
+        that the follow-up requests of a Decision see the same. Messages that would not fit at all are cut."""
         self._follow()
         return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
 
@@ -151,7 +151,8 @@ class ConversationMemory(AgentHistory):
         return Forgetting(self._session, self._gravel, self._castle, self._facts, self._look_again)
 
     def evidence(self) -> str:
-        """Quotes what the user's message refers to and is no longer in the context. It is looked up once a turn."""
+        """Returns quotations of what the user's message refers to and the context no longer contains. They are looked
+        up once a turn."""
         state = self._session.state
         if self._evidence[0] != state.turn:
             self._evidence = (state.turn, self._quoted(self._asked()))

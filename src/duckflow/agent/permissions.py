@@ -24,11 +24,11 @@ from duckflow.state.question import FileImpact
 from duckflow.whole_file import write_whole
 
 ANY = "*"
-"""The pattern for every call of a tool that names neither files nor commands."""
+"""The pattern that covers every call of a tool whose calls name neither files nor commands."""
 FILE_TOOLS = "file_ops."
 EDITS = "file_ops.edits"
-"""The operation of a rule for files that are written or edited, by any tool. Moving and deleting have rules of their
-own."""
+"""The operation name of rules about files that are written or edited, by whichever tool. Moving and deleting have rules
+of their own."""
 
 
 LISTED = ", "
@@ -40,7 +40,7 @@ class Permission(FrozenData):
     operation: str
     pattern: str
     said: str = ""
-    """The description of a server's tool at the time when it was allowed."""
+    """The description that a server's tool had when it was allowed."""
     kind: str = ""
     """The purpose of the tool, in a rule for one of the project's own tools. The pattern is then the tool's name, and
     the rule covers every plain call of it that runs in the sandbox without network."""
@@ -138,7 +138,7 @@ WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """Words after which the next word says what runs: `npm run test`, `poetry run pytest`."""
 SHORTEST_TASK = 2
-"""Number of words in the shortest task: a program and what it is to do."""
+"""The number of words in the shortest task: a program, and what it is told to do."""
 
 
 def rule_for(

@@ -1,4 +1,5 @@
-"""Keeps track of the phase: the model's moves by the table, the system's own moves, and the computed review."""
+"""Keeps track of the phase of the work: moves that the model asks for, moves of the system itself, and the computed
+review."""
 
 import json
 from collections.abc import Callable, Generator, Mapping
@@ -58,7 +59,7 @@ class Phases:
         self._session = session
         self._table = table
         self._doubted = 0
-        """The last turn whose end was shown as unverified. It is shown only once a turn."""
+        """The last turn whose end was shown as unverified, so that it is shown only once a turn."""
 
     def follow(self, decision: Decision) -> bool:
         """Makes the move that the Decision asks for. The model is told of a refused one."""
@@ -197,8 +198,8 @@ class Phases:
 
 
 def _computed(state: AgentState, failed: str) -> Review:
-    """Computes the review. Work is good if a check or another command has shown it since the last change; otherwise it
-    is fair."""
+    """Computes the review. The work is good if a check or another command has succeeded since the last change;
+    otherwise it is fair."""
     stand = state_of(state.check_runs)
     if failed or stand == "failing":
         return Review(rating="needs_work", verdict="fix")

@@ -19,8 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Prepared(NamedTuple):
-    """The actions that can be done now, those that are left for later, and why the first of these cannot be done
-    yet."""
+    """The actions that can be done now, the actions that must wait, and the reason why the first of those must wait."""
 
     ready: list[Ready]
     later: list[Action]
@@ -36,7 +35,8 @@ class Preparation:
         """The actions whose arguments have been checked already, by id."""
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
-        """Returns the next action that talks, or all reads or all changes that stand together: they share one Gate."""
+        """Returns the next actions that belong together: one that talks, or all neighbouring reads, or all neighbouring
+        changes. They share one Gate."""
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda action: self.reads(action.operation), actions)) or list(actions[:1])
 
@@ -57,7 +57,8 @@ class Preparation:
         return [*others, *deeds]
 
     def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
-        """Returns the actions that act. A plan that is put to the user is itself the question."""
+        """Returns the actions that do something, as opposed to talking. A plan that is shown to the user counts as a
+        question, not as a deed."""
         return [action for action in actions if self.acts(action) and not self.asks(action, language)]
 
     def asks(self, action: Action, language: str) -> bool:
@@ -88,7 +89,7 @@ class Preparation:
         return tool is not None and tool.effect == "read"
 
     def acts(self, action: Action) -> bool:
-        """Says whether the action does more than look at something and talk. It may also start some work."""
+        """Says whether the action does more than look at something and talk. Starting other work counts as more."""
         if (tool := self.tool(action.operation)) is None:
             return False
         try:

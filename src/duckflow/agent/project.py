@@ -35,7 +35,7 @@ LANGUAGES = {
     ".vue": "Vue", ".scala": "Scala", ".lua": "Lua", ".r": "R", ".jl": "Julia", ".ex": "Elixir", ".hs": "Haskell",
 }  # fmt: skip
 PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}"
-"""Pattern of a name that is too short and too plain to hold instructions for a model."""
+"""A pattern for a name that is so short and plain that it cannot contain instructions for a model."""
 MOST_LANGUAGES, MOST_FOLDERS = 4, 8
 LEAST_SHARE = 0.05
 """Least share of the code for a language to be named."""
@@ -130,7 +130,7 @@ class Project:
 
     @cached_property
     def _git(self) -> Path | None:
-        """Returns the folder with git's files."""
+        """Returns the folder that contains git's own files."""
         repository = find_repository(self._workspace.root)
         return repository.folder if repository else None
 

@@ -28,19 +28,19 @@ NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
 UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_call": "duck.words"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
-"""Choices that a plain yes or no stands for."""
+"""The choices that a plain yes or a plain no selects."""
 DEEDS = {"edit": "write", "make": "write"}
-"""Verbs of operations that count as another verb."""
+"""Verbs of operations that count as the same deed as another verb."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 LONGEST_ACTION = LONGEST_WORK = 6000
 LONGEST_PART = 2000
 BEGUN = 6
-"""Number of letters of a choice that are enough to say which one is meant."""
+"""The number of first letters that are enough to select a choice."""
 DECIDES = {*SAID_BY, "session", "always", "all"}
-"""Choices that allow or refuse something. Some of their words are not enough to choose them."""
+"""Choices that allow or refuse something. They must be named in full: some of their words are not enough."""
 SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-鿿][\w-]*"
-"""Pattern of a word; in a language without spaces, of a run of letters that carry meaning."""
+"""A pattern for a word; in a language without spaces, for a run of letters that carry meaning."""
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class Questions:
         return Taken("answer", question_id=question_id)
 
     def keep_talk(self, question_id: str, asked: str, reply: str) -> None:
-        """Keeps what the user asked before the answer, and what they were told."""
+        """Keeps a question that the user asked before answering, and the reply to it."""
         if question := self._open.get(question_id):
             question.talk += (Talk(asked=asked, told=reply),)
 
@@ -134,7 +134,7 @@ class Questions:
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
     def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:
-        """Returns what the text means; nothing when it is unclear or says only half of it."""
+        """Returns the answer that the text gives; nothing if it is unclear or gives only half of an answer."""
         question = asked.question
         if question.kind == "gate":
             return _read_at_gate(text, whole, asked, self._language())
@@ -210,8 +210,8 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
 
 
 def _may_be_met(whole: WholeAnswer, language: str) -> bool:
-    """Says whether a yes may be meant as it stands: nothing beside it sets a condition, or only that something
-    stays."""
+    """Says whether a yes counts as it stands: the words beside it set no condition, or only ask that something stays as
+    it is."""
     if whole.agreed is None:
         return False
     return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
@@ -234,7 +234,7 @@ def _files_meant(text: str, whole: WholeAnswer, question: Question, language: st
 
 
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
-    """Returns the whole line, if it says more than which choice was taken."""
+    """Returns the user's whole line, if it says more than which choice they took."""
     says_more = whole.scope or whole.about or whole.reason or whole.background or asked.talk
     return text.strip() if says_more else ""
 
@@ -260,7 +260,8 @@ def _begun(text: str, question: Question, language: str) -> Answer | None:
 
 
 def _named(text: str, question: Question, language: str) -> Answer | None:
-    """Returns the one choice whose words hold those of the answer, politeness aside: `show me the diff`."""
+    """Returns the only choice whose words contain all words of the answer, except for polite ones: `show me
+    the diff`."""
     if read_whole(text, language).against:
         return None
     plain = unicodedata.normalize("NFKC", text).casefold()
@@ -282,7 +283,7 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> set[str]:
-    """Returns the deed that is asked about, if it is one and the same for all operations."""
+    """Returns the deed that the question is about, if all of its operations do the same; else nothing."""
     operations = question.gate.operations if question.gate else ()
     deeds = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     return deeds if len(deeds) == 1 else set()

@@ -16,7 +16,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.phrase import say
 
 MOST_READ = 1000
-"""Most secret files whose lines are known."""
+"""The largest number of secret files whose lines are remembered."""
 PATHS = ("path", "source", "target")
 
 

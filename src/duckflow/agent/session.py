@@ -45,12 +45,12 @@ SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
 MOST_CONSTRAINTS = 2
 LINE = 100
 HANDED_OVER = r"(?:\s*[@＠][^\s@＠]+)+$"
-"""Pattern of files that are handed over with an order. They are no part of it."""
+"""A pattern for files that are handed over together with an order. They are not part of the order."""
 
 
 def annotate(event: Event, state: AgentState) -> Event:
-    """Returns the event with what rules read out of its texts; the same event when they say nothing. Texts of jobs are
-    not the user's."""
+    """Returns the event with facts that rules have found in its texts; the same event if there are none. Texts of jobs
+    are not the user's, so they are not searched."""
     match event:
         case MessageAdded() if not event.message.job:
             fields = _read_message(event, state)
@@ -107,7 +107,7 @@ def _is_order(clause: str, language: str) -> bool:
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:
-    """Returns the goal when work begins and none was stated: it is what the user said."""
+    """Returns the goal if work begins and no goal was stated: then the user's message is the goal."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
     requests: list[str] = []
@@ -135,7 +135,7 @@ SNAPSHOT_EVERY = 500
 
 
 class Bus:
-    """Shows every event to every listener, in order, and in the order in which they subscribed."""
+    """Passes every event to every listener, in order of the events and of the subscriptions."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, tuple[Listener, tuple[type[Event], ...]]] = {}
@@ -181,7 +181,7 @@ class Bus:
 
 
 class StateOwner:
-    """Owns a state. Events go in at `emit`; the state follows, then the listeners."""
+    """Owns a state. Events are passed to `emit`, which changes the state and then informs the listeners."""
 
     def __init__(self, state: AgentState) -> None:
         self.state = state

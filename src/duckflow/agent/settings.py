@@ -29,7 +29,7 @@ class AgentSettings(Section):
     """Number of times that an unreadable reply is sent back to the model."""
     max_budget_usd: float = 0.0
     max_tokens: int = 0
-    """Dollars that a session may cost, and tokens that it may take in all; 0 means no limit."""
+    """The dollars that a session may cost, and the tokens that it may use in all; 0 means no limit."""
     decision_tokens: int = 2048
     inline_tokens: int = 16_384
     """Most tokens of a reply whose actions hold whole texts, up to a quarter of the window."""

@@ -26,7 +26,7 @@ SHOWN_TOKENS = 2500
 EACH_TOKENS = 250
 LEAST_MESSAGES = 12
 FAILURES = 2
-"""Number of failures in a row after which no more are tried: the computed digest does as well."""
+"""The number of failures in a row after which no more summaries are tried, since the computed digest is good enough."""
 
 
 class Summarizer:

@@ -50,7 +50,7 @@ SHRINKS = 2
 REFUSAL_SHOWN = 400
 MALFORMED = "The call could not be formed, so nothing was done. Make it again: an offered tool, with plain JSON."
 Narrow = Callable[[Sequence[Operation]], Sequence[Operation]]
-"""A function that returns some of the offered operations, or all of them with fewer arguments."""
+"""A function that reduces the offered operations: to some of them, or to fewer allowed arguments."""
 
 
 class BegunReply:
@@ -249,7 +249,8 @@ def accept(
 
 
 def _polite(decision: Decision, already_said: Collection[str]) -> Decision:
-    """Returns the Decision as the user gets it: at most one question, choices only if there are two, nothing twice."""
+    """Returns the Decision in the form in which the user gets it: at most one question, choices only if there are at
+    least two, and nothing said twice."""
     actions = [_polite_action(action) for action in decision.actions]
     if decision.next_step == "done":
         actions = [
@@ -270,14 +271,14 @@ def _polite_action(action: Action) -> Action:
 
 
 def _real(choices: list[Any]) -> list[Any]:
-    """Returns the choices that differ, or nothing if there is only one."""
+    """Returns the choices that differ from each other; nothing if only one is left."""
     different = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
     distinct = [choice for choice in choices if different[str(choice).strip().casefold()] is choice]
     return distinct if len(distinct) > 1 else []
 
 
 class CheckedDelta(NamedTuple):
-    """The part of a change that is accepted, and what the model is told of the rest."""
+    """The accepted part of a change, and the note that tells the model about the rest."""
 
     delta: StateDelta
     goal_refused: str = ""

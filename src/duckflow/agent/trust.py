@@ -40,7 +40,7 @@ class FolderTrust:
 
     @property
     def must_be_wanted(self) -> bool:
-        """Says whether nothing at all may be done here without a yes."""
+        """Says whether nothing at all may be done in this folder without a yes."""
         return self._no_project and not self.contained
 
     @property
@@ -144,14 +144,14 @@ class Admission:
         self._ask = ask
         self._by_client = by_client
         self.wanted = wanted
-        """The user has said on the command line that everything here is to be trusted."""
+        """True if the user has said on the command line that everything in this folder is to be trusted."""
         self.newly = False
-        """The folder was trusted in this session, by an answer."""
+        """True if the folder was trusted in this session, by an answer."""
         self.decided = False
         self._refused = False
         self._asking = asyncio.Lock()
         self.trusted = False
-        """Programs that the folder brings may run, where mode and sandbox let them."""
+        """True if programs that the folder brings may run, as far as mode and sandbox allow it."""
 
     async def admit(self) -> bool:
         """Says whether anything may be done here at all."""

@@ -29,14 +29,15 @@ from duckflow.state.phrase import Phrase, said, say
 
 RECOVERIES = 3
 ASKS_NOBODY = 4
-"""Number of replies in a turn that want a yes nobody can give, after which the turn ends."""
+"""The number of replies that need a yes which nobody can give, after which the turn ends."""
 log = logging.getLogger(__name__)
 
 Begin = Callable[[], Awaitable[str | Ending | None]]
 
 
 class Turn:
-    """The loop. It reads like its description: beat, think, act, end? Everything special is a policy."""
+    """The loop of one turn. It reads like its description: beat, think, act, end? Every special situation is handled by
+    a policy."""
 
     def __init__(
         self,
@@ -181,7 +182,7 @@ class Turn:
         self._session.emit(MessageAdded(message=message))
 
     async def _beat(self, note: str) -> str | Ending:
-        """Asks the Pacemaker before a loop. A Duck Call or a new plan takes the place of the note."""
+        """Asks the Pacemaker before a loop. If it makes a Duck Call or a new plan, that replaces the note."""
         if self._recoveries > RECOVERIES:
             self._recoveries = 0
             answer = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
@@ -266,7 +267,7 @@ class Turn:
 
 
 def _held_before(turn: TurnSoFar) -> bool:
-    """Says whether calls were held back already, and none that acts has run since."""
+    """Says whether calls were held back before in this turn, and no call that changes something has run since."""
     for loop in reversed(turn.loops[:-1]):
         if loop.done.stop == "held":
             return True

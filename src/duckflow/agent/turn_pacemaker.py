@@ -21,7 +21,7 @@ log = logging.getLogger("duckflow.pacemaker")
 
 
 def intervention(verdict: Verdict) -> Intervened | None:
-    """Returns how the Pacemaker steps in without asking, if it does."""
+    """Returns the event for an intervention of the Pacemaker that asks nothing, if there was one."""
     match verdict:
         case Hint():
             return Intervened(how="hint", severity=verdict.severity, what=verdict.why)
@@ -103,7 +103,7 @@ class TurnPacemaker:
         return self._session.state.loop + self._pacemaker.loops_left
 
     def saw(self, reading: ParsedReply, done: Dispatched) -> bool:
-        """Takes in what a loop has brought, and says whether it was progress."""
+        """Takes in the results of a loop, and says whether they were progress."""
         decision = reading.decision
         self._pacemaker.heard(f"{decision.rationale}\n{reading.text}")
         if "task_profile" in decision.declared:
@@ -155,8 +155,8 @@ class TurnPacemaker:
         return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *reasons) if state.limit else reasons
 
     def _checked(self, evidence: Evidence) -> None:
-        """Counts a kind of check that fails as bad news once a turn: while something is mended or looked for, runs
-        fail, and each tells something. A linter that finds something does what it was called for."""
+        """Counts a failing kind of check as bad news once a turn: while somebody mends or searches, runs fail, and each
+        one tells something. A linter that finds something has only done its work."""
         kind = evidence.check.kind if evidence.check else ""
         if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)

@@ -68,7 +68,7 @@ class Turns:
         return ended
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
-        """Begins a turn with something that the user has done instead of a message."""
+        """Begins a turn with a deed of the user instead of a message."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._deeds.append((deed, ended))
         if not self.runs:

@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 
 
 NAMED = 40
-"""Most files of an undo that the model is told of."""
+"""The largest number of files of an undo that the model is told of."""
 LABEL = 50
-"""Most letters of a message that tell people which turn is meant."""
+"""The number of letters of a message that show people which turn is meant."""
 MOST_NAMED = 1000
-"""Most files changed by a command that a record names."""
+"""The largest number of files changed by a command that a record names."""
 
 
 class UndoKeeper:
-    """Wraps every change. The undo behind it is made with the first change, or the first wish to undo."""
+    """Records every change so that it can be undone. The undo behind it is created with the first change, or the first
+    wish to undo."""
 
     def __init__(self, session: Session, make: "Callable[[], Undo]") -> None:
         self._session = session
@@ -70,8 +71,8 @@ class UndoKeeper:
     async def _around_command(
         self, author: WorkAuthor, command: str, goes_on: bool = False
     ) -> AsyncGenerator[list[str]]:
-        """Surrounds a command. If it has written a file that makes programs run later, the user is told: nobody could
-        ask before."""
+        """Surrounds a command. If the command wrote a file that makes programs run later, the user is told afterwards,
+        since nobody could ask before."""
         changes: list[Change] = []
         paths: list[str] = []
         try:
@@ -95,8 +96,8 @@ class UndoKeeper:
 
     @asynccontextmanager
     async def watch(self, command: str) -> AsyncGenerator[list[str]]:
-        """Surrounds a command of the user's own. Its changes are reported, and are nobody's work. It runs even if
-        nothing can be noted."""
+        """Surrounds a command of the user's own. Its changes are reported, but belong to nobody's work. The command
+        runs even if its changes cannot be recorded."""
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.commands.paths import CommandFacts
 

@@ -40,8 +40,8 @@ CHECKS_KEPT = 12
 
 
 def is_past(state: AgentState, now: float) -> bool:
-    """Says whether a new request has nothing to do with the old goal: that goal is reached, belonged to a plan that is
-    over, or its last message is long ago."""
+    """Says whether a new request has nothing to do with the old goal: the goal was reached, its plan is over, or the
+    last message was long ago."""
     over = any(plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed"))
     last = state.messages[-1].at if state.messages else now
     return state.phase is Phase.DONE or over or now - last > A_WHILE
@@ -76,7 +76,7 @@ def decided(state: AgentState, event: happened.DecisionMade) -> None:
 
 
 def asked(state: AgentState, question: str) -> None:
-    """Opens a question to the user, which stays open until they speak."""
+    """Opens a question to the user. It stays open until the user speaks."""
     state.asked = question
     _change(state, open_questions=[question, *(other for other in state.five.open_questions if other != question)])
 
@@ -271,7 +271,7 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
 
 
 def _note_ref(state: AgentState, new: str) -> None:
-    """Notes a reference to what is being worked on, as the latest one. Each kind keeps only a few."""
+    """Notes a reference to what is being worked on as the latest one. Only a few references of each kind are kept."""
     if new:
         alike = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
         dropped = {new, *alike[: -REFS_LIMIT + 1]}
@@ -357,7 +357,7 @@ def _drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
 
 
 def _note_check(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes the run of a check. A run that tells nothing does not replace the last one that did."""
+    """Notes the run of a check. A run that shows nothing does not replace the last run that did."""
     result = event.result
     if result.effect != "memory" and result.changed:
         stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}

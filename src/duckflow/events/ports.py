@@ -78,7 +78,7 @@ class ChoicesPort(Protocol):
     def change_language(self, language: str) -> None: ...
 
     def rename(self, title: str) -> None:
-        """Gives the session the user's own title."""
+        """Gives the session a title of the user's own."""
         ...
 
 
@@ -235,7 +235,7 @@ class Conversation(Protocol):
         ...
 
     async def context(self) -> Sequence[ContextPart]:
-        """Returns the parts of the next request."""
+        """Returns the parts of the next request, with the tokens of each."""
         ...
 
     async def diff(self, turn: int) -> str:
@@ -260,17 +260,17 @@ class InnerChoices(ChoicesPort, Protocol):
 
     @property
     def budget_usd(self) -> float:
-        """Returns the limit of the cost in dollars; 0 means none."""
+        """Returns the limit of the session's cost in dollars; 0 means none."""
         ...
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
 
     def usual(self) -> tuple[tuple[Phrase, int], ...]:
-        """Returns what the user usually allows though no rule says so, and how often they have."""
+        """Returns actions that the user has often allowed without a rule for them, and how often."""
         ...
 
     def add_usual(self, number: int) -> Phrase:
-        """Makes one of these a lasting rule, by its number."""
+        """Makes one of the actions of `usual` a lasting rule, by its number."""
         ...
 
     def remove_permission(self, number: int) -> Phrase:
@@ -282,8 +282,8 @@ class InnerWork(WorkPort, Protocol):
     """The work as slash commands see it: with changes of the whole plan."""
 
     async def settle(self) -> None:
-        """Waits before leaving until no job is in the middle of a task. If this is cancelled, the jobs go on as
-        before."""
+        """Waits until no job is in the middle of a task, before the session is left. If the waiting is cancelled, the
+        jobs go on as before."""
         ...
 
     def drop_plan(self, plan: Plan) -> Phrase: ...

@@ -64,7 +64,7 @@ class FindingWithdrawn(ReviewEvent):
 
 
 class LineTaken(Event):
-    """A line was typed that is not a message; its effect follows."""
+    """The user typed a line that is not a message. Its effect follows as further events."""
 
     live = True
     kind = "line_taken"
@@ -108,8 +108,7 @@ class CommandFinished(Event):
 
 
 class NowChanged(Event):
-    """The present activity changed in a way that no other event tells. The fields equal the port's properties of these
-    names."""
+    """The present activity changed, and no other event tells it. Its fields have the names of the port's properties."""
 
     live = True
     kind = "now_changed"

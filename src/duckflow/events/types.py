@@ -86,16 +86,16 @@ class Intervened(Event):
 
 
 class MessageAdded(Event):
-    """A message was added, with what rules have read out of it."""
+    """A message was added, with facts that rules have found in its text."""
 
     kind = "message_added"
     message: Message
     constraints: tuple[str, ...] = ()
-    """The things that the user forbids in it."""
+    """Things that the user forbids in this message."""
     title: str = ""
     """The session's title from now on."""
     file: str = ""
-    """The file whose text it contains."""
+    """The file whose text the message contains."""
 
 
 class DecisionMade(Event):
@@ -105,7 +105,7 @@ class DecisionMade(Event):
     decision: Decision
     doubtful: bool = False
     goal: str = ""
-    """The goal of the work that begins, where none was set."""
+    """The goal of the work that begins, if no goal was set before."""
 
 
 class ReplyRejected(Event):
@@ -169,7 +169,7 @@ class TurnUndone(Event):
     back: bool
     changed: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
-    """The files among them that no work of the session changes any more."""
+    """Those of the files that no work of the session changes any more."""
 
 
 class ContextPruned(Event):
@@ -212,7 +212,7 @@ class PhaseMoved(Event):
 
 
 class PhaseRefused(Event):
-    """The model asked for a move that the table does not allow; it is told so."""
+    """The model asked for a move between phases that the table does not allow. The model is told so."""
 
     kind = "phase_refused"
     source: Phase
@@ -278,7 +278,7 @@ class TurnEnded(Event):
     outcome: Outcome
     why: Phrase | None = None
     waits: bool = False
-    """The work cannot go on without the user's answer; false where a question only offers more."""
+    """True if the work cannot go on without the user's answer; False if a question only offers more."""
 
 
 class ThoughtKept(Event):

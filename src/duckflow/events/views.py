@@ -34,7 +34,8 @@ class Taken(NamedTuple):
 
 
 class Unheard(NamedTuple):
-    """A message that the model has not heard yet. It will before its next call, or (`later`) after the running turn."""
+    """A message that the model has not heard yet. The model gets it before its next call, or (`later`) after the
+    running turn."""
 
     text: str
     later: bool
@@ -153,7 +154,7 @@ class UndoPort(Protocol):
     """Undoes work, or (`back` false) does it again. A scope says which work: a turn, a job, a step, some files."""
 
     async def authors(self) -> list[WorkAuthor]:
-        """Returns the authors of work that could be undone, the latest first."""
+        """Returns the turns, jobs and steps whose changes could be undone, the latest first."""
         ...
 
     async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo: ...
@@ -166,7 +167,7 @@ class UndoPort(Protocol):
         ...
 
     def tell_left(self, preview: PlannedUndo) -> None:
-        """Notes that the user declined this undo; the model learns what was asked."""
+        """Notes that the user declined this undo. The model is told what the user was asked."""
         ...
 
 

@@ -61,7 +61,7 @@ class RepeatedText:
 
 TIMES = 40
 LONGEST = 6
-"""Number of lines of the longest passage that is looked for."""
+"""The number of lines of the longest passage that is searched for."""
 NUMBER = r"\d+"
 
 
@@ -116,7 +116,7 @@ def make_sighting(reason: Reason, key: str, times: int, span: int, threshold: Th
 
 
 def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
-    """Returns how many entries at the end fit."""
+    """Returns the number of entries at the end, in a row, for which `fits` is true."""
     count = 0
     for entry in reversed(entries):
         if not fits(entry):
@@ -181,7 +181,8 @@ class OnlyTalk:
 
 
 class Rewriting:
-    """Finds edits in a row that only change text of this turn, with no look at the result between."""
+    """Finds edits in a row that only change text which this turn wrote itself, without looking at the result in
+    between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -192,7 +193,7 @@ class Rewriting:
 
 
 class Cycle:
-    """Finds the same two or more steps in rounds. A second round is enough for a replan."""
+    """Finds a sequence of two or more steps that is repeated. A second round is enough for a replan."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._enough = settings.again.replan
@@ -301,5 +302,5 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
 
 
 def describe_spent(reason: Reason, times: int, ledger: Ledger, key: str = "") -> Finding:
-    """Makes a finding for used-up stamina or loops, with the cost since the user's last message."""
+    """Makes a finding for stamina or loops that are used up, with the cost since the user's last message."""
     return Finding(reason, key or reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())

@@ -32,7 +32,7 @@ SEVERITY: dict[Reason, Severity] = {
 
 
 class Escalation(IntEnum):
-    """The level of intervention that a repetition demands."""
+    """The kind of intervention that a repetition calls for."""
 
     FINE = 0
     REPLAN = 1
@@ -70,7 +70,8 @@ class Pattern(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effects of choices. The turn carries them out, and puts the resolution's text into the next prompt."""
+    """What a choice of a Duck Call does. The turn carries it out, and puts the resolution's text into the
+    next prompt."""
 
     STOP = "stop"
     """The turn ends here."""
@@ -202,7 +203,7 @@ class DuckCall(NamedTuple):
         return say(f"duck.situation.{self.pattern}")
 
     def found(self) -> tuple[Phrase, ...]:
-        """Returns what was repeated, how often, since when, and what it cost."""
+        """Returns a description of what was repeated, how often, since when, and at what cost."""
         return tuple(phrase for finding in self.findings for phrase in (finding.phrase(), finding.cost()))
 
     def question(self) -> Question:

@@ -32,13 +32,13 @@ class LedgerEntry(NamedTuple):
     came: Came
     new: bool
     repeated: bool
-    """The same call had the same outcome when it was last made."""
+    """True if the same call had the same outcome the last time it was made."""
     confirmed: bool
-    """The call is repeated after an edit and succeeds as before: what worked still works."""
+    """True if the call was repeated after an edit and succeeded as before: what worked still works."""
     gained: Gained = NOTHING
-    """The progress it has made towards the request."""
+    """The progress that the step made towards the request."""
     rewrites: bool = False
-    """It only changed text that this turn had written itself."""
+    """True if the step only changed text that this turn had written itself."""
 
     @property
     def failed(self) -> bool:
@@ -46,12 +46,12 @@ class LedgerEntry(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Says whether it looked at something while a command runs in the background, to see how far that is."""
+        """Says whether the step looked at the state of a command that runs in the background."""
         return self.step.waits and not self.failed and self.step.kind not in ("talk", "edit")
 
     @property
     def idle(self) -> bool:
-        """Says whether it looked at something and neither gained nor changed anything, nor failed."""
+        """Says whether the step only looked at something, without gaining or changing anything and without an error."""
         looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
         return looked and not self.gained.kind
 
@@ -97,16 +97,16 @@ class Ledger:
         self._tokens = 0
         self._progress = progress or TurnProgress()
         self._gains = 0
-        """The number of gains that the turn had when this loop began."""
+        """The number of gains that the turn had when the present loop began."""
         self._handed_on = False
-        """This loop has started an agent that brought nothing."""
+        """True if this loop has started an agent whose work brought nothing new."""
 
     def begin_loop(self) -> None:
         self._gains = self._progress.gains
         self._handed_on = False
 
     def record(self, step: LoopStep, tells: bool = False) -> LedgerEntry:
-        """Adds a step. `tells` means that its text tells something new of what was read."""
+        """Adds a step. `tells` means that the model's text beside it says something new about what was read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         came, outcome = weigh(step, call)
         handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
@@ -154,7 +154,7 @@ class Ledger:
 
 
 def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
-    """Returns the kind of a step's outcome, and its signature."""
+    """Returns the kind of outcome that a step had, and the signature of its result."""
     if step.is_error and is_failure(step):
         return "error", hash(step.error) if step.error else error_signature(step.result)
     match step.kind:

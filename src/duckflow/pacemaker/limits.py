@@ -167,7 +167,7 @@ class WorkKind:
 
     @property
     def files(self) -> int:
-        """The number of files that were read or changed; a large one counts as several."""
+        """Returns the number of files that were read or changed; a large file counts as several."""
         return sum(self._read.values()) + len(self._changed - self._read.keys())
 
     @property
@@ -185,7 +185,7 @@ class WorkKind:
 
 
 EASY_EXTENSIONS = 2
-"""Number of extensions that gains which are not solid can earn. More extensions need as many solid gains."""
+"""The number of extensions that easily faked gains can earn. Further extensions need as many solid gains."""
 
 
 class LoopAllowance:
@@ -211,10 +211,10 @@ class LoopAllowance:
         self._looks_from()
 
     def _looks_from(self) -> None:
-        """Resets the counts of fruitless looks, because something was done or found."""
+        """Resets the counts of fruitless looks, because something was done or found in this loop."""
         self._idle = 0
         self._elsewhere: set[int] = set()
-        """Numbers of the loops that only looked at things nobody had asked about."""
+        """Numbers of the loops that only looked at things that the user did not ask about."""
 
     def beat(self, in_agent: bool = False) -> None:
         """Counts a loop that begins."""
@@ -235,11 +235,13 @@ class LoopAllowance:
 
     @property
     def most(self) -> int:
-        """The ceiling of loops. Loops of agents raise it, up to a ceiling of their own."""
+        """Returns the highest number of loops that the turn may reach. Loops of agents raise it, up to a ceiling of
+        their own."""
         return ceiling_of(self._settings) + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
-        """Records a gain. `beat` is the number of the loop that made it; other agents may have begun loops since."""
+        """Records a gain. `beat` is the number of the loop that made it, since other agents may have begun loops
+        meanwhile."""
         if not gained.kind:
             return
         self._gain, self._gained_at = gained.kind, self._beats
@@ -257,7 +259,8 @@ class LoopAllowance:
         self._idle += 1
 
     def heard(self, text: str) -> bool:
-        """Says whether a text of the model tells something new of what it has read. If so, reading on is worthwhile."""
+        """Says whether a text of the model says something new about what it has read. If so, reading on is
+        worthwhile."""
         tells = self.progress.is_told_in(text)
         if tells:
             self._looks_from()
@@ -268,7 +271,8 @@ class LoopAllowance:
         return len(self._elsewhere) > self._settings.elsewhere
 
     def waited(self) -> None:
-        """Gives a loop back that only looked at a running command, up to what gains that are not solid can earn."""
+        """Gives back a loop that only looked at a running command. No more loops are given back than easily faked gains
+        can earn."""
         self._waited += 1
 
     def gained_since(self, beat: int) -> bool:
@@ -283,7 +287,8 @@ class LoopAllowance:
         return why
 
     def spent(self) -> str:
-        """Answers like `used_up`, also while agents work. A turn that makes progress gets more, up to the ceiling."""
+        """Returns the reason why no further loop may be taken, also while agents work. A turn that makes progress gets
+        more loops, up to the ceiling."""
         if self._plain is None:
             return ""
         if len(self._elsewhere) >= self._settings.wandering:

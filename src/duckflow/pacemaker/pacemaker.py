@@ -49,7 +49,7 @@ MOSTLY = 0.5
 
 
 class LoopView(NamedTuple):
-    """The state of the loop when the Pacemaker is asked. `loop` is the number of loops of this turn so far."""
+    """The loop's situation when the Pacemaker is asked. `loop` is the number of loops of this turn so far."""
 
     loop: int
     profile: str
@@ -108,7 +108,7 @@ class Pacemaker:
             self.allowance.idled()
 
     def heard(self, text: str) -> bool:
-        """Says whether a text beside the calls, or an agent's report, tells something new of what was read."""
+        """Says whether a text beside the calls, or an agent's report, says something new about what was read."""
         return self.allowance.heard(text)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
@@ -128,7 +128,7 @@ class Pacemaker:
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
-        """Returns the Duck Call for a turn in which a replan has not helped, whatever the detectors say."""
+        """Returns the Duck Call for a turn whose replan did not help, whatever the detectors say."""
         self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
@@ -227,7 +227,7 @@ class Pacemaker:
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """Makes a Duck Call. `also` adds what the detectors see when stamina or loops are the reason."""
+        """Makes a Duck Call for the finding. If stamina or loops are its reason, `also` adds what the detectors see."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,

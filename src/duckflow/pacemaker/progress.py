@@ -28,7 +28,7 @@ MOST_SEEN = 50_000
 LINES = 2_000
 """Lines of one result that are examined."""
 MANY_LINES = 50
-"""New lines that make a result worth twice as much."""
+"""The number of new lines from which on a result is worth twice as much."""
 WORD = r"[A-Za-z0-9_-]+"
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
@@ -39,17 +39,17 @@ STEM = 3
 TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
 """A word that may name something, in any language."""
 FOUND = 3
-"""Number of new words from recent reading that a text must contain to count as telling of it."""
+"""The number of new words from recent reading that a text must contain to count as a report on it."""
 
 
 class Gained(NamedTuple):
-    """The progress of a step. With `solid` 0 the gain could be repeated at will, so it counts only for a while; else
-    the number is its worth."""
+    """The progress of a step. `solid` is its worth; with 0 the step could be repeated at will, so it counts only for a
+    while."""
 
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """The material comes from a place that has nothing to do with the request."""
+    """True if the material comes from a place that has nothing to do with the request."""
 
 
 NOTHING = Gained()
@@ -92,7 +92,7 @@ class SeenMaterial:
         return len(new), 2 * len(new) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
-        """Says whether a text uses new words from material that was seen since a text last did so."""
+        """Says whether a text uses new words of the material that was seen since the last such text."""
         terms = set(re.findall(TERM, text.casefold()))
         tells = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
         _remember(self._terms, terms)
@@ -110,7 +110,7 @@ class SeenMaterial:
         return path.rpartition("/")[2] in self._shown
 
     def mentions(self, path: str) -> bool:
-        """Says whether a text that was read names a file, as a plan does."""
+        """Says whether a text that was read names the file, as a plan does."""
         return path.rpartition("/")[2] in self._mentioned
 
 
@@ -210,7 +210,7 @@ class TurnProgress:
         return gained
 
     def is_told_in(self, text: str) -> bool:
-        """Says whether a text of the model tells something new of what it has read."""
+        """Says whether a text of the model says something new about what it has read."""
         return self._material.is_told_in(text, self._own)
 
     def _weigh(self, step: LoopStep) -> Gained:
@@ -298,7 +298,8 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """Returns a gain for a command that uses a file made in this turn. It may fail, as a test of a bug does."""
+        """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that shows a
+        bug does."""
         used = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used
         return Gained("used") if used else NOTHING

@@ -52,10 +52,11 @@ class LimitSettings(BaseModel):
     progress_within: int = Field(default=16, ge=1)
     """Number of last loops of which one must have made progress (pacemaker/progress.py) for an extension. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """Loops that only look at things nobody asked about before the model gets a hint. It is also the number of looks
-    without news after which no more loops are earned."""
+    """The number of loops that only look at things nobody asked about before the model gets a hint. After as many looks
+    without news, no more loops are earned."""
     wandering: int = Field(default=27, ge=1)
-    """Loops of that kind after which the user is asked. Measured: with 24 one more successful run of 324 is asked."""
+    """The number of such loops after which the user is asked. Measured: with 24, one more of 324 successful runs is
+    asked."""
     ceiling: int = Field(default=120, ge=1)
     """Loops after which every turn and every step of a plan asks the user, unless `highest` is higher."""
     agents_ceiling: int = Field(default=360, ge=0)
@@ -129,13 +130,14 @@ class VitalsSettings(WithThresholds):
     focus_lost: float = 0.3
     stamina_depleted: float = 0.1
     stamina_worn: float = 0.5
-    """Stamina below which the face in the status bar shows it."""
+    """The stamina below which the status bar shows a worn face."""
     focus_beats: int = Field(default=2, ge=1)
-    """Beats with lost focus after which it asks; before that it plans anew."""
+    """The number of beats with lost focus after which the user is asked; before that, the model plans anew."""
 
     recovered: float = 0.9
     rested: float = 0.7
-    """Least value of the other vitals after a Duck Call; the vital it was about rises to `recovered`."""
+    """The least value that the other vitals rise to after a Duck Call. The vital that it was about rises to
+    `recovered`."""
     trend_length: int = Field(default=60, ge=2)
 
 
@@ -143,8 +145,8 @@ class DetectorSettings(WithThresholds):
     """Thresholds for what counts as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
-    """The repetition of a call, an error, a round of steps, talk or an edit of own text that leads to planning anew,
-    and the one that leads to a Duck Call. A round counts one repetition less, talk twice as many."""
+    """How many repetitions of a call, an error, a round of steps, talk, or an edit of own text lead to a replan, and
+    how many to a Duck Call. A round counts one repetition less, talk twice as many."""
     within: int = Field(default=12, ge=2)
     """Number of last steps among which the same call or error counts as a repetition."""
 

@@ -47,7 +47,7 @@ def strip_changing(text: str) -> str:
 
 
 def plain_line(line: str) -> str:
-    """Returns a line of output without anything that may change by itself, including numbers."""
+    """Returns a line of output without the parts that may change by themselves, including numbers."""
     return re.sub(NUMBER, "#", strip_changing(line)).strip()
 
 
@@ -155,7 +155,7 @@ def user_spoke(text: str = "", about: str = "", language: str = DEFAULT_LANGUAGE
 
 
 def decided_nothing(tokens: int = 0) -> LoopStep:
-    """Makes a step for a Decision without any action."""
+    """Makes a step that stands for a Decision without any action."""
     return LoopStep("nothing", kind="talk", tokens=tokens)
 
 
@@ -193,7 +193,8 @@ def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:
 
 MOST_PHRASES = 200_000
 PHRASE = 3
-"""Words of a phrase. A line counts as the model's own if it wrote at least half of its phrases before."""
+"""The number of words in a phrase. A line counts as the model's own if the model wrote at least half of its phrases
+before."""
 WORD = r"[^\W\d_a-z]|[a-z_]+"
 SHELL_QUOTED = r"'[^']*'|\"(?:\\.|[^\"\\])*\""
 NEXT_COMMAND = r"&&|\|\||[;\n]|(?<![<>])&(?!>)"
@@ -212,7 +213,7 @@ QUIET = frozenset((
     "cd", "export", "set", "source", ".", "true", "false", ":", "exit", "test", "[", "[[", "sleep", "wait", "mkdir",
     "touch", "rm", "chmod", "for", "while", "until", "if", "fi", "done", "unset", "local", "ulimit", "trap", "kill",
 ))  # fmt: skip
-"""Programs whose output says nothing about the project."""
+"""Programs whose output tells nothing about the project."""
 
 
 def command_of(step: LoopStep) -> str:
@@ -244,7 +245,7 @@ class OwnWork:
         self._named: set[str] = set()
 
     def add(self, step: LoopStep, foreign: Iterable[str]) -> None:
-        """Adds a step. `foreign` are changed files that existed before: their content is not the model's."""
+        """Adds a step. `foreign` holds changed files that existed before: their content is not the model's own."""
         for text in texts_in(step.args):
             words = re.findall(WORD, text.casefold())
             for length in range(1, PHRASE + 1):
@@ -267,7 +268,7 @@ class OwnWork:
         return hash((word,)) in self._phrases
 
     def made(self, path: str) -> bool:
-        """Says whether this turn has made a file, however its path is written."""
+        """Says whether this turn made the file, in whatever way its path is written."""
         plain = _plain(path)
         return bool(plain) and any(f"/{plain}".endswith(f"/{own}") or own.endswith(f"/{plain}") for own in self._files)
 
@@ -290,7 +291,8 @@ class OwnWork:
         return "foreign" in kinds and "own" not in kinds and not made_up
 
     def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
-        """Says whether foreign programs have made files from a file that no command named before."""
+        """Says whether programs that the model did not write made files from a file that no command had
+        named before."""
         named = {_plain(word) for word in re.findall(FILE_WORD, command)} - {_plain(path) for path in made}
         fresh = {path for path in named - self._named if not self.made(path)}
         self._named |= named

@@ -122,7 +122,7 @@ class VitalsMeter:
         self._move("stamina", stamina, cause)
 
     def loop(self) -> None:
-        """Takes in the beginning of a loop, which costs a little stamina and adds a point to the trend."""
+        """Takes in the beginning of a loop. It costs a little stamina and adds a point to the trend."""
         self._wear = min(1.0, self._wear + self._settings.loop_stamina)
         self._move("stamina", -self._settings.loop_stamina, "loop")
         self.trend.append((self.mood, self.focus, self.stamina))
@@ -208,7 +208,8 @@ class Health(NamedTuple):
         return *(sign.line() for sign in self if sign.troubled), self._finding("stuck")
 
     def _finding(self, otherwise: str) -> Phrase:
-        """Returns the finding for the worst vital: focus before stamina before mood; `otherwise` where none is low."""
+        """Returns the finding for the worst vital, where focus comes before stamina and stamina before mood;
+        `otherwise` if none is low."""
         worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
         return say(f"health.finding.{worst}")
 

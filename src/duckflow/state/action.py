@@ -17,7 +17,7 @@ from duckflow.state.picture import Picture
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
-"""The kinds of steps that the Pacemaker counts."""
+"""The kinds of actions that the Pacemaker tells apart."""
 PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
 """Stages of planning: no open plan, a draft that waits for the user's yes, an approved plan, background jobs at work on
 it, a completed plan. `changed` means that an earlier turn has changed files."""
@@ -59,7 +59,7 @@ def all_names(operation: str, known_as: str) -> tuple[str, ...]:
 
 
 def first_given(names: Iterable[str], args: Mapping[str, Any]) -> str:
-    """Returns the name of the first of these arguments that has a value in the call."""
+    """Returns the name of the first of these arguments that has a value in the call, or an empty text."""
     return next((name for name in names if args.get(name)), "")
 
 
@@ -72,7 +72,8 @@ class Operation(FrozenData):
     effect: Effect = "read"
     kind: StepKind = "other"
     told: dict[str, str] = Field(default_factory=dict[str, str])
-    """The description for the model, by language, of a tool that is not built in; i18n describes the built-in ones."""
+    """The description for the model, by language. Only tools that are not built in have one; i18n describes the
+    built-in ones."""
     more: str = ""
     """A part of the description that is known only at run time."""
     body: str = ""
@@ -80,25 +81,26 @@ class Operation(FrozenData):
     says: str = ""
     """Name of the argument that is shown to the user while it streams in, or nothing."""
     paths: tuple[str, ...] = ()
-    """Names of the arguments that hold the files a call may change."""
+    """Names of the arguments that hold paths of files which a call may change."""
     subject: tuple[str, ...] = ()
     """Names of the arguments that say what a call is about; the first one with a value counts."""
     known_as: str = ""
     """The name of the same tool in other assistants; hooks and kinds of agents written for them use it."""
     makes: tuple[str, ...] = ()
-    """Names of the arguments in `paths` whose files exist after the call."""
+    """Names of those arguments in `paths` whose files will exist after the call."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """The thing that `path` must name: something that exists, or a file or folder to be made."""
+    """Says what the argument `path` must name: something that exists, or a file or folder that the call will make."""
     when: tuple[PlanMoment, ...] = ()
-    """The stages of planning at which the model is told of it; empty means always."""
+    """The stages of planning at which the operation is offered to the model; empty means always."""
     led: bool = False
-    """A small model, which Duckflow leads step by step, is told of it."""
+    """True if the operation is offered to small models too, which Duckflow leads step by step."""
     rare: bool = False
-    """The model gets only one line about it. Models with native tool calls call it through the tool `call`."""
+    """True if the model gets only one line about the operation. Models with native tool calls call it through the tool
+    `call`."""
     in_tasks: bool = True
-    """A background task may use it."""
+    """True if a background task may use the operation."""
     led_in_tasks: bool = False
-    """A small model may plan tasks with it."""
+    """True if a small model may plan tasks with the operation."""
 
     @property
     def changes(self) -> bool:
@@ -106,7 +108,7 @@ class Operation(FrozenData):
 
     @property
     def says_why(self) -> bool:
-        """Says whether a tool call of it must give a reason of its own."""
+        """Says whether a call of this operation must give a reason of its own."""
         return self.changes or self.effect == "network"
 
     @property
@@ -123,7 +125,7 @@ class Operation(FrozenData):
 
 
 CHECK_PATTERN = r'^(yes|no: [^"\\]+)$'
-"""The form of `goal_consistency` and `constraint_check` in a Decision."""
+"""The form that the texts `goal_consistency` and `constraint_check` must have in a Decision."""
 NextStep = Literal["done", "pending_user", "defer", "continue"]
 PromptPattern = Literal["base_main", "base_main_specialized"]
 
@@ -143,7 +145,7 @@ class TaskProfile(StrEnum):
 
 
 class Action(FrozenData):
-    """One tool call. It must say why."""
+    """One tool call of the model. It must give a reason."""
 
     action_id: str = Field(default_factory=new_id("act"))
     operation: str
@@ -193,10 +195,10 @@ class Decision(FrozenData):
     next_step: NextStep
     prompt_pattern: PromptPattern
     alternative: Line200 | None = None
-    """Another real way to do it, if there is one. It is shown when the user is asked."""
+    """Another real way to do the same, if there is one. It is shown when the user is asked."""
     state_delta: StateDelta | None = None
     rating: Rating | None = None
-    """The model's rating of the work, in a review."""
+    """The model's rating of the work. Only a Decision in a review has one."""
     verdict: ReviewVerdict | None = None
     actions: list[Action]
     declared: tuple[str, ...] = ()
@@ -220,8 +222,8 @@ class Decision(FrozenData):
         confidence: float = 1.0,
         prompt_pattern: PromptPattern = "base_main",
     ) -> "Decision":
-        """Makes a Decision that no model wrote. It follows from what was said or decided before, and has no
-        objections."""
+        """Makes a Decision that no model wrote, because what to do next is known already. Both of its checks
+        say yes."""
         return cls(
             rationale=rationale,
             goal_consistency="yes",
@@ -235,7 +237,7 @@ class Decision(FrozenData):
         )
 
     def said(self, *operations: str) -> list[str]:
-        """Returns the texts that it passes to these operations; by default the answers to the user."""
+        """Returns the texts that the Decision passes to these operations; by default the answers to the user."""
         wanted = operations or (RESPOND,)
         return [str(action.args.get("text", "")) for action in self.actions if action.operation in wanted]
 
@@ -249,7 +251,7 @@ class Decision(FrozenData):
 
 
 def looks_only(operation: str, effect: str, args: Mapping[str, Any]) -> bool:
-    """Says whether a call only reads. A call of an agent that may change something does more than that."""
+    """Says whether a call only reads. Starting an agent that may change something is not only reading."""
     if operation == RUN_AGENT:
         return args.get("kind", READING_AGENTS[0]) in READING_AGENTS
     return effect == "read"
@@ -270,25 +272,25 @@ class ActionResult(FrozenData):
     kind: StepKind = "other"
     pictures: tuple[Picture, ...] = ()
     check: CheckReport | None = None
-    """The report of a run of tests or of another check."""
+    """The report of a test run or of another check, if the action was one."""
     altered: tuple[str, ...] = ()
-    """Files that the command itself runs. They existed before, and the work has changed them until it passed."""
+    """Files that the command itself runs, that existed before, and that the work changed before the command passed."""
 
     @property
     def well(self) -> bool:
-        """Says whether the work itself ended well, too. A command with an exit code other than 0 did not, nor did an
-        agent that was stopped."""
+        """Says whether the action succeeded and its work ended well, too. A command with an exit code other than 0 did
+        not end well, nor did an agent that was stopped."""
         key, code = self.for_user.key, self.for_user.values.get("code", 0)
         return self.ok and code in (0, "0") and (not key.startswith("agent.ended.") or key == "agent.ended.done")
 
     @property
     def shows(self) -> bool:
-        """Says whether its text tells more than that something was changed."""
+        """Says whether the result's text tells more than that something was changed."""
         return not self.changed or self.effect == "run"
 
     @property
     def said(self) -> str | None:
-        """Returns the text that the user was told, where the action did nothing else."""
+        """Returns the text that the user was told, if the action did nothing but talk; else nothing."""
         return str(self.for_user.values.get("text", "")) if self.ok and self.for_user.key == SAID else None
 
 
@@ -296,7 +298,7 @@ FAILED_CODE = "code"
 OUTPUT = 2000
 NO_OUTPUT = "(no output)"
 OTHER_OUTPUT = r"(?m)^Background \S+ has ended with exit code "
-"""The beginning of the part of a result that is about another command, which ended meanwhile."""
+"""The line at which a result begins to report on another command, one that ended meanwhile."""
 DOCUMENTS = (".md", ".rst", ".adoc")
 
 
@@ -316,15 +318,17 @@ class Evidence(FrozenData):
     """The end of the command's output."""
     check: CheckReport | None = None
     altered: tuple[str, ...] = ()
-    """Files of the check that the work has changed until it passed."""
+    """Files of the check itself that the work changed before the check passed."""
 
     @property
     def ran(self) -> bool:
-        """Says whether it can disprove something. A check that did not start, or found nothing to run, cannot."""
+        """Says whether the command really ran. A check that did not start, or found nothing to run,
+        disproves nothing."""
         return self.ok or not (self.code in NOT_STARTED or (self.check and self.check.ok is None))
 
     def outdated_by(self, path: str) -> bool:
-        """Says whether a change of this file makes it worthless. A document does so only where the command names it."""
+        """Says whether a change of this file makes the evidence worthless. A changed document does so only where the
+        command names it."""
         return is_checked(path) or path.rpartition("/")[2] in self.command
 
 

@@ -21,7 +21,7 @@ from duckflow.state.vitals import Vitals, VitalsChange
 HISTORY_LIMIT = 50
 MARKS_LIMIT = 1000
 A_WHILE = 3600
-"""Seconds after the last message until a new request counts as being about something else."""
+"""Seconds after the last message from which on a new request counts as a new subject."""
 CAUSES_LIMIT = 8
 REFS_LIMIT = 8
 CONVERSATION, PLAN = "conversation:", "plan:"
@@ -43,19 +43,19 @@ class AgentState(MutableData):
     """The mode that was last chosen: how much may be done without asking. Empty when it was never changed."""
     title: Line100 = ""
     named: Line100 = ""
-    """The title that the user gave."""
+    """The title that the user gave the session."""
     forked_from: str = ""
 
     turn: int = 0
     loop: int = 0
     limit: int = 0
-    """The number of loops that the turn may take."""
+    """The number of loops that the present turn may take."""
     profile: str = ""
-    """The kind of work in the turn, as far as it is known."""
+    """The kind of work in the present turn, as far as it is known."""
     turn_open: bool = False
     messages: list[Message] = Field(default_factory=list[Message])
     aside: list[tuple[int, int]] = Field(default_factory=list[tuple[int, int]])
-    """Ranges of messages that have left the context for good."""
+    """Ranges of messages that were taken out of the context and never return to it."""
     context: Context = Field(default_factory=Context)
 
     phase: Phase = Phase.PLANNING
@@ -64,12 +64,12 @@ class AgentState(MutableData):
     review: Review | None = None
     """The review of this turn's work."""
     proof: Proof | None = None
-    """The trial of this turn's work, where the model called it done."""
+    """The result of trying the turn's claim that the work is done."""
     prompt_pattern: str = "base_main"
 
     five: FiveItems = Field(default_factory=FiveItems)
     heard: bool = False
-    """The user has spoken since the last Decision."""
+    """True if the user has spoken since the model's last Decision."""
     asked: Line100 = ""
     """The question that waits for the user's next words."""
     context_refs: list[str] = Field(default_factory=list[str])
@@ -93,9 +93,9 @@ class AgentState(MutableData):
     vitals_causes: list[VitalsChange] = Field(default_factory=list[VitalsChange])
     files_changed: list[str] = Field(default_factory=list[str])
     changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
-    """The turns that changed each of these files."""
+    """For each changed file, the turns that changed it."""
     undone_last: bool = False
-    """The last change of files was an undo, which can be done again."""
+    """True if the last change of files was an undo, so that `/redo` can reverse it."""
     comments: list[LineComment] = Field(default_factory=list[LineComment])
     """The user's comments on changed lines that were not sent yet."""
     reviewed: list[str] = Field(default_factory=list[str])
@@ -116,8 +116,8 @@ class AgentState(MutableData):
 
     @property
     def heading(self) -> str:
-        """Returns what the session is about: the user's title, else its latest plan that was not dropped, else its
-        first words."""
+        """Returns a title for the session: the user's own, else the name of its latest plan that was not dropped, else
+        its first words."""
         plan = next((plan.name for plan in reversed(self.plans.values()) if plan.status != "failed"), "")
         return self.named or plan or self.title
 
@@ -133,7 +133,7 @@ class AgentState(MutableData):
 
     @property
     def changed_before(self) -> bool:
-        """Says whether an earlier turn has changed files, even if the change was taken back since."""
+        """Says whether an earlier turn has changed files, even if that change was undone since."""
         return any(not turns or min(turns) < self.turn for turns in self.changed_in.values())
 
     def live_jobs(self) -> list[Job]:

@@ -26,28 +26,28 @@ class WorkAuthor(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Returns the key under which the work is stored."""
+        """Returns the key under which this author's changes are stored."""
         return f"{self.job}/{self.step}" if self.job else str(self.turn)
 
     @property
     def whole(self) -> "UndoScope":
-        """Returns the scope of the turn, or of the job with all of its steps."""
+        """Returns the scope that undoes everything of this author: the turn, or the job with all of its steps."""
         return UndoScope(job=self.job) if self.job else UndoScope(turn=self.turn)
 
 
 class UndoScope(NamedTuple):
-    """The work that an undo takes back. Empty, it means the work that changed something last: a turn, or a whole
-    job."""
+    """Says which work an undo takes back. An empty scope means the latest work that changed something: a turn, or a
+    whole job."""
 
     turn: int = 0
     job: str = ""
     step: str = ""
-    """A step of any job; where `job` is set, a step of that job."""
+    """The step whose changes are undone: of the job in `job`, or of any job where that is empty."""
     since: int = 0
-    """The first turn to undo: everything from it on, including jobs that began then."""
+    """The first turn to undo. All later turns, and jobs that began in them, are undone too."""
     paths: tuple[str, ...] = ()
-    """Only these files, and what lies in these folders. Set alone, it means the newest change of each, whoever made
-    it."""
+    """Limits the undo to these files and folders. Where nothing else is set, the newest change of each is undone,
+    whoever made it."""
     without: frozenset[str] = frozenset()
     """Jobs that are left alone, since they still run."""
 
@@ -59,7 +59,7 @@ class UndoScope(NamedTuple):
         return not self.paths or any(path == wanted or path.startswith(f"{wanted}/") for wanted in self.paths)
 
     def holds(self, author: WorkAuthor) -> bool:
-        """Says whether a piece of work belongs to the scope. Everything belongs to a scope that names nothing."""
+        """Says whether the author's work belongs to the scope. A scope that names nothing contains all work."""
         if author.job in self.without:
             return False
         if self.since:
@@ -143,7 +143,7 @@ class Hunk(FrozenData):
     """The job that did the work; empty where a turn did it."""
     path: str
     whole: bool = False
-    """The work created or deleted the whole file."""
+    """True if the work created or deleted the whole file."""
     old_start: int
     new_start: int
     lines: tuple[str, ...]
@@ -174,7 +174,7 @@ class Hunk(FrozenData):
         return [line for line in self.numbered() if line.sign != " "]
 
     def line(self, number: int, side: DiffSide) -> str | None:
-        """Returns the text of a line of this hunk by its number in the new or the old file."""
+        """Returns the text of a line of this hunk, by its number in the new or the old file."""
         texts = (line.text for line in self.numbered() if number == (line.old if side == "old" else line.new))
         return next(texts, None)
 
@@ -188,7 +188,7 @@ class LineComment(FrozenData):
     path: str
     line: int
     side: DiffSide = "new"
-    """The file that the number counts in: `old` is the file before the work, as for a line that was removed."""
+    """Says which file the line number counts in: `old` means the file before the work, as for a removed line."""
     text: str
     quote: str = ""
     """The text of the commented line."""

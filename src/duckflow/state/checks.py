@@ -14,7 +14,7 @@ NAMED = 3
 
 
 class UnaskedChange(FrozenData):
-    """A hunk of a turn's diff that belongs to nothing that was asked for."""
+    """A hunk of a turn's diff that could not be tied to anything the user asked for."""
 
     turn: int
     path: str
@@ -36,9 +36,9 @@ class Proof(FrozenData):
     """Tests that show nothing: they pass without the change and when the code is broken on purpose, assert nothing that
     could be false, or are copies of other tests."""
     untold: tuple[str, ...] = ()
-    """Tests that could not be tried."""
+    """Tests that could not be tried, so that nothing is known about them."""
     why: Phrase | None = None
-    """The reason why they could not be tried."""
+    """The reason why the tests in `untold` could not be tried."""
     unreached: tuple[str, ...] = ()
     """New public names that nothing else in the folder mentions."""
     unasked: tuple[UnaskedChange, ...] = ()
@@ -53,11 +53,11 @@ class Proof(FrozenData):
 
     @property
     def holds(self) -> bool:
-        """Says whether the work may be called done where proof is required."""
+        """Says whether the work counts as proven where proof is required (`--require-proof`)."""
         return self.verdict == "proven"
 
     def parts(self) -> tuple[Phrase, ...]:
-        """Returns the parts of the line that a person is shown."""
+        """Returns the parts of the line about proof that a person is shown."""
         counted = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
         parts = [say(f"proof.{name}", count=len(tests)) for name, tests in counted if tests]
         if self.hollow:
@@ -74,7 +74,7 @@ class Proof(FrozenData):
 
 
 def named(names: tuple[str, ...]) -> str:
-    """Returns the first few names in one line, without the files of tests."""
+    """Returns the first few names in one line. Tests are named without their files."""
     short = [name.rpartition("::")[2] for name in names[:NAMED]]
     return ", ".join(short) + (" …" if len(names) > NAMED else "")
 
@@ -87,10 +87,10 @@ COMMANDED = frozenset(
     ("ruff", "go", "cargo", "npm", "pnpm", "yarn", "bun", "deno", "make", "just", "tox", "nox", "mix", "gradle", "mvn",
      "dotnet", "python", "python3")
 )  # fmt: skip
-"""Programs whose first argument says what they do, as in `ruff check`."""
+"""Programs whose first argument is a subcommand, as in `ruff check`."""
 PLACE = re.compile(r"[/.]|::")
 CHOOSES = re.compile(r"-[km]\b|--(?:deselect|ignore|lf|last-failed|sw|stepwise|pyargs|run|testNamePattern|grep)\b|-t\b")
-"""Options of runners that choose among tests."""
+"""Options by which a test runner selects some of the tests."""
 NOT_STARTED = (126, 127)
 """The exit codes of a shell that could not start the program."""
 
@@ -101,20 +101,20 @@ class CheckReport(FrozenData):
     check: str
     kind: CheckKind
     ok: bool | None
-    """None means that the run says nothing: no test ran, or something else decided how the command ended."""
+    """True if the check passed, False if it failed. None means that the run shows neither: no test ran, or something
+    else decided how the command ended."""
     tests: int = 0
     """The number of tests that ran; 0 where the runner does not say it."""
     failed: int = 0
     """The number of tests that failed; 0 where the runner does not say it."""
     failures: tuple[str, ...] = ()
-    """The names of the tests that failed, where the runner lists them all; only the first, where there are very
-    many."""
+    """The names of the failed tests, where the runner lists them all. Of very many only the first are stored."""
     digest: str = ""
     """A hash of the names of all failed tests, where there are more than are stored."""
     passed: tuple[str, ...] = Field(default=(), exclude=True)
-    """The names of the tests that passed. They are not stored."""
+    """The names of the tests that passed. They are not written to the journal."""
     left_out: tuple[str, ...] = ()
-    """The tests that failed before and now neither passed nor failed: they were removed, or are skipped."""
+    """Tests that failed before and that this run neither passed nor failed: they were removed, or are skipped."""
     weakened: tuple[str, ...] = ()
     """Earlier tests, or files of the check, that are now gone, skipped, or changed until they pass."""
 
@@ -139,7 +139,7 @@ class CheckReport(FrozenData):
 
     @property
     def runs_all(self) -> bool:
-        """Says whether it runs all tests of its paths, since no option chooses among them."""
+        """Says whether the run contains all tests of its paths, because no option selects some of them."""
         return not any(CHOOSES.match(option) for option in _split_call(self.check).options)
 
     def covers_file(self, path: str) -> bool:
@@ -147,7 +147,7 @@ class CheckReport(FrozenData):
         return not places or any(_holds(place.partition("::")[0].rstrip("/."), path) for place in places)
 
     def line(self) -> str:
-        """Shows the run with a few signs that need no translation."""
+        """Returns the run in one short line of names, numbers and signs that needs no translation."""
         if self.in_doubt:
             return f"◌ {self.check} ({self.tests}; – {', '.join(name.rpartition('::')[2] for name in self.in_doubt)})"
         if self.ok:
@@ -183,20 +183,20 @@ def _holds(place: str, inner: str) -> bool:
 
 
 class CheckRun(FrozenData):
-    """The last run of a check."""
+    """The last run of a check, and what was changed before and after it."""
 
     report: CheckReport
     turn: int
     after_change: bool = False
-    """Something was changed in its turn before it ran."""
+    """True if something was changed in the same turn before the check ran."""
     outdated: bool = False
-    """Something was changed after it ran."""
+    """True if something that the check could look at was changed after it ran."""
     before_edit: bool = False
-    """A document was changed after it ran: a test may read it, but most do not."""
+    """True if a document was changed after the check ran. A few tests read documents, most do not."""
     before: CheckReport | None = None
     """The last run before the changes of its turn, where it is known."""
     before_in_turn: bool = False
-    """The run in `before` was made in the same turn."""
+    """True if the run in `before` was made in the same turn."""
 
     @property
     def failing(self) -> bool:
@@ -247,7 +247,7 @@ def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tup
 
 
 def state_of(runs: Sequence[CheckRun]) -> ChecksState:
-    """Returns how the checks stand, as far as the recorded runs tell."""
+    """Returns the state of all checks together: none, passing or failing."""
     failing = [run for run in runs if run.failing]
     if failing:
         return "failing_before" if all(run.as_before for run in failing) else "failing"

@@ -1,5 +1,5 @@
-"""The content of the model's context, as the journal stores it: the messages that stayed, and summaries of the
-others."""
+"""The content of the model's context as the journal stores it: the messages that are still in it, and summaries of
+those that left it."""
 
 from collections.abc import Iterable
 
@@ -33,7 +33,7 @@ class Receipt(FrozenData):
     dropped: int
     kept: int
     cut: int = 0
-    """The number of kept messages that are shown only in part."""
+    """The number of messages that stayed but are shown only in part."""
     tokens_before: int
     tokens_after: int
     turn: int = 0
@@ -44,7 +44,7 @@ class Context(MutableData):
 
     kept: list[int] = Field(default_factory=list[int])
     cut: dict[int, int] = Field(default_factory=dict[int, int])
-    """The number of tokens that each shortened message was cut to."""
+    """For each shortened message, the number of tokens that it was cut to."""
     upto: int = 0
     forgotten: list[int] = Field(default_factory=list[int])
     """Numbers of messages that the user wanted forgotten: they appear in no prompt and no search any more."""

@@ -31,7 +31,7 @@ class Witness(FrozenData):
 
 
 class ReviewFinding(FrozenData):
-    """Something that is wrong with a change, at a line of the file as it is now."""
+    """Something that is wrong with a change, and the line of the changed file where it is wrong."""
 
     path: str
     line: int

@@ -11,7 +11,7 @@ Three100 = Annotated[list[Line100], first(3, counted=True)]
 
 
 class FiveItems(MutableData):
-    """The items that are always kept up to date: the goal, why now, constraints, the plan in short, and open
+    """The five items that every prompt contains: the goal, why now, constraints, the plan in short, and open
     questions."""
 
     goal: Line200 = ""

@@ -13,13 +13,13 @@ from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
 SubAgentStatus = Literal["running", "done", "capped", "stopped", "failed", "interrupted"]
-"""`capped`: it reached a limit of its own. `stopped`: a person stopped it. `interrupted`: the program ended while it
-ran."""
+"""The states of an agent. `capped`: it reached a limit of its own. `stopped`: a person stopped it. `interrupted`: the
+program ended while it ran."""
 AGENTS_KEPT = 20
 
 
 class AgentReport(FrozenData):
-    """The result of an agent's work. `found` is its own last message; the rest is computed."""
+    """The result of an agent's work. `found` is the agent's own last message; the rest is computed."""
 
     asked: str
     outcome: Outcome
@@ -27,7 +27,7 @@ class AgentReport(FrozenData):
     changed: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     open: Phrase | None = None
-    """The reason why it ended early."""
+    """The reason why the agent ended before its work was done; empty if it was done."""
 
 
 class SubAgent(MutableData):
@@ -41,9 +41,9 @@ class SubAgent(MutableData):
     status: SubAgentStatus = "running"
     began: float = 0.0
     seconds: float = 0.0
-    """Seconds of all its earlier runs, without the present one."""
+    """Seconds of all the agent's earlier runs, without the present one."""
     usage: Usage = Field(default_factory=Usage)
-    """Tokens it used; the session's usage includes them."""
+    """Tokens that the agent used. The session's usage includes them."""
     doing: str = ""
     question: Question | None = None
     report: AgentReport | None = None
@@ -74,7 +74,7 @@ class JobReport(FrozenData):
     causes: tuple[str, ...] = ()
     next_action: str = ""
     shown: tuple[str, ...] = ()
-    """The recorded result that shows each completed step."""
+    """For each completed step, the recorded result that shows it."""
     unverified: tuple[str, ...] = ()
     """Completed steps that no recorded result shows."""
     lesson: str = ""
@@ -92,8 +92,8 @@ class Job(MutableData):
     status: JobStatus = "running"
     began: float = 0.0
     was_running: bool = False
-    """It was running when the program ended. A job that was paused then stays paused."""
+    """True if the job was running when the program ended. A job that was paused then stays paused."""
     question: Question | None = None
     messages: list[Message] = Field(default_factory=list[Message])
-    """The results of its tasks, for the texts that later tasks need. They are removed when the job ends."""
+    """The results of the job's tasks, which later tasks need. They are removed when the job ends."""
     report: JobReport | None = None

@@ -25,7 +25,7 @@ class Usage(FrozenData):
 
     @property
     def fresh(self) -> int:
-        """Returns the number of tokens that did not come from a cache."""
+        """Returns the number of input tokens that did not come from a cache."""
         return self.prompt_tokens - self.cached_tokens + self.completion_tokens
 
     def plus(self, other: "Usage") -> "Usage":
@@ -40,9 +40,9 @@ class Usage(FrozenData):
 
 
 ERROR = "ERROR: "
-"""The beginning of a result that reports a failure; its first line is a sentence of Duckflow's own."""
+"""The beginning of a result that reports a failure. The first line of such a result is written by Duckflow itself."""
 PAST = "past"
-"""The prefix of the id of a message that stands for others. Its content may come from anyone."""
+"""The prefix of the id of a message that replaces earlier messages. Its content may come from anyone."""
 Role = Literal["user", "assistant", "tool", "system"]
 
 
@@ -74,18 +74,18 @@ class Message(FrozenData):
     decision: Decision | None = None
     """The model's decision, in a reply. A reply that was cut to fit the context has only its text left."""
     wire: WireReply | None = None
-    """The endpoint's part of a reply that came as tool calls."""
+    """The part of the reply that only the endpoint needs, if the reply came as tool calls."""
     turn: int = 0
     operation: str = ""
     job: str = ""
     """The background job it belongs to. A message of a job is not part of the conversation."""
     step: str = ""
-    """The step of the job's plan. Each step has a context of its own."""
+    """The step of the job's plan that the message belongs to. Each step has a context of its own."""
     answers: str = ""
-    """The id of the action, in a result."""
+    """In a result, the id of the action that it belongs to."""
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
-    """The user said it while a turn was at work on their earlier message."""
+    """True if the user said this while a turn was working on their earlier message."""
     pictures: tuple[Picture, ...] = ()
 
     @property
@@ -103,7 +103,7 @@ def _call_line(action: Action) -> str:
 
 
 def last_request(messages: Sequence[Message]) -> str:
-    """Returns the user's last request, with what they added while it was worked on."""
+    """Returns the user's last request, with everything that they added while it was worked on."""
     texts: list[str] = []
     for message in reversed(messages):
         if message.role == "user":

@@ -8,13 +8,13 @@ from duckflow.errors import DuckflowError
 from duckflow.state.data import FrozenData
 
 SAID = "talk.said"
-"""The key of a text that the model says to the user."""
+"""The key of the phrase for a text that the model says to the user."""
 LEFT_OUT = "tool.left_out"
-"""The key of an action that was left out because nobody was there to allow it."""
+"""The key of the phrase for an action that was left out because nobody was there to allow it."""
 REFUSED = "tool.refused"
-"""The key of an action that the user refused."""
+"""The key of the phrase for an action that the user refused."""
 WISHED = "tool.wished"
-"""The key of an action that was held back because the user wants something else first."""
+"""The key of the phrase for an action that was held back because the user wants something else first."""
 CAUSE = "cause"
 
 
@@ -29,8 +29,8 @@ class Phrase(FrozenData):
         return hash((self.key, *self.values.items(), *self.texts.items()))
 
     def with_cause(self, cause: str) -> "Phrase":
-        """Returns the phrase with a technical cause, which is not part of the sentence. Whoever has room for it may
-        show it."""
+        """Returns the phrase with a technical cause added. The cause is not part of the sentence, and is shown where
+        there is room for it."""
         return self.model_copy(update={"values": {**self.values, CAUSE: cause}})
 
     @property

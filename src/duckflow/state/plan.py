@@ -23,14 +23,14 @@ class Task(MutableData):
     result: str | None = None
     began: float = 0.0
     seconds: float = 0.0
-    """Seconds that it took; 0 before it is over."""
+    """Seconds that the task took; 0 while it is not over."""
     effect: Effect = "run"
     touches: tuple[str, ...] = ()
-    """The files it may change. Empty means any file, unless it only reads."""
+    """The files that the task may change. Empty means any file, unless the task only reads."""
     makes: tuple[str, ...] = ()
-    """The files that exist after it."""
+    """The files that exist after the task."""
     subject: str = ""
-    """Name of the argument that says what it is about."""
+    """Name of the argument that says what the task is about."""
     action_id: str = ""
     """The id of the call in an agent's reply that this task carries out."""
 
@@ -41,7 +41,7 @@ class Task(MutableData):
 
     @classmethod
     def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "", action_id: str = "") -> "Task":
-        """Makes a task of a call, with what the operation says about it."""
+        """Makes a task from a call, with the properties that the operation states."""
         touches, makes = operation.touched(args), operation.made(args)
         return cls(
             operation=operation.name,
@@ -70,17 +70,16 @@ class Step(MutableData):
     evidence: str = ""
     """The recorded result that shows that it is completed. A step completed without one is unverified."""
     lacking: str = ""
-    """The part of the criterion that no result has shown. Steps that depend on this one do not start until it is
-    empty."""
+    """The part of the criterion that no result has shown. Steps that depend on this one wait until it is empty."""
     found: str = ""
     """The last message of the agent that carried it out."""
     said: list[str] = Field(default_factory=list[str])
-    """The user's words to it while it was carried out, word for word."""
+    """The user's words to the step while it was carried out, word for word."""
     answered: int = 0
-    """The number of these words that had been heard when it was completed."""
+    """The number of entries in `said` that the agent had heard when the step was completed."""
     began: float = 0.0
     added: bool = False
-    """Duckflow added the step, not the model."""
+    """True if Duckflow added the step, and not the model."""
     task_list: TaskList = Field(default_factory=TaskList)
 
     @property
@@ -102,7 +101,7 @@ class Step(MutableData):
 
     @property
     def settled(self) -> bool:
-        """Says whether the steps that depend on it may start."""
+        """Says whether the step is completed and shown, so that the steps that depend on it may start."""
         return self.status == "completed" and not self.lacking
 
     def reopen(self) -> None:
@@ -126,14 +125,15 @@ class Plan(MutableData):
     risks: list[str] = Field(default_factory=list[str])
     steps: list[Step] = Field(default_factory=list[Step])
     checks: tuple[str, ...] = ()
-    """Commands that its criteria name as checks. They are shown with the draft, and the user's yes to it allows them,
-    inside the sandbox. A change of the approved plan adds none."""
+    """Commands that the plan's criteria name as checks. They are shown with the draft, and the user's yes to the plan
+    allows them, inside the sandbox. Later changes of the plan add none."""
     ended: bool = False
-    """It was completed once. Permissions that were given until its end stay over, even when a step is opened again."""
+    """True if the plan was completed once. Permissions that were given until its end stay withdrawn, even when a step
+    is opened again."""
     since: int = 0
-    """The turn in which the user approved it."""
+    """The turn in which the user approved the plan."""
     approved: "Plan | None" = None
-    """The plan as the user approved it, while this one is a weaker draft that waits for the user's yes."""
+    """The plan as the user approved it. It is set while a weaker version of the plan waits for the user's yes."""
 
     @property
     def under_way(self) -> bool:
@@ -156,7 +156,7 @@ class Plan(MutableData):
 
     @property
     def told(self) -> str:
-        """Returns all of its words as one text."""
+        """Returns all texts of the plan as one text."""
         return " ".join((self.name, self.goal, *self.checks, *(step.text for step in self.steps)))
 
     def names(self, subject: str) -> bool:
@@ -267,11 +267,12 @@ def _step(plan: Plan, wanted: str) -> Step:
 
 
 ANYTHING = "*"
-"""A sign for files that cannot be known beforehand: a command may touch any."""
+"""Stands for files that cannot be known beforehand: a command may touch any."""
 
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
-    """Returns the wanted steps that are not over, not busy, and whose dependencies are completed and shown."""
+    """Returns those of the wanted steps that may start now: not over, not busy, and with all dependencies completed and
+    shown."""
     settled = {step.step_id for step in plan.steps if step.settled}
     return [
         step
@@ -293,7 +294,7 @@ def touched(step: Step, named: bool = False) -> frozenset[str]:
 
 
 def has_none_left(step: Step) -> bool:
-    """Says whether it needs (new) tasks: it has none, or it was opened again with all of them done."""
+    """Says whether the step needs new tasks: it has none, or it was opened again and all of its tasks are done."""
     return not step.tasks or (step.status == "pending" and all(task.status == "completed" for task in step.tasks))
 
 

@@ -18,7 +18,8 @@ class ModelProfile(NamedTuple):
     """A small model: it gets short prompts with few operations, acts once at a time, and is led step by step
     (`agent/led`)."""
     local: bool = False
-    """It runs inside this program: it is warmed up, does one thing at a time, and gets whole plans."""
+    """True if the model runs inside this program. Then it is warmed up, handles one request at a time, and writes whole
+    plans."""
     most_history: int = 0
     """Tokens of history beyond which it gets confused, however large its window is; 0 means no limit."""
 

@@ -11,13 +11,13 @@ from duckflow.state.phrase import Phrase, say
 from duckflow.state.plan import Step, Task
 
 ENOUGH = 3
-"""The number of tasks of a kind that is enough to tell how long one takes."""
+"""The number of finished tasks of one kind from which on their usual time is told."""
 LINE = 80
-"""The characters of a command or a task that are shown."""
+"""The number of characters of a command or task that are shown."""
 
 
 class Doing(NamedTuple):
-    """A step in progress with its running task; there is none while the tasks are being prepared."""
+    """A step in progress with its running task, or without one while its tasks are being prepared."""
 
     number: int
     step: Step
@@ -85,7 +85,7 @@ def only_asked(state: AgentState, job: Job) -> bool:
 
 
 def in_the_middle(state: AgentState, job: Job) -> bool:
-    """Says whether a task of the job is being carried out right now, and does not wait for an answer."""
+    """Says whether a task of the job is being carried out right now, and is not waiting for an answer."""
     begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
     return begun and job.status == "running" and job.question is None
 

@@ -49,7 +49,7 @@ class GateRequest(FrozenData):
     reasons: tuple[Phrase, ...] = ()
     """The reasons why it is risky, in words."""
     reversible: bool = False
-    """It can be undone afterwards. This is computed."""
+    """True if the change can be undone afterwards. This is computed, not taken from the model."""
     lasting: tuple[Phrase, ...] = ()
     """The effects that cannot be undone, and why."""
     editable: str = ""
@@ -57,7 +57,7 @@ class GateRequest(FrozenData):
     doubtful: bool = False
     """The reply was repaired or cut off, so the user is asked even about what the mode would allow."""
     always: bool = False
-    """It is asked in every mode."""
+    """True if this is asked in every mode."""
 
     @property
     def file_diff(self) -> str:
@@ -112,7 +112,7 @@ class Question(FrozenData):
     for_person: bool = False
     """Nobody may answer it in the user's name, not even with a no. The same is true of Gates."""
     reason: str = ""
-    """The reason for a Duck Call: why the Pacemaker has stopped the loop, one of six reasons."""
+    """The reason for a Duck Call, one of six: why the Pacemaker has stopped the loop."""
     severity: Severity | None = None
     """The severity of a Duck Call."""
 
@@ -128,7 +128,8 @@ class Question(FrozenData):
 
 
 NOBODY = "nobody"
-"""The choice of a front end without a person, where only a person may answer. It means neither yes nor no."""
+"""The choice of a front end that has no person, for a question that only a person may answer. It means neither yes nor
+no."""
 
 
 class Talk(FrozenData):
@@ -148,12 +149,12 @@ class Answer(FrozenData):
     about: str = ""
     """The subject that the user named, in a yes that holds for longer than once."""
     bounded: bool = False
-    """The user said yes only to what they named, and not to the rest that was asked about."""
+    """True if the user said yes only to what they named, and not to the rest of the request."""
     paths: tuple[str, ...] = ()
-    """The files of a yes to only some of the files that were asked about."""
+    """The files that the user said yes to, if they said yes to only some of them."""
     kept_scope: bool = False
-    """The subject that a `wish` names in `about` is not asked about again in this session."""
+    """True if the subject that a `wish` names in `about` is not asked about again in this session."""
     said: str = ""
-    """The whole line, where it says more than which choice was taken."""
+    """The user's whole line, if it says more than which choice they took."""
     talk: tuple[Talk, ...] = ()
     """Questions that the user asked before they answered, with the answers to them."""

@@ -20,7 +20,7 @@ class DoneAction(FrozenData):
 
 
 class CalledDuck(FrozenData):
-    """One Duck Call: why the Pacemaker has stopped the work, and what it saw."""
+    """One Duck Call: why the Pacemaker stopped the work, and what it had seen."""
 
     reason: str
     severity: str | None = None
@@ -29,7 +29,7 @@ class CalledDuck(FrozenData):
 
 
 class TurnSummary(FrozenData):
-    """A turn and its jobs. `result` is the answer; `why` explains the ending where that is needed."""
+    """The summary of a turn and its jobs. `result` is the answer; `why` explains the ending where that is needed."""
 
     session_id: str
     model: str

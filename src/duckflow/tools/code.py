@@ -19,7 +19,7 @@ from duckflow.tools.files.file_tool import explained_errors
 from duckflow.tools.tool import A, Args, Done, Tool
 
 ROOM = 8000
-"""Longest answer, in characters."""
+"""The length of the longest answer, in characters."""
 LINE = 160
 FOLDERS = "[folder: number of source files, of definitions]"
 MOST_DEFINITIONS = 30
@@ -194,8 +194,8 @@ def _defined(symbol: Symbol, code_map: CodeMap) -> str:
 
 
 def _told(target: Symbol, uses: Uses, room: int) -> str:
-    """Lists the uses by file and by the function around them, then the uses that could not be told apart, then the
-    number of files that there was no time for."""
+    """Lists the uses by file and by the function around them, then the uses that could not be assigned to one
+    definition, then the number of files that were not searched for lack of time."""
     sure, unsure = uses.meaning("it"), uses.meaning("unsure")
     files, used = len({use.path for use in sure}), sum(use.role != "import" for use in sure)
     head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {used} places, in {files} files"

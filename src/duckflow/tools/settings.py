@@ -42,7 +42,8 @@ class ShellSettings(Section):
     head_characters: int = Field(default=6000, ge=0)
     tail_characters: int = Field(default=14_000, ge=0)
     cause_characters: int = Field(default=4000, ge=0)
-    """The beginning and the end of an output reach the model; of a command that failed, also the lines that say why."""
+    """The number of characters, from the lines that say why a command failed, that the model gets besides the beginning
+    and the end of the output."""
     first_output_seconds: float = Field(default=1.5, ge=0)
     """Seconds to watch a background command before going on."""
     max_processes: int = Field(default=2000, ge=1)
@@ -80,7 +81,7 @@ class WebSettings(Section):
     """Settings of the web tools. A project's file cannot set them."""
 
     fetch: bool = True
-    """The model is offered to fetch pages at all; each host still needs a yes."""
+    """True if the model may fetch pages at all; each host still needs a yes."""
     seconds: float = Field(default=30.0, gt=0)
     """Seconds for a whole page, redirects included."""
     max_bytes: int = Field(default=5 * MB, gt=0)

@@ -102,20 +102,21 @@ class Tool(ABC, Generic[A]):
     expects: Literal["", "there", "file", "folder"] = ""
     """The thing that `path` must name in a planned task: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
-    """The stages of planning at which the model is told of it; empty means always."""
+    """The stages of planning at which the model is offered the tool; empty means always."""
     led: bool = False
-    """A small model is told of it: such a model does better with few operations."""
+    """True if a small model is offered the tool. Such a model does better with few operations."""
     rare: bool = False
     in_tasks: bool | None = None
-    """A background task may use it. None means: unless it talks or plans."""
+    """True if a background task may use the tool. None means that it may unless it talks or plans."""
     led_in_tasks: bool = False
-    """A small model may plan tasks with it."""
+    """True if a small model may plan tasks with the tool."""
     outside: bool = False
-    """It is somebody else's program, outside of the sandbox: asked for in every mode, unless a rule covers it."""
+    """True if the tool is somebody else's program outside of the sandbox. It is asked about in every mode, unless a
+    rule covers it."""
     said: str = ""
     """Everything that somebody else's tool says about itself. A rule for it holds while this stays the same."""
     allowed: bool = False
-    """The user's settings allow it without a question."""
+    """True if the user's settings allow the tool without a question."""
     counts_as: StepKind | None = None
     """The kind of step that the Pacemaker counts a call as. None means: by its effect."""
 
@@ -178,7 +179,7 @@ class Tool(ABC, Generic[A]):
         return ""
 
     def goes_on(self, args: A) -> bool:
-        """Says whether it still runs when the call is over."""
+        """Says whether the command still runs when the call is over."""
         return False
 
     def editable(self, args: A) -> str:
@@ -204,8 +205,7 @@ class Tool(ABC, Generic[A]):
         return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
 
     def meant(self, action: Action) -> Action:
-        """Returns the action that a call of this tool stands for. It is another action where tools are called by
-        name."""
+        """Returns the action that a call of this tool stands for. It differs where the call names another tool."""
         return action
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -103,8 +103,8 @@ class Toolbox:
     def __init__(
         self, operations: Sequence[Operation], make: Callable[[str], Iterable[AnyTool]], later: Collection[str] = ()
     ) -> None:
-        """`make` returns the tools of a group, such as `file_ops`. The operations in `later` can be called, but the
-        model is told of them only after `tell`."""
+        """`make` returns the tools of a group, such as `file_ops`. The operations in `later` can be called, but are
+        offered to the model only after `tell`."""
         self._operations = {operation.name: operation for operation in operations if operation.name not in later}
         self._later = {operation.name: operation for operation in operations if operation.name in later}
         self._make = make
@@ -139,7 +139,7 @@ class Toolbox:
         self._at_hand[tool.operation] = tool
 
     def tell(self, name: str) -> None:
-        """From now on the model is told of this operation."""
+        """Offers this operation to the model from now on."""
         if operation := self._later.pop(name, None):
             self._operations[name] = operation
             self._untold.discard(name)

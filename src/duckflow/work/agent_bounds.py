@@ -22,7 +22,7 @@ from duckflow.work.agents import usable_by_agents
 from duckflow.work.file_locks import FileLocks
 
 NEARLY = 0.85
-"""Share of its tokens or time after which an agent is asked for its report."""
+"""The share of an agent's tokens or time after which it is asked for its report."""
 
 
 class TurnLimits:
@@ -42,8 +42,8 @@ class TurnLimits:
         self._before.setdefault(agent_id, self._taken_by(agent_id))
 
     def nothing_gained(self) -> Phrase | None:
-        """Returns the reason to stop if the turn has used up its loops without getting on. The conversation is asked
-        about that next."""
+        """Returns the reason to stop if the turn has used up its loops without making progress. The user is asked about
+        that next, in the conversation."""
         used_up = self._allowance.spent() not in ("", "ceiling")
         return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
 
@@ -89,7 +89,7 @@ class AgentBounds(Policy):
         self._loops = 0
         self._time_left = settings.agent_seconds
         self._spent: Phrase | None = None
-        """The limit that the agent was near when it was asked for its report."""
+        """The limit that the agent was close to when it was asked for its report."""
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         self._loops += 1

@@ -54,7 +54,7 @@ THOUGHT, THOUGHTS = 200, 6
 FOR_SESSION = (
     MessageAdded, ActionStarted, ActionFinished, OutputStreamed, Intervened, Noticed, UsageReported,
 )  # fmt: skip
-"""The events of an agent that go on to the session."""
+"""The kinds of an agent's events that are passed on to the session."""
 
 
 def usable_by_agents(operations: Sequence[Operation]) -> tuple[Operation, ...]:
@@ -74,16 +74,16 @@ class AgentTask(NamedTuple):
     uses: Callable[[Operation], bool] = lambda _: True
     """Says whether this agent may use an operation."""
     model: Provider | None = None
-    """A model of its own, if it does not use the conversation's."""
+    """The agent's own model, if it does not use the conversation's."""
     max_tokens: int = 0
     allowance: LoopAllowance | None = None
-    """The loops of the turn that it works for. Without them it has its own."""
+    """The allowance of loops of the turn that the agent works for. Without one the agent gets its own."""
     earlier: tuple[Message, ...] = ()
-    """The messages of an earlier agent whose work it goes on with."""
+    """The messages of an earlier agent whose work this agent goes on with."""
     meanwhile: Callable[[], str] = lambda: ""
-    """Returns what the user has said to it since the last call."""
+    """A function that returns what the user has said to the agent since the last call."""
     adds: tuple[Operation, ...] = ()
-    """Operations that only this agent is told of."""
+    """Operations that are offered to this agent only."""
 
 
 class AgentContext(StateOwner):
@@ -185,7 +185,7 @@ class Agents:
         self._watching = watching
 
     async def available(self) -> bool:
-        """Says whether the model may hand tasks to agents: a small one would lose its way."""
+        """Says whether the model may hand tasks to agents. A small model may not: it would lose its way."""
         return not (await self.connection.ready()).profile.led
 
     async def usable(self) -> bool:

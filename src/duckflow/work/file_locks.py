@@ -20,7 +20,7 @@ WILD = r"[*?\[]"
 
 
 class TakenFile(NamedTuple):
-    """A file that belongs to somebody else."""
+    """A file that belongs to another step or agent."""
 
     path: str
     owner: str
@@ -41,7 +41,7 @@ class FileLocks:
         self._begun: dict[str, str] = {}
         """The steps that are being carried out, with the names of their jobs."""
         self._running: set[str] = set()
-        """The steps whose list of tasks runs now."""
+        """The steps whose tasks are running now."""
         self._waiting: set[str] = set()
         self._claims: dict[str, frozenset[str]] = {}
         """The files of each agent."""
@@ -51,7 +51,7 @@ class FileLocks:
 
     @contextmanager
     def holding(self, step_id: str, job: str) -> Generator[None]:
-        """Marks the step as being carried out: the files that it has changed stay its own."""
+        """Marks the step as being carried out. The files that it has changed stay reserved for it."""
         self._begun[step_id] = job
         try:
             yield
@@ -61,7 +61,7 @@ class FileLocks:
 
     @asynccontextmanager
     async def when_free(self, step_id: str) -> AsyncGenerator[None]:
-        """Waits for the files of the step's open tasks. Inside, these can be run."""
+        """Waits until the files of the step's open tasks are free. The tasks may run inside this context."""
         named: set[str] = set()
         self._waiting.add(step_id)
         self._tell()
@@ -90,12 +90,12 @@ class FileLocks:
         return None
 
     def release(self, agent: str) -> None:
-        """Frees the files of an agent that is over."""
+        """Frees the files of an agent that has ended."""
         self._claims.pop(agent, None)
         self._tell()
 
     def within(self, path: str, files: Iterable[str]) -> bool:
-        """Says whether the path is one of these, fits a pattern among them, or lies below such a folder."""
+        """Says whether the path is one of these files, matches a pattern among them, or lies in a folder among them."""
         place = self._real(path)
         above = [place, *map(str, PurePosixPath(place).parents)]
         patterns = [self._real(file) for file in files if file.strip()]
@@ -106,7 +106,7 @@ class FileLocks:
 
     @asynccontextmanager
     async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:
-        """Marks these files as being changed by the agent; without any, it may change anything. Waiting for that takes
+        """Marks these files as being changed by the agent; without any, all files are marked. Waiting for them takes
         none of the agent's time."""
         wanted = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
         with timeout.standing_still() if timeout else nullcontext():
@@ -120,7 +120,8 @@ class FileLocks:
             self._tell()
 
     def _in_the_way(self, step: Step) -> str:
-        """Returns the name of whoever has files that the step would change; nothing when it may go on."""
+        """Returns the name of the step or agent that has reserved files which this step would change; nothing if there
+        is none."""
         wanted, named = self._files(touched(step)), self._files(touched(step, named=True))
         for agent, files in self._claims.items():
             if clash(named, files):
@@ -158,16 +159,16 @@ class FileLocks:
         self._freed = asyncio.Event()
 
     def _files(self, names: Iterable[str]) -> frozenset[str]:
-        """Returns the same files as plain paths, except for the mark that stands for any file."""
+        """Returns these files as plain paths. The mark that stands for any file stays as it is."""
         return frozenset(name if name == ANYTHING else self._real(name) for name in names)
 
     def _place(self, path: str) -> str:
-        """Returns the plain path. A pattern stands for the folder that it looks in."""
+        """Returns the plain path. For a pattern it is the folder in which the pattern looks."""
         parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
         return "/".join(parts) or "."
 
     def _real(self, path: str) -> str:
-        """Returns the path relative to the work folder, wherever links and `..` lead."""
+        """Returns the path relative to the work folder, after following links and `..`."""
         folder = os.path.realpath(self._session.state.folder)
         meant = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
         return os.path.relpath(os.path.realpath(meant), folder)

@@ -60,7 +60,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
 
 
 async def _changes(undo: UndoKeeper, job: Job) -> str:
-    """Names every file that the job has changed, with the lines added and removed in all."""
+    """Lists every file that the job has changed, with the total of lines added and removed."""
     try:
         impacts = (await undo.diff(UndoScope(job=job.job_id))).impacts
     except DuckflowError:

@@ -76,7 +76,7 @@ class JobRunner:
         self._running: dict[str, RunningJob] = {}
         self._settling = False
         self._heard = asyncio.Event()
-        """An event that is cleared while it is open whether the user's last words concern the jobs."""
+        """An asyncio event. It is cleared while it is not yet known whether the user's last words concern the jobs."""
         self._heard.set()
         self._stop_listening: Callable[[], None] = lambda: None
         session.subscribe(self._follow, JobChanged)
@@ -280,7 +280,7 @@ class JobRunner:
 
 
 def _numbered(name: str, state: AgentState) -> str:
-    """Adds a number to a name that another job has: a question must say whose it is."""
+    """Adds a number to a name that another job already has, because a question must say which job asks it."""
     taken = {job.name for job in state.jobs.values()}
     numbered = (f"{name} ({number})" for number in count(2))
     return name if name not in taken else next(free for free in numbered if free not in taken)
@@ -312,7 +312,7 @@ def _mark_interrupted(session: Session, job: Job) -> None:
 
 
 def _wait_for_model(session: Session, job: Job, problem: ProviderUnreachable) -> None:
-    """Interrupts the job. It goes on from there when the model can be reached again and the user says so."""
+    """Interrupts the job. It can go on from there once the model can be reached again and the user says so."""
     _mark_interrupted(session, job)
     for line in (said(problem), say("job.interrupted", job=job.name)):
         session.emit(Noticed(what=line))

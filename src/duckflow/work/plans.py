@@ -1,4 +1,5 @@
-"""The plan and its jobs as the user controls them, and the checks that keep a completed step completed."""
+"""The plan and its jobs as the user controls them, and the checks that reopen a completed step when its evidence no
+longer holds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -60,8 +61,8 @@ class PlanApproval:
         session.subscribe(self._hear, PlanChanged)
 
     async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
-        """Approves a plan. Returns what the model is told to begin with, or how the turn ends at once. A yes that goes
-        further sets up the rule for the plan's files."""
+        """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. A yes for
+        longer also adds the permission rule for the plan's files."""
         since = plan.since or self._session.state.turn
         begun = plan.model_copy(update={"status": "approved", "approved": None, "since": since})
         self._session.emit(PlanChanged(plan=begun))
@@ -104,7 +105,8 @@ class PlanApproval:
         return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
 
     def drop(self, plan: Plan) -> Phrase:
-        """Drops a plan, or only the weaker draft of one that was approved, which stays as it was. Says which it was."""
+        """Drops a plan. If only a weaker draft of an approved plan was open, drops that draft and keeps the approved
+        plan. Says which of the two it was."""
         if plan.approved:
             self._session.emit(PlanChanged(plan=plan.approved))
             self._phases.plan_approved()
@@ -164,7 +166,8 @@ class PlanAnswer(Policy):
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
-    """Returns how a message reaches a job, and what the user sees at its open Gate, which the message may be about."""
+    """Returns a note for the model: how a message reaches a job, and what the user sees at the job's open Gate, which
+    the message may be about."""
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if gate := question.gate:
@@ -208,7 +211,7 @@ class StepChecks:
                 pass
 
     def _take_back(self, cleared: Sequence[str]) -> None:
-        """Opens again the steps whose files are as they were before, and the steps that build on those."""
+        """Reopens the steps whose files the undo has reset, and the steps that depend on them."""
         from duckflow.tools.plan.folder import made_by
 
         plan = self._session.state.plan
@@ -226,7 +229,7 @@ class StepChecks:
             self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
 
     def _bring_back(self) -> None:
-        """Completes the steps again: nothing has changed since the undo, so their evidence holds again."""
+        """Completes these steps again after a redo, since nothing else has changed and their evidence holds again."""
         plan = self._session.state.plan
         for step in list(plan.steps) if plan else ():
             if plan and step.step_id in self._taken_back:
@@ -252,7 +255,8 @@ class StepChecks:
             self._session.emit(Noticed(what=say("plan.step_reopened", step=", ".join(opened), why=why)))
 
     def _close(self, plan: Plan, step: Step) -> None:
-        """Completes a step that a result shows: one that was called done too early, or one that a check opened."""
+        """Completes a step that a result now shows: one that was called done too early, or one that a check had
+        reopened."""
         from duckflow.tools.plan.criterion import named_in
         from duckflow.tools.plan.proof import proof
 
@@ -341,7 +345,7 @@ class PlannedWork:
                 return ()
 
     async def _approve(self) -> str | Ending:
-        """Approves the draft as it is when its turn comes."""
+        """Approves the draft in the form that it has when the approval is carried out."""
         plan = self._session.state.plan
         if plan is None or plan.status != "draft":
             return Ending("done")

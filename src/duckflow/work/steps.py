@@ -35,12 +35,12 @@ from duckflow.work.tasks import JobStopped, StepTasks, TaskRunner
 log = logging.getLogger(__name__)
 
 STARTS = 2
-"""Most times that a job begins a step. A check of another step may open it again, but not for ever."""
+"""The number of times that a job begins a step at most. A check of another step may reopen it, but not for ever."""
 REMINDERS = 2
-"""Most times that an agent is asked to answer what the user said to its step."""
+"""The number of times that an agent is reminded at most to answer what the user said to its step."""
 CAUSE = 160
 PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
-"""Pattern of times and addresses, which differ each time something fails in the same way."""
+"""A pattern for times and addresses, which differ even when the same failure happens again."""
 
 
 class StepEnds(Policy):
@@ -48,7 +48,7 @@ class StepEnds(Policy):
     failure goes back to the agent with its cause; the same failure again ends the turn, too."""
 
     def __init__(self, lacking: Callable[[], str]) -> None:
-        """`lacking` returns what the step is to reach and no result shows."""
+        """`lacking` returns the parts of the step's criterion that no result shows."""
         self._lacking = lacking
         self._cause = ""
         self._asked_for_proof = False
@@ -103,7 +103,7 @@ class StepWork:
     def __init__(
         self, tasks: StepTasks, actor: Actor, drafter: Drafter, runner: TaskRunner, agents: Agents, alone: bool
     ) -> None:
-        """`alone` means that it is the only step of its job, whose own summary tells of its end."""
+        """`alone` means that this is the only step of its job, so that the job's own summary reports its end."""
         self._tasks = tasks
         self._actor = actor
         self._state = drafter.state
@@ -113,14 +113,14 @@ class StepWork:
         self._alone = alone
         self._repaired = False
         self._anew = False
-        """The step was opened again with all its tasks done: it needs other tasks."""
+        """True if the step was reopened after all its tasks were done, so that it needs new tasks."""
         self._mended = ""
         """The last failure on the way, in words for the report and for later steps."""
         self._answer = ""
         """The answer to the user's words to the step, from the draft or from the agent."""
 
     async def carry_out(self) -> bool:
-        """Carries out the step, and says whether it is completed, or gone from the plan."""
+        """Carries out the step. Returns true if it is completed, or was removed from the plan."""
         await self._actor.wait_until_clear()
         if (step := self._tasks.step()) and step.status != "in_progress":
             self._anew = has_none_left(step)
@@ -140,8 +140,8 @@ class StepWork:
         return ended
 
     def _over(self, step: Step) -> bool:
-        """Says whether the model need not be asked: everything succeeded and shows what it should, or the user refused.
-        What the user has said since must be heard first."""
+        """Says whether the step can end without asking the model: everything succeeded and is shown, or the user
+        refused. Words that the user has said since must be heard first."""
         if self._tasks.unheard():
             return False
         if any(task.status == "failed" for task in step.tasks):
@@ -149,12 +149,12 @@ class StepWork:
         return not self._anew and not self._lacking() and any(task.effect != "read" for task in step.tasks)
 
     def _lacking(self) -> str:
-        """Returns what the step's criterion names and no result shows."""
+        """Returns the parts of the step's criterion that no result shows."""
         step = self._tasks.step()
         return lacking(self._state, step, self._drafter.folder) if step else ""
 
     async def _ask_model(self, step: Step) -> bool | None:
-        """Asks the model. Returns how the step ends; nothing when there are tasks to be run now."""
+        """Asks the model for the next tasks. Returns how the step ends; nothing if there are tasks to run now."""
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
@@ -200,8 +200,8 @@ class StepWork:
         return report
 
     def _own_messages(self, step: Step) -> tuple[Message, ...]:
-        """Returns what the step has called and seen already, if it was stopped or spoken to before its end. Its request
-        is sent anew, so only the step's name stands for it."""
+        """Returns the calls and results of the step so far, if it was stopped or spoken to before its end. The request
+        is written anew, so the old one is replaced by the step's name."""
         job = self._state.jobs.get(self._actor.job_id)
         own = [message for message in job.messages if message.step == step.step_id] if job else []
         seen = list(dropwhile(lambda message: message.role != "assistant", own))

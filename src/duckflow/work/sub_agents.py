@@ -61,11 +61,11 @@ class ReviewResult(NamedTuple):
 
 @dataclass(slots=True)
 class WithinReach:
-    """A running agent, as the user reaches it: it can be told something, and stopped."""
+    """A running agent as the user can reach it: to tell it something, or to stop it."""
 
     said: list[str] = field(default_factory=list[str])
     work: asyncio.Future[AgentReport] | None = None
-    """The agent's running work; nothing while it waits for its turn to begin."""
+    """The agent's running work; nothing while the agent is waiting to begin."""
     stopped: bool = False
 
     def heard(self) -> str:
@@ -264,7 +264,7 @@ class SubAgents:
         return render(language, "agent", **values)
 
     async def latest(self) -> ReviewedChange:
-        """Returns what the latest turn or job with changes did."""
+        """Returns the changes of the latest turn or job that changed something."""
         try:
             preview = await self._parts.undo.diff()
             versions = await self._parts.undo.versions(preview.authors[-1].whole)

@@ -56,11 +56,11 @@ class TaskRunner:
         return operation is None or operation.changes
 
     def actor_of(self, step: Step) -> Actor:
-        """Returns the job's actor, acting for the step."""
+        """Returns the job's actor in the role of this step."""
         return replace(self._actor, step_id=step.step_id)
 
     async def dispatch(self, reading: ParsedReply, actor: Actor) -> Dispatched:
-        """Carries out a reply that is no task."""
+        """Carries out a reply whose calls are not tasks of the step."""
         return await self._dispatcher.run(reading, actor)
 
     async def run(self, plan: Plan, step: Step, action: Action, actor: Actor, why: str) -> tuple[Dispatched, str]:
@@ -112,7 +112,7 @@ class TaskRunner:
             await self._read((path for path in files_of(plan, step) if path in whole), step, self.actor_of(step))
 
     def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
-        """Says once in the step's own context what its texts are for."""
+        """Writes once into the step's own context what its texts are for."""
         if step.step_id in self._explained:
             return
         self._explained.add(step.step_id)
@@ -171,9 +171,9 @@ class StepTasks:
         self._locks = locks
         self._loops = 0
         self.unwanted = False
-        """The user has refused a task without a word about what they want instead."""
+        """True if the user has refused a task without saying what they want instead."""
         self._heard = 0
-        """Number of the user's messages to the step that have stood in a request."""
+        """The number of the user's messages to the step that a request has already contained."""
 
     @property
     def plan(self) -> Plan:
@@ -184,12 +184,12 @@ class StepTasks:
         return next((step for step in self.plan.steps if step.step_id == self.step_id), None)
 
     def unheard(self) -> str:
-        """Returns what the user has said to the step and no request has told the model yet."""
+        """Returns the user's words to the step that no request has contained yet."""
         step = self.step()
         return "\n".join(step.open_words[self._heard :]) if step else ""
 
     def hear(self) -> str:
-        """Returns the same words once: the caller puts them into a request."""
+        """Returns these words and counts them as heard: the caller puts them into a request."""
         words, step = self.unheard(), self.step()
         self._heard = len(step.open_words) if step else 0
         return words

@@ -1,5 +1,5 @@
-"""Finds the files that a request names, and whether it wants them read or written. Only rules are used: no model is
-asked."""
+"""Finds the files that a request names, and whether they are to be read or written. It uses rules only, and asks no
+model."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ class Errand(NamedTuple):
     names: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     only_writes: bool = False
-    """As far as can be told, nothing else is asked for: when the files are written, the request is done."""
+    """True if the request seems to want nothing but these files written, so that it is done once they are written."""
     only_asks: bool = False
-    """The request is a question: with an answer it is done."""
+    """True if the request is a question, so that it is done once it is answered."""
 
 
 def greets(request: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -82,7 +82,7 @@ def _wish(before: str, after: str, languages: Sequence[str]) -> str:
 
 
 def _wish_after(language: str, before: str, after: str) -> str | None:
-    """Returns the wish by the verb that follows the file; None where no verb does."""
+    """Returns what the verb after the file says is to be done with it; None if no verb follows."""
     sentence_end = in_language(language, "requests.sentence_end")
     after = sentence_end.split(after, maxsplit=1)[0]
     if in_language(language, "requests.renamed").search(sentence_end.split(before)[-1] + after):
@@ -94,7 +94,8 @@ def _wish_after(language: str, before: str, after: str) -> str | None:
 
 
 def _wish_before(language: str, before: str) -> str | None:
-    """Returns the wish by the last verb before the file; None where the language puts no verb there."""
+    """Returns what the last verb before the file says is to be done with it; None if the language puts no
+    verb there."""
     if not has(language, "requests.verb_before"):
         return None
     before = in_language(language, "requests.sentence_end").split(before)[-1]

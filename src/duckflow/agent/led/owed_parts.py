@@ -28,11 +28,11 @@ from duckflow.state.action import (
 from duckflow.state.phrase import Phrase, say
 
 READERS = 2
-"""Number of loops that may only look before a small model is held to writing."""
+"""The number of loops that may only read before a small model is made to write."""
 FAILURES = 2
-"""Number of failures after which the model may talk about them instead."""
+"""The number of failures after which the model may talk about them instead of trying again."""
 TRIES = 3
-"""Number of loops in which the model may be held to a part in vain."""
+"""The number of loops in which the model may be reminded of a part without success."""
 
 
 class OwedParts(Policy):
@@ -133,7 +133,7 @@ class OwedParts(Policy):
         return "; ".join(part.words for part in self._leading_answers())
 
     def _leading_answers(self) -> list[OwedPart]:
-        """Returns the answers that are due now. One text answers them all."""
+        """Returns the answers that the user is waiting for now. One text answers them all."""
         other = next((place for place, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
         return list(dict.fromkeys(self._open[:other]))
 
@@ -180,8 +180,8 @@ class OwedParts(Policy):
             self._looks += 1
 
     def _take(self, result: ActionResult) -> None:
-        """Updates the open parts by a result. A file may be written at any time; the other parts are done in their
-        order."""
+        """Updates the open parts by a result. Files may be written in any order; the other parts must be done in the
+        order of the request."""
         if result.changed:
             self._changed = list(dict.fromkeys((*self._changed, *result.changed)))
             self._open = [part for part in self._open if part.kind != "write" or not _written(part, result.changed)]
@@ -277,7 +277,7 @@ def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_
 
 
 def _only(operations: Iterable[Operation], wanted: Callable[[Operation], bool]) -> list[Operation]:
-    """Returns the operations that are wanted; all of them where none is."""
+    """Returns only the wanted operations; all of them if none is wanted."""
     offered = list(operations)
     return [operation for operation in offered if wanted(operation)] or offered
 

@@ -1,5 +1,5 @@
-"""Finds the parts that a request asks for: files, a run, a look, a deed, an answer. Only rules are used: no model is
-asked."""
+"""Finds the parts of a request: files to write, a run, a look, another deed, an answer. It uses rules only, and asks no
+model."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,8 @@ from duckflow.agent.led.errand import PATH, errand, is_file
 from duckflow.i18n.language import has, in_language, languages_in
 
 LONGEST = 500
-"""Most characters of a request that is searched for orders. A longer one tells of many things that nobody orders."""
+"""The length of the longest request that is searched for orders. A longer one mentions many things that nobody orders.
+"""
 PROGRAMS = {
     ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl", ".php": "php",
     ".lua": "lua", ".go": "go run",
@@ -20,13 +21,14 @@ QUOTED = r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」
 FILE = "<file>"
 
 ORDERED = ("run", "look", "deed", "answer")
-"""The kinds of orders that are parts by themselves. Files say what is to be written; anything else is up to the
+"""The kinds of orders that count as parts by themselves. Files are found separately; everything else is up to the
 model."""
 Kind = Literal["write", "run", "look", "deed", "answer"]
 
 
 class OwedPart(NamedTuple):
-    """A part of the request that is owed, in the user's own words. A file to be written may have no name yet."""
+    """A part of the request that must still be done, in the user's own words. A file to be written may have no name
+    yet."""
 
     kind: Kind
     words: str
@@ -34,9 +36,9 @@ class OwedPart(NamedTuple):
     command: str = ""
     """The command that the request itself gives for a run."""
     tests: bool = False
-    """The part is a run of the project's tests."""
+    """True if the part is a run of the project's tests."""
     unclear: bool = False
-    """Nothing says how to run it."""
+    """True if the request does not say how to run it, and no rule knows."""
 
 
 class RequestParts(NamedTuple):
@@ -44,7 +46,7 @@ class RequestParts(NamedTuple):
 
     owed: tuple[OwedPart, ...] = ()
     whole: bool = False
-    """As far as can be told, nothing else is asked for: when the parts are done, the turn is over."""
+    """True if the request seems to want nothing else, so that the turn is over when the parts are done."""
 
 
 class RequestOrder(NamedTuple):

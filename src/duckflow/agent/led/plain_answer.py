@@ -1,4 +1,4 @@
-"""Asks for an owed answer in plain text: in a Decision a small model says what it did, not what it saw."""
+"""Asks a small model for an answer in plain text, because in a Decision it tells what it did and not what it saw."""
 
 import re
 from collections.abc import Iterator

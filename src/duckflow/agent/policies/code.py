@@ -62,7 +62,7 @@ class Diagnosis:
         self._servers = servers
         self._slow: set[str] = set()
         self._old: dict[str, list[Diagnostic]] = {}
-        """The errors that each checker reported for the code before a change, where it was asked."""
+        """For each checker, the errors that it reported for the code before a change, if it was asked."""
 
     async def changes(self, turn: int) -> "list[FileVersions]":
         return await self._undo.changes(UndoScope(turn=turn)) if self.settings.diagnostics else []

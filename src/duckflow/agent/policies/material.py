@@ -28,7 +28,7 @@ MENTION_BYTES = 16_000
 """Most bytes of a file that are quoted. Of a longer file the first lines are quoted; the model can read on."""
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
 PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
-"""Pattern of what may stand right after a path."""
+"""A pattern for the characters that may follow directly after a path."""
 FILE_LIKE = (
     r"[\w~./-]*\w\.(?:py|md|txt|json|toml|ya?ml|cfg|ini|csv|tsv|log|xml|html?|css|[jt]sx?|go|rs|java|kt|c|h|cpp|cc|cs|rb"
     r"|php|swift|sh|sql|lock|ipynb|png|jpe?g|gif|webp)"
@@ -39,7 +39,7 @@ LONGEST_MENTION = 200
 
 
 class BringMaterial(Policy):
-    """Brings what a message refers to into the conversation. It stands there quoted, like a result."""
+    """Quotes the files and texts that a message refers to in the conversation, in the form of results."""
 
     def __init__(
         self, session: Session, toolbox: Toolbox, workspace: Workspace, pictures: ConversationPictures
@@ -50,7 +50,7 @@ class BringMaterial(Policy):
         self._pictures = pictures
         self._profile: Callable[[], Awaitable[ModelProfile]] | None = None
         self._came = False
-        """A picture has come since `_blind` was last called."""
+        """True if a picture has come since `_blind` was last called."""
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
         """Quotes the material of a message. If pictures come and the model cannot see, the turn is over, because its
@@ -126,7 +126,7 @@ class BringMaterial(Policy):
             self._fail(path, problem)
 
     def _attach(self, name: str, result: str) -> None:
-        """Quotes a result. Its first line is about the others."""
+        """Quotes a result in the conversation. Its first line describes the lines that follow."""
         text, hidden = mask(result)
         if hidden:
             text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
@@ -184,7 +184,8 @@ class BringMaterial(Policy):
             self._session.emit(Noticed(what=say("picture.attached", name=name, what=what)))
 
     async def _read(self, path: str, part: dict[str, int]) -> str:
-        """Reads with the tool itself, so that the model counts as having seen the file, or the part of it."""
+        """Reads the file with the reading tool itself, so that the model counts as having seen this file or this part
+        of it."""
         folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
         lines = 0 if folder else self._lines(path)
         tool = self._toolbox.find(LIST_FILES if folder else READ_FILE)
@@ -258,8 +259,8 @@ class Mention(NamedTuple):
 
     @property
     def file_like(self) -> str:
-        """Returns the path that is meant when none of them exists, if it looks like one; a decorator or a name does
-        not."""
+        """Returns the path that is meant even if none of them exists, provided that it looks like a path; a decorator
+        or a name does not."""
         return next((path for path in self.paths if re.fullmatch(FILE_LIKE, path) or path.startswith(ELSEWHERE)), "")
 
 
@@ -277,7 +278,8 @@ def _found(text: str) -> Iterator[Mention]:
 
 
 def _paths(token: str) -> Iterator[str]:
-    """Yields the whole word, then shorter ones without what may follow a path: not every language has spaces."""
+    """Yields the whole word, then shorter forms without what may follow a path, since not every language separates
+    words by spaces."""
     yield token
     path_end = re.compile(PATH_END)
     for length in range(len(token) - 1, 0, -1):

@@ -24,10 +24,10 @@ from duckflow.tools.shell.calls import tries_out
 
 FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
-"""Pattern of the end of a clause. A colon before a mere number belongs to what it counts."""
+"""A pattern for the end of a clause. A colon before a number does not end one, as in `failed: 2`."""
 
 WORK = ("write", "run", "deed", "rest")
-"""The kinds of orders in a request that leave something in the journal."""
+"""The kinds of orders in a request that must leave a trace in the journal when they are carried out."""
 
 
 class Ending(NamedTuple):
@@ -36,7 +36,7 @@ class Ending(NamedTuple):
     outcome: Outcome
     why: Phrase | None = None
     waits: bool = False
-    """The work cannot go on without an answer of the user."""
+    """True if the work cannot go on without an answer of the user."""
 
     @property
     def well(self) -> bool:
@@ -44,7 +44,7 @@ class Ending(NamedTuple):
 
 
 class Guidance(NamedTuple):
-    """A note for the next prompt, used if there is no other, and the operations that it may offer at most."""
+    """A note for the next prompt, used only if there is no other, and the only operations that the prompt may offer."""
 
     note: str
     narrow: Narrow | None = None
@@ -57,7 +57,7 @@ class Loop:
     decision: Decision
     done: Dispatched
     tried: bool = False
-    """A script that calls the written code came to its end."""
+    """True if a script that calls the newly written code ran to its end."""
     fault: str = ""
     """The fault that a try-out of the written code has shown."""
 
@@ -67,9 +67,9 @@ class Checks(NamedTuple):
 
     failed: str = ""
     by_command: bool = False
-    """The failure was a command that was run after a change, not just an action that could not be done."""
+    """True if the failure was a command that ran after a change, and not merely an action that could not be done."""
     unmade: bool = False
-    """A change was tried, broke, and has not been made since."""
+    """True if a change was tried, failed, and has not been made since."""
 
 
 @dataclass(slots=True)
@@ -82,14 +82,14 @@ class TurnSoFar:
     profile: Callable[[], Awaitable[ModelProfile]]
     """Returns the properties of the model, and connects it if need be."""
     meanwhile: Callable[[], str] = lambda: ""
-    """Returns what the user has said since it was last called."""
+    """A function that returns what the user has said since it was last called."""
     wish: str = ""
     """The user's own words in the request. Text that a custom command has added to them orders nothing."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """The ending that the last Decision wants, if any."""
     doubt: str = ""
-    """The reason against the `done` that was just said, though the model has been asked about it."""
+    """The reason to doubt the `done` that was just said, although the model has already been asked about it."""
 
     @property
     def last(self) -> Loop:
@@ -165,7 +165,7 @@ class TurnSoFar:
         return all_named and not praised and any(clause.fails for clause in clauses)
 
     def owes_work(self) -> bool:
-        """Says whether the request orders a change or a run, and nothing but reads and commands came of it."""
+        """Says whether the request orders a change or a run, but only reads and other commands were carried out."""
         results = [result for loop in self.loops for result in loop.done.results if result.ok]
         if not all(result.effect in ("read", "talk") or evidence_of(result) for result in results):
             return False
@@ -206,7 +206,8 @@ def _wants_checks(request: str, language: str) -> bool:
 
 
 class Policy:
-    """Looks at a turn from one side. Most policies override one or two of these methods. None knows another."""
+    """Handles one special situation of turns. Most policies override one or two of these methods. No policy knows
+    another."""
 
     async def objection(self, message: str) -> Phrase | None:
         """Is called before a message of the user is taken up. Returns why it may not be, if so."""

@@ -41,7 +41,7 @@ class ProveByTrial(Policy):
         self._told = False
         self._tried: tuple[list[FileVersions], Proof] | None = None
         self._waiting = 0
-        """The turn since which there are new tests that nobody has run yet."""
+        """The turn since which there are new tests that have not been run yet."""
 
     async def opening(self, turn: TurnSoFar) -> None:
         self._told, self._tried = False, None
@@ -80,7 +80,7 @@ class ProveByTrial(Policy):
         return proof if proof.parts() else None
 
     async def _unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the new public names of a change that nothing else mentions."""
+        """Returns the new public names of a change that nothing else in the folder mentions."""
         from duckflow.proof.reach import new_names, texts_of, unreached
 
         names = new_names(changes)
@@ -112,7 +112,7 @@ class ProveByTrial(Policy):
 
 
 class ReviewByRecord(Policy):
-    """Comes last: it closes the work, or sends it into one loop of review with the record."""
+    """Runs as the last policy: it closes the work, or starts one review loop that gets the record."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
@@ -133,7 +133,7 @@ class ReviewByRecord(Policy):
         self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
-        """Returns nothing when the work is over; otherwise the note on what is to be looked at first."""
+        """Returns nothing when the work is over; otherwise a note on what the model should look at first."""
         if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
             return None
         self._reviewed = True
@@ -198,7 +198,7 @@ def _rationale(loop: Loop) -> str:
 
 
 def _offered(state: AgentState) -> list[str]:
-    """Returns what the model said last before the turn, because a short yes refers to that."""
+    """Returns what the model said last before the turn, because a short yes of the user refers to it."""
     replies = [
         message
         for message in state.messages

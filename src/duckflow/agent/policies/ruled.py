@@ -107,7 +107,7 @@ class ProjectRules:
 
 
 class KeepRules(Policy):
-    """Sends a turn that breaks a rule back to the model, twice at most."""
+    """Sends a turn that breaks a rule back to the model, at most twice."""
 
     def __init__(self, owner: StateOwner, actor: Actor, rules: ProjectRules, scope: Callable[[], UndoScope]) -> None:
         self._owner = owner
@@ -142,7 +142,8 @@ class KeepRules(Policy):
             await self._offer(turn)
 
     async def _offer(self, turn: TurnSoFar) -> None:
-        """Offers a correction as a rule. A correction follows a change, so a wish in a first message is none."""
+        """Offers to keep a correction as a rule. Only a message after a change can be a correction, so a wish in a
+        first message is none."""
         if not turn.state.changed_before:
             return
         from duckflow.i18n.language import may_find

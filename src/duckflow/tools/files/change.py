@@ -19,15 +19,17 @@ from duckflow.tools.tool import Done
 
 CONTEXT = 3
 EXACTLY_COMPARED = 2000
-"""Lines from which texts are compared more roughly: a file of many equal lines would take minutes otherwise."""
+"""The number of lines from which on texts are compared more roughly, because a file of many equal lines would take
+minutes."""
 COMPARED = 20_000
-"""Changed lines from which they are not compared at all, because it would take too long. Then the old lines are shown,
-and after them the new ones."""
+"""The number of changed lines from which on they are not compared at all, because that would take too long. Then all
+old lines are shown, and after them all new ones."""
 DIFFED = 400
-"""The most lines of a diff from which the result of an edit is quoted."""
+"""The number of lines in the longest diff for which the result of an edit is quoted."""
 NOW_LINES = 40
 NOW_RUN = 2
-"""Lines quoted from each end of a long run of new lines: the model knows what it wrote itself."""
+"""The number of lines quoted from each end of a long run of new lines. The model knows the rest, since it wrote them.
+"""
 NOW_LENGTH = 200
 HUNK = r"@@ -\S+ \+(\d+)"
 
@@ -152,7 +154,7 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 
 def _refuse_blots(change: TextChange) -> None:
-    """Raises a ToolError if the mark that hid a secret from the model would replace the secret."""
+    """Raises a ToolError if the change would write the mark that hid a secret from the model in place of the secret."""
     before = change.before.raw if change.before else ""
     if change.raw.count(BLOT) > before.count(BLOT) and mask(before).hidden:
         name = shown(change.path)

@@ -15,7 +15,7 @@ from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 NAMED = 50
-"""Files of a folder that a preview names; the others are only counted."""
+"""The number of files of a folder that a preview names; the others are only counted."""
 COUNTED = 100_000
 
 
@@ -61,7 +61,7 @@ class DeleteFile(FileTool[DeleteArgs]):
         return Done(told_model, phrase, changed=(target.path, *_usable(files[:NAMED])))
 
     def _found(self, args: DeleteArgs) -> tuple[FolderEntry, list[FolderEntry]]:
-        """Returns the thing to delete, and everything that lies in it."""
+        """Returns the file or folder to delete, and everything that lies in it."""
         with explained_errors(self.workspace, args.path):
             target = self.workspace.stat(args.path, follow=False)
             if target.path == ".":
@@ -78,7 +78,8 @@ class DeleteFile(FileTool[DeleteArgs]):
         return target, inside
 
     def _fingerprint(self, target: FolderEntry, inside: list[FolderEntry]) -> str:
-        """Returns a digest of its name, kind, size and time, and of the same of everything in a folder."""
+        """Returns a digest of the target's name, kind, size and time, and of the same facts for everything
+        in a folder."""
         facts = hashlib.sha256()
         for entry in (target, *inside):
             # A folder's own time changes with its content, which is part of the digest anyway.
@@ -97,7 +98,7 @@ class DeleteFile(FileTool[DeleteArgs]):
 
 
 def _usable(files: list[FolderEntry]) -> Iterator[str]:
-    """Yields the paths that are text; a name with broken bytes could not be stored in the journal."""
+    """Yields the paths that are valid text. A name with broken bytes could not be stored in the journal."""
     for file in files:
         with suppress(UnicodeEncodeError):
             file.path.encode()

@@ -48,7 +48,7 @@ class TextForm:
     bom: bytes = b""
     newline: str = "\n"
     exact: bool = True
-    """Encoding the text again gives the same bytes. If not, the file can be read but not rewritten."""
+    """True if encoding the text again gives the same bytes. If not, the file can be read but not rewritten."""
 
     def describe(self) -> str:
         """Returns what is unusual about the form, or nothing."""
@@ -102,7 +102,7 @@ def encode(text: str, form: TextForm) -> bytes:
 
 
 def dominant_newline(text: str) -> str:
-    """The line end most lines have; `\\n` when there is none."""
+    r"""Returns the line end that most lines have; `\n` if there is none."""
     crlf = text.count("\r\n")
     lf = text.count("\n") - crlf
     if crlf > lf:
@@ -121,8 +121,8 @@ def with_newline(text: str, newline: str) -> str:
 
 
 def _guess(data: bytes) -> tuple[str, str | None]:
-    """Takes UTF-8 when it is valid, then the Japanese encodings, then Western text. Control characters mean that it is
-    no text."""
+    """Guesses the encoding: UTF-8 if the bytes are valid, else the Japanese encodings, else Western text. Control
+    characters mean that the file is no text."""
     text = _read(data, "utf-8")
     if text is not None:
         return "utf-8", text
@@ -185,7 +185,7 @@ def load(workspace: Workspace, path: str, limit: int) -> Document:
 
 
 PIECE = 64 * 1024
-"""Bytes at which a longer line is split; all pieces have the same line number."""
+"""The number of bytes after which a longer line is split. All its pieces have the same line number."""
 
 
 def large_lines(file: BinaryIO, first: int = 1) -> Iterator[tuple[int, str]]:

@@ -29,7 +29,8 @@ MOST_PLACES = 50
 
 
 def closest(lines: list[str], wanted: list[str]) -> range | None:
-    """Returns line indexes around the best match of the longest wanted line; None when no line is similar."""
+    """Returns the indexes of lines around the place that is most similar to the longest wanted line; None if no line is
+    similar."""
     import difflib
 
     wanted_lines = [line.strip()[:LENGTH] for line in wanted]
@@ -51,7 +52,7 @@ def _shared(letters: Counter[str], line: str) -> float:
 QUOTED = 2000
 LINES_NAMED = 10
 TELLING = 12
-"""Length from which the presence of the new text suggests that the edit was made before."""
+"""The length from which on finding the new text in the file suggests that the edit was made before."""
 
 # The ways in which two lines are compared, from strict to loose.
 LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: " ".join(line.split()))
@@ -137,7 +138,8 @@ def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
 
 
 def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
-    """Searches the joined text once: comparing line by line would take the product of both numbers of lines."""
+    """Finds the places by searching the joined text once, because comparing line by line would take the product of both
+    numbers of lines."""
     text = "".join(f"\n{line}" for line in (*lines, ""))
     places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
     numbers, number, end = list[int](), 0, 0

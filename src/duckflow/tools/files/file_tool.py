@@ -30,7 +30,8 @@ class SeenFile:
 
     digest: str
     total: int = 0
-    """Number of lines that must have been shown; 0 when the model wrote the text itself."""
+    """The number of lines that must have been shown before the file counts as seen; 0 if the model wrote the text
+    itself."""
     lines: set[int] = field(default_factory=set[int])
 
     @property
@@ -185,7 +186,7 @@ class FileTool(Tool[A]):
             return self.workspace.relative(path, follow)
 
     def kind(self, path: str, follow: bool = True) -> Kind | None:
-        """Returns the kind of what is at a path; None when there is nothing."""
+        """Returns the kind of file at a path; None if there is nothing."""
         with explained_errors(self.workspace, path):
             try:
                 return self.workspace.stat(path, follow).kind

@@ -38,7 +38,8 @@ class MakeFolder(FileTool[FolderArgs]):
         return Done(f"Made the folder {name}.", say("file.folder_made", path=name), changed=(path,))
 
     def _exists(self, path: str) -> bool:
-        """Says whether the folder exists. A file of that name is an error: there can be no folder."""
+        """Says whether the folder exists. Raises a ToolError if a file has that name, since no folder can be made
+        there."""
         kind = self.kind(path)
         if kind not in (None, "folder"):
             name = shown(path)

@@ -92,7 +92,7 @@ class ReadFile(FileTool[ReadArgs]):
 
 
 def _wanted(args: ReadArgs, total: int, name: str) -> range:
-    """Returns the indexes of the lines asked for."""
+    """Returns the indexes of the lines that the call asks for."""
     start = max(1, args.start_line)
     end = min(args.end_line, total) if args.end_line > 0 else total
     if start > max(total, 1) or (args.end_line > 0 and args.end_line < start):

@@ -22,7 +22,7 @@ def leading(line: str) -> str:
 
 
 def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """Handles a file that is indented further, by the same blanks on every line."""
+    """Handles a file that is indented further than the edit, by the same blanks on every line."""
     mine, theirs = pairs[0]
     extra = theirs[: len(theirs) - len(mine)] if theirs.endswith(mine) else None
     if extra is None or any(theirs != extra + mine for mine, theirs in pairs):
@@ -31,7 +31,7 @@ def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
 
 
 def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """Handles a file that is indented less, by the same blanks on every line."""
+    """Handles a file that is indented less than the edit, by the same blanks on every line."""
     mine, theirs = pairs[0]
     extra = mine[: len(mine) - len(theirs)] if mine.endswith(theirs) else None
     if not extra or any(mine != extra + theirs for mine, theirs in pairs):
@@ -42,7 +42,7 @@ def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
 
 
 def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
-    """Handles the same levels in another unit, all shifted by the same number of levels."""
+    """Handles a file that has the same levels in another unit, all shifted by the same number of levels."""
     my_unit = _unit([mine for mine, _ in pairs] + [leading(line) for line in new if line.strip()])
     their_unit = _unit([theirs for _, theirs in pairs])
     if not my_unit or not their_unit:

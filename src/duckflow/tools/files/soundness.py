@@ -1,4 +1,5 @@
-"""A first check of a text that is about to be written: does it parse, is it all there? Nothing is run."""
+"""A first check of a text that is about to be written: whether it parses, and whether it is complete.
+Nothing is run."""
 
 import ast
 import json
@@ -75,7 +76,7 @@ def _definitions(tree: ast.Module) -> dict[str, ast.AST]:
 
 
 def _is_empty(node: ast.AST) -> bool:
-    """Says whether it is a function of nothing but `pass`, `...`, a docstring, or `raise NotImplementedError`."""
+    """Says whether a function consists of nothing but `pass`, `...`, a docstring, or `raise NotImplementedError`."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     return all(_says_nothing(statement) for statement in node.body)

@@ -69,7 +69,8 @@ class WriteFile(FileTool[WriteArgs]):
         return write_change(self._change(args), self.workspace, self.seen)
 
     def standing(self, args: dict[str, Any]) -> str:
-        """Returns the current text, and notes that the model has seen it, so that it may replace it."""
+        """Returns the current text of the file, and notes that the model has seen it, so that the model may
+        replace it."""
         try:
             path = self.real_path(str(args.get("path", "")))
             document = self.document(path) if self.kind(path) == "file" else None

@@ -15,13 +15,12 @@ from duckflow.tools.tool import Done, Tool
 from duckflow.tools.toolbox import ResponseArgs
 
 Find = Callable[[str], tuple[int, str]]
-"""Searches the archive: returns the number of messages found, and quotations of them."""
+"""A function that searches the archive and returns the number of messages found, with quotations of them."""
 
 
 class Recall(Tool[ResponseArgs]):
-    """Finds messages of this or earlier sessions that are no longer in the context.
-
-    It takes the same arguments as `response`: a shape that is there already costs nothing in the request's schema."""
+    """Finds messages of this or earlier sessions that are no longer in the context. It takes the same arguments as
+    `response`, because a shape that the request's schema already has costs nothing."""
 
     operation = RECALL
     effect = "read"
@@ -41,7 +40,8 @@ class Recall(Tool[ResponseArgs]):
 
 
 WithLesson = Callable[[str, str], str]
-"""Takes the file's text and a lesson, and returns the new text. It is the same text when the lesson is known."""
+"""A function that takes the file's text and a lesson, and returns the new text; the same text if the lesson is already
+in it."""
 
 
 class Remember(FileTool[ResponseArgs]):

@@ -34,7 +34,7 @@ SCOPE = re.compile(r'scope="([^"]*)"')
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Headers = Callable[[bool], Awaitable[Mapping[str, str]]]
-"""Returns the headers for every request. `True` means that the earlier ones were refused."""
+"""A function that returns the headers for every request. `True` means that the server refused the earlier ones."""
 
 
 class EventStream:
@@ -95,7 +95,8 @@ class HttpTransport:
         self.version = ""
         """The version of the protocol, once it is agreed upon."""
         self.stateless = False
-        """The protocol of 2026: each request describes itself in its headers, and there is no session."""
+        """True for the protocol of 2026, in which each request describes itself in its headers and there is no session.
+        """
 
     def send(self, message: Message) -> None:
         """Sends a message in the background: an answer may take long, and other messages must not wait for it."""
@@ -156,7 +157,7 @@ class HttpTransport:
             raise RpcError(GONE, _in_words(problem)) from None
 
     async def _sent(self, message: Message, headers: Mapping[str, str]) -> str | None:
-        """Returns None when the server accepted the request, else what it says about logins."""
+        """Sends the message. Returns None if the server accepted it, else what the server says about logins."""
         async with self._client.stream("POST", self._url, json=message, headers=headers) as response:
             challenge = response.headers.get("www-authenticate", "")
             if response.status_code == UNAUTHORIZED or (response.status_code == FORBIDDEN and wanted_scope(challenge)):

@@ -231,7 +231,7 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
 
 
 class _Memory:
-    """The place where the SDK keeps what it finds out; Duckflow puts it into the keyring afterwards."""
+    """The place where the SDK keeps its data during a login. Duckflow stores it in the keyring afterwards."""
 
     def __init__(self) -> None:
         self.tokens: Any = None

@@ -33,15 +33,16 @@ CALM_SECONDS = 0.5
 """Seconds to wait before a list that changed is read again."""
 
 Tokens = Callable[[str, bool], Awaitable[str]]
-"""Returns the token for an address from the keyring, or nothing. `True` means that the earlier token was refused."""
+"""A function that returns the token for an address from the keyring, or nothing. `True` means that the server refused
+the earlier token."""
 
 
 class BroughtServer(NamedTuple):
     """The means to start a server that the work folder brought."""
 
     launch: Callable[[Sequence[str], Mapping[str, str], str], Awaitable[Launch]]
-    """Makes a launch from a command line, variables and a folder. Raises OSError when it cannot run as the user
-    agreed."""
+    """A function that makes a launch from a command line, variables and a folder. It raises OSError if the program
+    cannot run as the user agreed."""
     variables: Mapping[str, str]
     """The user's variables that the server may ask for."""
 
@@ -85,7 +86,7 @@ class OutsideServer:
         self._up = asyncio.Event()
         self._wants_login = False
         self._unset: list[str] = []
-        """The user's variables that its entry wants and that have no value."""
+        """The user's variables that the server's entry needs and that have no value."""
         self._changed: set[str] = set()
         self._reading: asyncio.Task[None] | None = None
         self._living: asyncio.Task[None] | None = None

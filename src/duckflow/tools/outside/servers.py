@@ -35,7 +35,7 @@ class OutsideContext(NamedTuple):
     tokens_in: Callable[[str], int]
     tokens: Tokens = no_token
     take: TakePicture | None = None
-    """Keeps a picture with the conversation."""
+    """A function that keeps a picture with the conversation."""
 
 
 class OutsideServers:
@@ -49,7 +49,7 @@ class OutsideServers:
         self._tools: list[OutsideTool] = []
         self._offered: dict[str, str] = {}
         self.searched = False
-        """The model searches for the tools, because there are too many to describe."""
+        """True if there are too many tools to describe, so that the model searches for them."""
 
     def start(
         self, entries: Mapping[str, ServerSettings], brought: Mapping[str, BroughtServer] = MappingProxyType({})

@@ -13,7 +13,7 @@ INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 LONGEST_LINE = 16 * 1024 * 1024
 BREATH_SECONDS = 0.005
-"""Seconds of pause after a large read, so that others get their turn and a server that floods us must wait."""
+"""The pause in seconds after a large read. It lets others run, and makes a server wait that sends too much."""
 LOG_TAIL = 2000
 PATIENCE_SECONDS = 3.0
 

@@ -27,7 +27,8 @@ COMMAND = (
 )
 VERBS = r"(?:pass|exit|end|print|succeed|run|return|finish|work|report|show|fail|give|is|are|and|in|on|with|has|must)"
 SHORT_OPTION = rf" -(?:[kmpcnoj] (?!{VERBS}(?:e?s)?\b)[A-Za-z0-9_./:-]*[A-Za-z0-9_/]|[A-Za-z]+\d*)(?![A-Za-z0-9_-])"
-"""A short option, with its value where it takes one. The word after other options belongs to the sentence."""
+"""A pattern for a short option with its value, if it takes one. The word after any other option belongs to the
+sentence."""
 ARGUMENT = (
     rf"{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
     r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?!or\b|fail\b)))[A-Za-z_.][A-Za-z0-9_./:-]*)"
@@ -54,7 +55,7 @@ class NamedThing(NamedTuple):
     code: str = "0"
     """The exit code that the command must have; `!0` means any but 0."""
     unchecked: tuple[str, ...] = ()
-    """Statements about its content in plain words, which nothing can check."""
+    """Statements in plain words about the thing's content, which nothing can check."""
 
     def told(self) -> str:
         name = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
@@ -97,7 +98,7 @@ class Piece(NamedTuple):
     kind: Literal["file", "command", "text"]
     text: str
     before: str
-    """The text between it and the piece before it."""
+    """The text between this piece and the one before it."""
     after: str
 
 
@@ -156,8 +157,8 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
 
 
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
-    """Returns the index of the piece that a text should stand in: the one named last, or the next one if the words say
-    so."""
+    """Returns the index of the piece in which a text should occur: the piece named last, or the next one if the words
+    say so."""
     later = next((index for index in subjects if index > number), None)
     earlier = next((index for index in reversed(subjects) if index < number), None)
     said_next = later == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None

@@ -51,8 +51,7 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
 
 
 def taken(read: Callable[[Any], T], draft: Any) -> T:
-    """Reads the draft that came with the call, which the model wrote in its own context. Raises a ToolError if it is
-    wrong."""
+    """Reads the draft that the model sent with its call. Raises a ToolError if the draft is wrong."""
     try:
         return read(draft)
     except ReplyUnusable as problem:

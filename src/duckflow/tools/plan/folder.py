@@ -9,12 +9,12 @@ from duckflow.state.plan import Step
 from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 16_000_000
-"""Largest file in bytes; the tools cannot read a larger one either."""
+"""The size in bytes of the largest file that is looked at. The tools cannot read a larger one either."""
 NAMES = 60
 TICK = 0.01
 """Seconds that a file system's clock may be behind."""
 SHORT = 10_000
-"""Bytes below which a file is read, to see whether it holds more than blanks."""
+"""The number of bytes below which a file is read to see whether it holds more than blanks."""
 EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 

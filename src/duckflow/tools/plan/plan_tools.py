@@ -55,7 +55,7 @@ class ReviseArgs(Args):
 
 
 class IdArgs(Args):
-    """A plan, step or job; without one, the one at hand."""
+    """The id of a plan, step or job. Without one, the current one is meant."""
 
     id: str | None = Field(default=None, validation_alias=AliasChoices("id", "step_id", "plan_id", "job_id"))
 

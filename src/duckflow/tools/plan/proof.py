@@ -45,15 +45,15 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
 
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
-    """Returns the things that its criterion names and that nothing shows."""
+    """Returns the things that the step's criterion names and that no result shows."""
     made, record = _meant(state, step), _unaltered(state, step)
     things = [thing for thing in named_in(step.success) if not show(thing, record, folder, made)]
     return ", ".join(f"{thing.told()}{_changed_with(thing, state)}" for thing in things)
 
 
 def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
-    """Returns the results that were not brought about by a change of the check itself. Where the step is about such a
-    file, changing it is the work."""
+    """Returns the results that were not caused by a change of the check itself. If the step is about such a file,
+    changing it is the work, and its results count."""
     work = re.sub(COMMAND, "", f"{step.name} {step.description}")
     return [
         evidence for evidence in state.evidence if all(path.rpartition("/")[2] in work for path in evidence.altered)
@@ -70,7 +70,7 @@ def _changed_with(wanted: NamedThing, state: AgentState) -> str:
 
 
 def unchecked(step: Step) -> str:
-    """Returns what its criterion says in plain words that nothing can check."""
+    """Returns the parts of the step's criterion that are plain words which nothing can check."""
     return "; ".join(f"{thing.name}: {text}" for thing in named_in(step.success) for text in thing.unchecked)
 
 
@@ -164,7 +164,7 @@ def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) 
 
 
 def holds(text: str, wanted: NamedThing) -> bool:
-    """Says whether the wanted texts stand in it and the unwanted do not, in any case and spacing."""
+    """Says whether the text contains all wanted texts and no unwanted one. Case and spacing do not matter."""
     plain = _plain(text)
     return all(_stands_in(plain, phrase) for phrase in wanted.texts) and not any(
         _stands_in(plain, phrase) for phrase in wanted.absent
@@ -220,7 +220,7 @@ def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: Folder
 
 
 def _just(evidence: Evidence, wanted: NamedThing) -> bool:
-    """Says whether exactly this was run. With other arguments, or in another place, these may be the cause of a
-    failure."""
+    """Says whether the evidence is a run of exactly this command. A run with other arguments, or in another place, may
+    fail for reasons of its own."""
     ran = plain_calls(evidence.command)
     return evidence.command.split() == wanted.name.split() or (bool(ran) and ran == plain_calls(wanted.name))

@@ -21,7 +21,7 @@ from duckflow.tools.plan.ports import Folder
 
 LONGEST_RESULT = 6000
 CUT = 300
-"""Length at which a search cuts lines."""
+"""The length at which a search cuts lines."""
 NUMBERED = re.compile(r"(\d+)[:-](.*)")
 
 
@@ -271,8 +271,8 @@ FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
 
 
 def left_behind(plan: Plan, step: Step) -> str:
-    """Describes what earlier steps left: the steps it depends on, and the latest; each with its files and what shows
-    that it works."""
+    """Describes what earlier steps left behind: the steps that this one depends on, and the latest ones, each with its
+    files and its evidence."""
     done = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
     needed = [other for other in done if other.step_id in step.depends_on]
     order = dict.fromkeys(other.step_id for other in [*needed, *reversed(done)])

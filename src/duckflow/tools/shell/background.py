@@ -17,9 +17,10 @@ class BackgroundCommand:
     command: str
     process: Process
     output: Callable[[bool], str]
-    """Returns its output so far: the beginning and the end, and the lines that say why it failed, if it has."""
+    """A function that returns the command's output so far: the beginning and the end, and the lines that say why it
+    failed, if it has."""
     judge: Callable[[int, str], Awaitable[CheckReport | None]]
-    """Judges the run by its exit code and output, and returns a report if it is a check."""
+    """A function that judges the run by its exit code and output, and returns a report if the command is a check."""
     job_id: str = field(default_factory=lambda: f"job_{secrets.token_hex(4)}")
     started: float = field(default_factory=time.monotonic)
 

@@ -12,7 +12,7 @@ REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
 RUNNERS = (
     r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
 )
-"""Words before a program through which it is called."""
+"""Words that come before a program and run it, such as `uv run`."""
 LOOKS = (
     *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
     *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date"),
@@ -41,11 +41,11 @@ ESCAPED = r"\\[\"']"
 AFTER_CALL = r"[#<>|;&\n\\]"
 TARGETS = r">{1,2}\s*([^\s;&|>]+)|\btee\s+([^;&|]+)"
 KEEPS_OUTPUT = r"(?:\S*/)?[^./]+(?:\.(?:log|txt|out))?"
-"""A file for the output. Writing over any other file would change what the checks look at after they have looked."""
+"""A pattern for a file that only keeps the output. Writing to any other file would change what the checks look at."""
 SETS_NAME = r"(\w+)="
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 WRAPPERS = (("env",), ("nice",), ("uv", "run"), ("poetry", "run"), ("pipenv", "run"))
-"""Words before a program that do not change how it runs."""
+"""Words before a program that do not change how the program runs."""
 PYTHON = re.compile(r"python3?")
 QUIET_OPTIONS = ("-u", "-B")
 """Options of Python that do not change what a program does."""
@@ -70,7 +70,7 @@ def parts_of(command: str) -> list[tuple[str, list[str]]]:
 
 
 def called(words: Sequence[str]) -> list[str]:
-    """Returns the words of a command without the words through which it is called."""
+    """Returns the words of a command without the words that merely start it."""
     text = " ".join(words)
     while (bare := re.sub(rf"^{RUNNERS}", "", text)) != text:
         text = bare
@@ -182,7 +182,7 @@ def _without_texts(command: str) -> str:
 
 
 def runs_alone(command: str) -> bool:
-    """Says whether only the call that decides can have failed in the command."""
+    """Says whether no other call of the command than the deciding one can have failed."""
     *earlier, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier)
 

@@ -81,12 +81,12 @@ class RecognisedCheck(NamedTuple):
     words: tuple[str, ...]
     kind: CheckKind
     alone: bool
-    """Nothing else in the command can have failed."""
+    """True if nothing else in the command can have failed."""
     folder: str = ""
     """The folder below the work folder in which it runs. The check leaves out everything else, as if the folder were
     named."""
     hidden: bool = False
-    """Something else may decide how the command ends, so only failures of the run count."""
+    """True if something else may decide how the command ends, so that only failures of the run count."""
 
     @property
     def name(self) -> str:

@@ -39,7 +39,7 @@ class Cleaner:
 PROGRESS = re.compile(r"(?:\S+\.py )?[.sxX]+(?:\s*\[ *\d+%\])?")
 WARNINGS = re.compile(r"(?ms)^=+ warnings summary =+\n.*?^-- Docs: \S+\n")
 WORTH_CUTTING = 600
-"""Characters below which an output is shown whole."""
+"""The number of characters below which an output is shown whole."""
 
 
 def without_progress(output: str) -> str:
@@ -109,7 +109,7 @@ EVERY_SECONDS = 0.1
 AT_ONCE = 4000
 
 OnOutput = Callable[[str, int], None]
-"""Takes a text, and the number of lines before it that were left out."""
+"""A function that takes a text, and the number of lines before it that were left out."""
 
 
 class Live:

@@ -40,9 +40,9 @@ from duckflow.tools.tool import Args, CallContext, Done, Tool
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
 LONGEST_COMMAND = 2000
-"""Longest command, in characters, that is kept whole with its result."""
+"""The length in characters of the longest command that is kept whole with its result."""
 LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
-"""A command whose output goes through a program that only shows it."""
+"""A pattern for a command whose output goes through a program that only shows it."""
 CLOSED_PIPE = 141
 SHOWN_CAUSE = 600
 MOST_NAMED = 8
@@ -50,7 +50,7 @@ SANDBOX_BROKEN = "bwrap: "
 
 
 WAITS_FOR = re.compile(r"\s*wait\s+(job_\w+)\s*")
-"""Not a program: the command by which the model waits for a background command."""
+"""The command by which the model waits for a background command. It is not a program."""
 
 
 class ShellArgs(Args):

@@ -219,5 +219,5 @@ def _is_fixture(decorator: ast.expr) -> bool:
 
 
 def _is_calm(body: Definition | ast.ClassDef) -> bool:
-    """Says whether it touches neither pytest itself nor what tests report."""
+    """Says whether the code touches neither pytest itself nor what tests report."""
     return not NOT_CALM.search(ast.unparse(body))

@@ -127,11 +127,11 @@ class Network(NamedTuple):
 
     resolve: Resolve = look_up
     dial: Callable[[str, int], tuple[str, int]] = lambda address, port: (address, port)
-    """Returns where a connection to a checked address really goes."""
+    """A function that returns where a connection to a checked address really goes."""
     trust: "ssl.SSLContext | None" = None
     """The certificates that are trusted. None means those of the usual authorities."""
     by_name: bool = False
-    """A proxy gets the names and looks them up itself."""
+    """True if a proxy gets the names and looks them up itself."""
 
 
 async def pinned(address: WebAddress, network: Network) -> tuple[str, int] | None:

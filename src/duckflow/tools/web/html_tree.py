@@ -30,7 +30,7 @@ BLOCKS = frozenset(
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TEXTS = frozenset(("p", "ul", "ol", "dl", "pre", "table", "blockquote", "hr", *HEADINGS))
 ENDED_BY_TEXT = {"p", *HEADINGS}
-"""Where one of TEXTS begins, these tags end, even without a closing tag."""
+"""Tags that end where one of TEXTS begins, even without a closing tag."""
 DEEPEST = 80
 MOST_ELEMENTS = 100_000
 PIECE, LONGEST_TAG = 16_384, 65_536

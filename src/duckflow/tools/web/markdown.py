@@ -32,7 +32,7 @@ SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
 IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
 BREAK = "\x00"
-"""A line break inside a line, until its block is put together."""
+"""A stand-in for a line break inside a line, until its block is put together."""
 
 
 class PageText(NamedTuple):

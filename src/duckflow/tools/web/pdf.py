@@ -19,7 +19,7 @@ MEMORY = 2 * 1024**3
 
 
 async def read_pdf(data: bytes, seconds: float) -> str:
-    """Returns its title in the first line, then its text."""
+    """Returns the PDF's title in the first line, then its text."""
     if find_spec("pypdf") is None:
         raise ToolError("It is a PDF, and nothing here can read one: pypdf is not installed.", "web.no_pdf")
     # -P keeps Python from running a pypdf.py of the work folder instead.

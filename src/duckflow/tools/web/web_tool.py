@@ -67,7 +67,7 @@ def read_text(body: bytes, charset: str, html: bool) -> str | None:
 
 
 def _is_utf8(body: bytes) -> bool:
-    """Says whether it is certainly UTF-8, no matter which encoding is named."""
+    """Says whether the bytes are certainly UTF-8, no matter which encoding is named."""
     try:
         return not body.isascii() and bool(body.decode("utf-8"))
     except UnicodeDecodeError:
