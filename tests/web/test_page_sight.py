@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from duckflow.state.phrase import say
-from duckflow.state.question import FileImpact, GateRequest, Question, gate_choice
+from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, READING_MS, WIDE, Tab, browsing, needs_chromium, visit
 from tests.web.played import PlayedFleet
@@ -166,7 +166,7 @@ GATE = Question(
         impacts=(FileImpact(path="a.py", change="create", added=30, removed=0),),
         diff="--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,30 @@\n" + "".join(f"+x_{number} = 1\n" for number in range(30)),
     ),
-    choices=(gate_choice("yes", say("gate.yes")), gate_choice("no", say("gate.no"))),
+    choices=(Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))),
 )
 
 
