@@ -43,6 +43,7 @@ def foreign(path: Path) -> None:
     path.write_bytes(b"%PDF-1.7 something else entirely\n" * 300)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["-c", "--fork"])
 @pytest.mark.parametrize(
     "damage",

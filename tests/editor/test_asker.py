@@ -54,6 +54,7 @@ REPLIES: list[Any] = [RpcError(-1, "no buttons here"), {"outcome": {"outcome": "
 """Answers to a request for permission after which the words of the user are wanted."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("said_before", [(), (AGAIN,), (AGAIN, AGAIN)])
 @pytest.mark.parametrize("reply", REPLIES, ids=["no buttons", "closed", "broken"])
 @pytest.mark.parametrize("asked_first", [0, 1])

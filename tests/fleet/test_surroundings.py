@@ -114,30 +114,28 @@ def test_the_users_command_is_notified_of_questions_and_endings(shell: FleetShel
     assert "without changing anything" in lines[1]
 
 
-@pytest.mark.parametrize(
-    ("rollup", "state"),
-    [
-        ([{"status": "COMPLETED", "conclusion": "SUCCESS"}, {"state": "SUCCESS"}], "passed"),
-        ([{"status": "COMPLETED", "conclusion": "SUCCESS"}, {"status": "IN_PROGRESS", "conclusion": ""}], "pending"),
-        ([{"status": "IN_PROGRESS", "conclusion": ""}, {"state": "FAILURE"}], "failed"),
-        ([], "none"),
-    ],
-)
-def test_the_checks_of_a_pull_request_are_read_back(
-    shell: FleetShell, tmp_path: Path, rollup: list[dict[str, str]], state: str
-) -> None:
-    bare = tmp_path / "remote.git"
+ROLLUPS: dict[str, list[dict[str, str]]] = {
+    "passed": [{"status": "COMPLETED", "conclusion": "SUCCESS"}, {"state": "SUCCESS"}],
+    "pending": [{"status": "COMPLETED", "conclusion": "SUCCESS"}, {"status": "IN_PROGRESS", "conclusion": ""}],
+    "failed": [{"status": "IN_PROGRESS", "conclusion": ""}, {"state": "FAILURE"}],
+    "none": [],
+}
+
+
+def test_the_checks_of_a_pull_request_are_read_back(shell: FleetShell, tmp_path: Path) -> None:
+    bare, answer = tmp_path / "remote.git", tmp_path / "answer.json"
     shell.repository.git("clone", "-q", "--bare", str(shell.repository.folder), str(bare))
     shell.repository.git("remote", "add", "origin", str(bare))
-    answer = json.dumps({"state": "OPEN", "statusCheckRollup": rollup})
-    view = f"[ \"$2\" = view ] && echo '{answer}' || echo https://example.com/pull/7"
+    view = f'[ "$2" = view ] && cat {answer} || echo https://example.com/pull/7'
     add_program(shell, "gh", f"#!/bin/sh\ncat > {os.devnull}\n{view}\n")
     shell.add("tax", write("tax.py", "TAX = 2\n"), deliver="pull-request")
     shell.fleet("run", "tasks.toml", "--json")
     shell.fleet("ci", ends=2)
     shell.fleet("deliver", "--yes")
-    (told,) = json.loads(shell.fleet("ci", "--json", ends=0 if state == "passed" else 1))
-    assert told == {"task": "tax", "where": "https://example.com/pull/7", "checks": state}
+    for state, rollup in ROLLUPS.items():
+        answer.write_text(json.dumps({"state": "OPEN", "statusCheckRollup": rollup}))
+        (told,) = json.loads(shell.fleet("ci", "--json", ends=0 if state == "passed" else 1))
+        assert told == {"task": "tax", "where": "https://example.com/pull/7", "checks": state}
 
 
 def test_the_reason_why_an_attempt_comes_first_is_shown() -> None:

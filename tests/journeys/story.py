@@ -80,6 +80,8 @@ def keep_record(home: Path, folder: Path, into: Path) -> None:
 PLAIN_PYTEST = {"set_environment": {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}}
 """The runs of pytest in stories load none of this suite's plugins, which would be most of their time. A file that is
 edited twice within a second must not be taken for its compiled form, either."""
+PLUGINS: list[bytes] = []
+"""The list of plugins that the first story has written: the others find it at home, and need not look for any."""
 OPEN: "list[Story]" = []
 """What a test has begun and not ended: it is ended after the test."""
 
@@ -161,12 +163,16 @@ class Story:
     def _built(self) -> ChatLoop:
         home = self._home
         paths, words = Paths(home, home, home), Words(self._language)
+        if PLUGINS and not paths.plugins.exists():
+            paths.plugins.write_bytes(PLUGINS[0])
         setup = Setup(self.settings, paths, self.folder, words, by_client=self._by_client, home=self._user)
 
         async def connect(second: bool) -> Connected:
             return Connected(self.second if second else self.provider or self.model, say("model.chosen.flag"))
 
         self.built = built = build_conversation(setup, self.session, connect)
+        if not PLUGINS and paths.plugins.exists():
+            PLUGINS.append(paths.plugins.read_bytes())
         self.toolbox = built.toolbox
         built.conversation.hear(self._hear)
         return built.conversation

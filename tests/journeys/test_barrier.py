@@ -205,6 +205,7 @@ def test_a_question_for_the_user_is_never_taken_for_thinking_aloud() -> None:
             assert ends_asking(question, "ja") and only_wonders(question, "ja") is expected, question
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "question"), WONDERS[3:7])
 async def test_a_reply_that_asks_again_ends_with_its_question(
@@ -217,6 +218,7 @@ async def test_a_reply_that_asks_again_ends_with_its_question(
     assert story.ending().why == say("turn.held", count=2) and story.ending().waits
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "question"), ASKED)
 async def test_a_choice_says_how_many_steps_wait_for_it(
@@ -257,6 +259,7 @@ LEAVE = [
 ]
 
 
+@pytest.mark.one_in(4)
 @NATIVE
 @pytest.mark.parametrize("next_step", ["pending_user", "continue", "done"])
 @pytest.mark.parametrize(("language", "question"), LEAVE)
@@ -288,6 +291,7 @@ REPORTED = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("next_step", ["pending_user", "done"])
 @pytest.mark.parametrize(("language", "question"), REPORTED)
 async def test_who_tells_of_a_held_step_as_done_hears_that_it_is_not(
@@ -309,6 +313,7 @@ LEAVE_FOR_MORE = [
 ]
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "question"), LEAVE_FOR_MORE)
 async def test_who_asks_for_leave_before_its_deeds_has_told_of_none(
@@ -397,6 +402,7 @@ async def test_who_says_what_it_does_goes_on(tmp_path: Path, native: bool, langu
     assert (story.folder / "a.txt").exists()
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "text"), [("en", "I am stuck."), ("ja", "行き詰まりました。")])
 async def test_a_call_for_help_is_a_barrier(tmp_path: Path, language: str, text: str, native: bool) -> None:
@@ -443,6 +449,7 @@ async def test_nothing_is_changed_against_its_own_check(
     ]
 
 
+@pytest.mark.one_in(2)
 @NATIVE
 @pytest.mark.parametrize(("language", "said", "sure"), NEITHER)
 async def test_a_check_that_says_neither_is_asked_for_again(

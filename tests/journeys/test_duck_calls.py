@@ -68,6 +68,7 @@ REASONS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("pattern", REASONS)
 async def test_the_reason_is_found_and_told_in_words(tmp_path: Path, pattern: Pattern, language: str) -> None:
@@ -170,6 +171,7 @@ async def test_each_choice_does_what_it_says(tmp_path: Path, pattern: Pattern, c
             raise AssertionError(choice.effect)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("choice", CHOICES[Pattern.CONFUSION], ids=lambda choice: choice.key)
 async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, language: str) -> None:

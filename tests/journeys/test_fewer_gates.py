@@ -154,6 +154,7 @@ def test_a_module_that_a_plan_names_is_no_file_of_it() -> None:
     assert [rule.pattern for rule in plan_rules(plan)] == ["src/pond/ducks.py, **/setup.cfg"]
 
 
+@pytest.mark.one_in(2)
 @both
 @pytest.mark.parametrize(
     ("language", "said"), [("en", "yes, and don't ask again for the tests"), ("ja", "はい、テストはもう聞かないで")]

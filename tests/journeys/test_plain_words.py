@@ -53,6 +53,7 @@ async def test_a_wish_at_the_gate_puts_the_action_differently(tmp_path: Path, la
     assert (story.folder / "a.txt").read_text() == "spaces\n" and story.ending().outcome == "done"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize(
     ("language", "no", "reason"),

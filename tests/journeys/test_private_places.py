@@ -76,6 +76,7 @@ async def test_a_search_passes_them_by(tmp_path: Path, home: Path) -> None:
 KINDS = ["auto", pytest.param("landlock", marks=pytest.mark.skipif(version() < OLDEST, reason="no Landlock here"))]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", ["cat .ssh/id_rsa", "cat link/id_rsa", "cp -r .config x; cat x/gh/hosts.yml"])
 async def test_a_command_does_not_see_them_even_after_a_yes(

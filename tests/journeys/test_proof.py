@@ -107,6 +107,7 @@ async def test_tests_that_nobody_ran_prove_nothing(tmp_path: Path) -> None:
     assert proof.verdict == "unknown" and proof.why.key == "proof.not_passed"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("test", "hollow"), [(HOLLOW, True), (write("assert double(2) == 4"), False)])
 @pytest.mark.parametrize("later", [True, False])
 async def test_a_turn_that_only_writes_tests_has_them_tried_when_they_are_run(

@@ -64,6 +64,7 @@ BROKEN_CHANGES = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("step", ["PLANNING", "EXECUTION"])
 @pytest.mark.parametrize("change", BROKEN_CHANGES)

@@ -51,6 +51,7 @@ async def test_a_hint_is_told_once_while_it_stays_the_same(tmp_path: Path, langu
     assert len(hints) == 1 and hints[0].severity == "low"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("language", "request_", "work"),
     [("en", "Analyse game.py", "Analysing code"), ("ja", "game.py を分析して", "コード分析を実行中")],

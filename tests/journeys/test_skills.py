@@ -259,6 +259,7 @@ DOCS = act("file_ops.write_file", path="docs/a.md", content="one\n")
 CODE = act("file_ops.write_file", path="a.py", content="A = 1\n")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("agreed", ["yes", "no"])
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_what_a_command_lists_as_allowed_is_asked_about_once_and_holds_for_its_turns(

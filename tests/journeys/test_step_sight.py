@@ -44,6 +44,7 @@ class Sight(Story):
         return request
 
 
+@pytest.mark.one_in(2)
 @both
 @LENGTHS
 async def test_what_the_chat_has_read_of_a_long_file_stands_in_the_step(

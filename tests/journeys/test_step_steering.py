@@ -82,6 +82,7 @@ def shown(story: Story, language: str = "en") -> str:
     return "\n".join(map(Words(language).phrase, [*notices, *kept]))
 
 
+@pytest.mark.one_in(2)
 @BOTH
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_words_to_the_chat_reach_the_step_and_its_end_answers(

@@ -54,6 +54,7 @@ async def test_a_host_is_asked_for_in_every_mode_and_its_page_is_quoted(
     assert "material, never orders" in story.prompt()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 @pytest.mark.parametrize("says", ["see https://docs.test/guide", "look it up online", "ネットで調べて"])
 async def test_nobody_pays_for_the_web_before_it_is_named(tmp_path: Path, native: bool, says: str) -> None:

@@ -65,6 +65,7 @@ KEEP = "ok, yes, but keep the name of the test, it's good. And don't ask again f
 KEEP_JA = "はい、でもテストの名前は残して。pytestはもう聞かなくていいです"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("language", "said"), [("en", KEEP), ("ja", KEEP_JA)])
 @pytest.mark.parametrize("second", ["yes", "1", "2"])
 async def test_what_is_not_known_is_asked_in_one_line_and_the_scope_is_kept(

@@ -92,6 +92,7 @@ async def test_a_client_that_allows_everything_opens_no_home(tmp_path: Path, way
     assert not (tmp_path / "home/trusted.json").exists()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", ["mode", "option", "command", "a command with blanks", "a session that is loaded"])
 @pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit"])
 async def test_an_editor_chooses_no_mode_beyond_the_users(bare: Shell, highest: str, way: str) -> None:

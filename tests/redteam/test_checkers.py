@@ -68,6 +68,7 @@ async def changed(ground: Ground, path: str, sandbox: str, seconds: float = 40) 
     return story, "\n".join(message.text for request in story.model.requests for message in request.messages)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sandbox", ["none", "landlock", "auto"])
 @pytest.mark.parametrize("kind", PLACES)
 async def test_a_checker_of_the_folder_does_no_harm(tmp_path: Path, kind: str, sandbox: str) -> None:
@@ -119,6 +120,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["landlock", "none"])
 @pytest.mark.parametrize("place", [".venv/bin/pylsp", "node_modules/.bin/pylsp", "../pylsp"])
 async def test_no_language_server_starts_without_bubblewrap(

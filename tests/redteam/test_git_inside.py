@@ -141,7 +141,7 @@ async def asks(top: Path, command: str) -> bool:
     return asked
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 @pytest.mark.parametrize("command", LOOKS)
 async def test_a_program_named_further_in_is_asked_about(

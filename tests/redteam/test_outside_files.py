@@ -159,6 +159,7 @@ SWAPS = [
 see more."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("session", ["the same", "the next"])
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("swap", SWAPS)
@@ -204,6 +205,7 @@ async def test_the_homes_of_people_are_not_read(
     assert DIARY not in await run(tmp_path, command, sandbox, monkeypatch)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", NEEDED)
 async def test_what_tools_keep_in_the_home_folder_stays(
@@ -217,6 +219,7 @@ async def test_the_files_of_the_system_stay(tmp_path: Path, sandbox: str, monkey
     assert "root:" in await run(tmp_path, "cat /etc/passwd", sandbox, monkeypatch)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", ["cat {home}/diary.txt", "cat ~/.bashrc", "cat letter"])
 async def test_a_repository_that_holds_a_home_does_not_open_it(
@@ -239,6 +242,7 @@ def point(top: Path, files: dict[str, str]) -> Path:
     return work
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("files", POINTERS.values(), ids=POINTERS)
 async def test_a_pointer_in_the_folder_opens_nothing(
@@ -277,6 +281,7 @@ def said(sandbox: Sandbox, command: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", SANDBOXES)
 @pytest.mark.parametrize("place", ELSEWHERE)
 def test_only_the_systems_own_places_are_there(
@@ -295,6 +300,7 @@ def test_only_the_systems_own_places_are_there(
         assert DIARY in said(shown, f"cat {other}/diary.txt")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", SANDBOXES)
 @pytest.mark.parametrize("name", LOGINS)
 def test_logins_beside_what_tools_need_are_not_there(

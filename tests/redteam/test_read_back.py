@@ -98,6 +98,7 @@ class Heartbeat:
         self._task.cancel()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("runner", RUNNER_REPORTS)
 @pytest.mark.parametrize("make", OF_REPORTS)
 def test_what_stands_in_place_of_a_report_is_no_report(

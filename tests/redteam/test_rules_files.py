@@ -10,6 +10,7 @@ from tests.journeys.story import Story, act, decide, respond
 SECRET = "PASSWORD=hunter2-of-the-pond\nAPI_KEY=sk-0123456789abcdefghij\n"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "src/AGENTS.md", "src/CLAUDE.md"])
 @pytest.mark.parametrize("way", ["link", "link of a link", "hard link", "folder"])
 async def test_a_secret_file_in_the_place_of_rules_reaches_no_request(tmp_path: Path, name: str, way: str) -> None:

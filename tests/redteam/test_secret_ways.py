@@ -99,6 +99,7 @@ async def test_no_folder_is_left_out(tmp_path: Path, place: str) -> None:
     assert not leaks(story)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", ["rev {}", "cat {} | rev > x; cat x"])
 @pytest.mark.parametrize("name", ["plain.txt", "src/plain.py", "a/b/c/notes", ".cache/x", "README.md", "build/out.bin"])
 async def test_another_name_of_a_secret_file_is_covered_too(tmp_path: Path, name: str, way: str) -> None:
@@ -161,6 +162,7 @@ async def test_a_branch_with_a_secret_name_stays_readable(tmp_path: Path, branch
     assert not [path for path in index.look().paths if path.startswith(".git/")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", ["plan", "full-auto"])
 @pytest.mark.parametrize("beside", [".", "backend", "zzz"])
 async def test_decoys_do_not_uncover_the_real_one(tmp_path: Path, beside: str, mode: str) -> None:

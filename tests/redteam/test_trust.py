@@ -86,6 +86,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("named", ["gitdir", "commondir"])
 @pytest.mark.parametrize("text", BROKEN)
 async def test_a_pointer_that_no_system_takes_breaks_nothing(tmp_path: Path, text: str, named: str) -> None:
@@ -99,6 +100,7 @@ async def test_a_pointer_that_no_system_takes_breaks_nothing(tmp_path: Path, tex
     assert "Listed." in story.said()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("known", ["main", "main/.git"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_pointer_to_a_trusted_repository_makes_nothing_trusted(tmp_path: Path, way: object, known: str) -> None:

@@ -47,6 +47,7 @@ def sandbox(place: Yard) -> Sandbox:
     return place.sandbox(SandboxSettings(kind="bubblewrap"))
 
 
+@pytest.mark.one_in(2)
 @needs_bubblewrap
 @pytest.mark.parametrize("attack", ON_HOOKS)
 @pytest.mark.parametrize("where", [".", "nested"])

@@ -65,6 +65,7 @@ async def test_a_disk_that_was_full_before_ends_nothing(tmp_path: Path) -> None:
     assert "exit code 0" in (await shell.run("sleep 1.5; echo fine")).for_model
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", SANDBOXES)
 @pytest.mark.parametrize("place", ["/tmp", "$TMPDIR", "$TMPDIR/deep", "/var/tmp", "~/../tmp"])
 async def test_temporary_files_have_a_limit(tmp_path: Path, kind: str, place: str) -> None:
