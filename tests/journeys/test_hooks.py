@@ -348,18 +348,20 @@ def test_hooks_in_the_config_file(tmp_path: Path) -> None:
 
 
 async def test_hooks_hear_that_somebody_is_asked_and_that_an_agent_has_ended(tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    heard = [hook(event, f"cat >> {log}; echo >> {log}") for event in ("Notification", "SubagentStop")]
+    # Both hooks may run at once, so each has a file of its own, which is there when it is whole.
+    logs = {event: tmp_path / f"{event}.json" for event in ("Notification", "SubagentStop")}
+    heard = [hook(event, f"cat > {log}.part && mv {log}.part {log}") for event, log in logs.items()]
     story = Story(tmp_path, [decide(WRITE, respond("Done."))], mode="ask", settings=own(*heard))
     await story.tell("make a.txt")
     story.session.emit(AgentStarted(agent=SubAgent(agent_id="explore-1", kind="explore", task="look")))
     report = AgentReport(asked="look", outcome="done", found="nothing")
     story.session.emit(AgentEnded(agent_id="explore-1", status="done", report=report))
-    for _ in range(200):
-        if log.exists() and log.read_text().count("}\n") == 2:
+    for _ in range(1200):
+        if all(log.exists() for log in logs.values()):
             break
         await asyncio.sleep(0.05)
-    told = {one["hook_event_name"]: one for line in log.read_text().splitlines() if line for one in [json.loads(line)]}
+    told = {event: json.loads(log.read_text()) for event, log in logs.items()}
+    assert all(told[event]["hook_event_name"] == event for event in logs)
     assert told["Notification"]["notification_type"] == "permission_prompt" and told["Notification"]["message"]
     assert told["SubagentStop"]["agent_type"] == "explore"
     assert told["SubagentStop"]["last_assistant_message"] == "nothing"

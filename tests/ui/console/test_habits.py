@@ -1,6 +1,8 @@
 """Habits that people bring to a terminal program."""
 
 import json
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,25 @@ REPLY = {"json": decide(respond("Understood."), step="PLANNING")}
 WRITE = {"json": decide(act("file_ops.write_file", path="a.txt", content="x\n"), respond("Written."))}
 
 
+def has_answered(answer: str, times: int, screen: str) -> bool:
+    """Says whether the answer stands there so many times, and the turn is over."""
+    return screen.count(answer) == times and "esc" not in screen.splitlines()[-1].lower()
+
+
+def press_escape_twice(terminal: Terminal, shows: str) -> None:
+    """The second press counts within two seconds of the first; on a busy machine it may be read later, and both are
+    pressed again when nothing has come of them."""
+    for _ in range(5):
+        terminal.type("\x1b")
+        terminal.read(0.7)
+        terminal.type("\x1b")
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            if shows in terminal.shown():
+                return
+    terminal.wait_for(shows)
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_escape_twice_goes_back_and_the_message_can_be_changed(
     tmp_path: Path, opened: list[Terminal], language: str
@@ -22,14 +43,12 @@ def test_escape_twice_goes_back_and_the_message_can_be_changed(
         terminal := Terminal(tmp_path, [REPLY, REPLY, WRITE, REPLY], "--lang", language, "--mode", "auto-edit")
     )
     terminal.wait_for("›")
-    for text in ("first thing", "second thing", "write it"):
+    for text, answer in (("first thing", "Understood."), ("second thing", "Understood."), ("write it", "Written.")):
+        # A message that is sent before this answer would belong to the same turn.
+        after = terminal.shown().count(answer) + 1
         terminal.enter(text)
-        terminal.wait_for("Written." if text == "write it" else text)
-        terminal.wait_until(lambda screen: "esc" not in screen.splitlines()[-1].lower())
-    terminal.type("\x1b")
-    terminal.read(0.7)
-    terminal.type("\x1b")
-    terminal.wait_for(words("back.title"))
+        terminal.wait_until(partial(has_answered, answer, after))
+    press_escape_twice(terminal, words("back.title"))
     terminal.answer("1")
     terminal.wait_for(words("back.what"))
     terminal.answer("1")
