@@ -1,5 +1,6 @@
 """A change that tries to hide from its reviewer, by attributes, settings, bytes, names and links of its own."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -83,6 +84,50 @@ async def test_the_text_of_a_change_is_reviewed_whatever_the_change_says_of_it(w
     attempt = Worktree(Git(work), Git(work), git(work, "rev-parse", "HEAD~2"), "")
     counted = {change.path: change.added for change in await attempt.changes("HEAD")}
     assert counted[name] == EVIL.count("\n") + (way == "no utf-8"), "the fleet's count"
+
+
+REPLACED = {
+    "a file": ("HEAD:app.py", "HEAD:a.txt"),
+    "a folder": ("HEAD^{tree}", "HEAD~1^{tree}"),
+    "a commit": ("HEAD", "HEAD~1"),
+}
+
+
+@pytest.mark.parametrize("way", REPLACED)
+async def test_what_is_shown_in_place_of_a_commit_is_not_reviewed_for_it(work: Path, way: str) -> None:
+    (work / "app.py").write_text(EVIL)
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "evil")
+    git(work, "replace", *(git(work, "rev-parse", name) for name in REPLACED[way]))
+    start = git(work, "rev-parse", "HEAD~1") if way != "a commit" else git(work, "rev-list", "--all").split()[-1]
+    told, _ = await reviewed(work, f"{start}..HEAD")
+    assert "+os.system('canary')" in told
+
+
+@pytest.mark.parametrize("way", ["--skip-worktree", "--assume-unchanged", "--fsmonitor-valid", "times"])
+async def test_an_index_that_calls_a_changed_file_unchanged_hides_nothing(work: Path, way: str) -> None:
+    old = (work / "a.txt").stat()
+    if way == "times":
+        for setting in ("core.trustctime=false", "core.checkStat=minimal"):
+            git(work, "config", "--global", *setting.split("="))
+        os.utime(work / "a.txt", ns=(0, 0))
+        git(work, "update-index", "--refresh")
+        old = (work / "a.txt").stat()
+    else:
+        git(work, "update-index", way, "a.txt")
+    (work / "a.txt").write_text("b\n")
+    os.utime(work / "a.txt", ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert "+b" not in git(work, "diff") or way == "--fsmonitor-valid"
+    told, _ = await reviewed(work, "")
+    assert "+b" in told
+
+
+async def test_what_a_sparse_checkout_leaves_out_is_not_taken_for_removed(work: Path) -> None:
+    git(work, "sparse-checkout", "set", "--no-cone", "/other")
+    assert not (work / "a.txt").exists()
+    (work / "new.txt").write_text("new\n")
+    told, _ = await reviewed(work, "")
+    assert "+new" in told and "a.txt" not in told
 
 
 async def test_pictures_and_other_repositories_within_are_told_of_by_name(work: Path) -> None:

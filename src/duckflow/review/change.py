@@ -35,14 +35,29 @@ async def uncommitted(git: Git) -> ReviewedChange:
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
-    diff = await git.diff(head)
-    before = await _before(git, head, await git.changed(head))
+    async with _staged_anew(git) as there:
+        diff, changed = await there.diff(head), await there.changed(head)
+    before = await _before(git, head, changed)
     for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
         made = f"diff --git a/{path} b/{path}\nnew file mode 100644"
         if not secret_name(path):
             made = await git.diff(made=path)
         diff, before[path] = f"{diff}\n{made}".strip("\n"), None
     return ReviewedChange(diff, before, "HEAD")
+
+
+@asynccontextmanager
+async def _staged_anew(git: Git) -> AsyncGenerator[Git]:
+    """Yields git with an index that stages the same and knows nothing else of the files, so that all of them are
+    compared. The repository's own index may call a changed file unchanged. Files that a sparse checkout leaves out stay
+    left out."""
+    staged, tagged = await git("ls-files", "--stage", "-z"), await git.names("ls-files", "-t", "-z")
+    left_out = [line[2:] for line in tagged if line.startswith("S ") and not os.path.lexists(git.folder / line[2:])]
+    with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
+        there = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
+        await there("update-index", "-z", "--index-info", given=staged)
+        await there("update-index", "-z", "--skip-worktree", "--stdin", given="".join(f"{path}\0" for path in left_out))
+        yield there
 
 
 async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
@@ -71,7 +86,8 @@ async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, b
 
 async def lies_there(git: Git, end: str) -> bool:
     """Says whether the folder is just that commit."""
-    return not await git.changed(end) and end == await git.commit_of("HEAD")
+    async with _staged_anew(git) as there:
+        return not await there.changed(end) and end == await git.commit_of("HEAD")
 
 
 @asynccontextmanager

@@ -220,4 +220,6 @@ def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]
 def _environment() -> dict[str, str]:
     """Returns the environment without the variables that would lead git to another repository."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ELSEWHERE)}
-    return variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    # Commits and files are taken for what they are, not for what a repository would have shown in their place.
+    alone = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+    return variables | alone | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
