@@ -11,11 +11,13 @@ import pytest
 from duckflow.code.syntax import available, symbols_in
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished
+from duckflow.pacemaker.signatures import plain_line
 from duckflow.proof.rules import KeptRule
 from duckflow.safety.commands.handed_over import named_words
 from duckflow.safety.commands.judge import LONGEST, judge_command
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.commands.paths import CommandFacts
+from duckflow.safety.secrets import mask
 from duckflow.tools.files.edit_file import replace
 from tests.journeys.story import Story, act, decide, respond
 
@@ -172,7 +174,7 @@ async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, uni
     assert watch.waited < WAITING_SECONDS
 
 
-@pytest.mark.parametrize("piece", ["a", "a.", "\\r", "1:"])
+@pytest.mark.parametrize("piece", ["a", "a.", "\\r", "1:", "1", "eyJ-"])
 async def test_one_long_line_of_output_is_soon_read(tmp_path: Path, piece: str) -> None:
     """The excerpt of it is one line of some 20,000 characters, and many rules read it."""
     printing = f"printf '{piece}%.0s' $(seq 200000)"
@@ -183,6 +185,22 @@ async def test_one_long_line_of_output_is_soon_read(tmp_path: Path, piece: str) 
     assert "characters left out" in finished[0].for_model
     assert watch.busy < 3 * LOOP_SECONDS
     await story.close()
+
+
+PARTS = (
+    *("-eyJ", "eyJ-", "eyJ" + "a" * 16 + ".", "eyJ" + "a" * 16 + ".eyJ-", "sk-", "xoxb-", "-----BEGIN ", "AIza", "a-"),
+    *("://a:", "password='", "A" * 40 + "KEY=", "  export ", "1", "9.", "12:", "1 ", "0x", "/tmp/1", "/tmp/a-", "'"),
+)
+
+
+@pytest.mark.parametrize("end", ["", "@", "'", "x\n"])
+@pytest.mark.parametrize("part", PARTS)
+def test_looking_for_secrets_and_times_in_any_text_is_soon_over(part: str, end: str) -> None:
+    text = of_length(part, 150_000) + end
+    start = time.process_time()
+    mask(text)
+    plain_line(text)
+    assert time.process_time() - start < EDIT_SECONDS
 
 
 async def test_a_reply_without_an_end_is_cut_off(tmp_path: Path) -> None:

@@ -19,7 +19,10 @@ HEAD, TAIL = 1500, 500
 SHORT = 300
 LABEL = 80
 
-CLOCK = r"[0-9]++(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
+CLOCK = (
+    r"(?<![0-9])[0-9]++"
+    r"(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
+)
 ADDRESS = r"0x[0-9a-fA-F]{4,}"
 TEMPORARY = (
     r"(?<=/tmp/)(?:tmp[._]?\w{6,12}|pytest-of-[^/\s]+/pytest-[0-9]+|[\w.-]*[0-9]{4,}[\w.-]*)|/var/folders/[^\s'\"]+"
