@@ -70,7 +70,7 @@ class Repository:
         try:
             if any(os.access(self.common / "hooks" / hook, os.X_OK) for hook in HOOKS_OF_LOOKING):
                 return True
-            if not all(_harmless(name, value) or self._own_place(name, value) for name, value in self.settings()):
+            if not all(is_harmless(name, value) or self._own_place(name, value) for name, value in self.settings()):
                 return True
             return depth > MOST_NESTED or any(inner.runs_programs(depth + 1) for inner in self._inner())
         except (OSError, ValueError, KeyError, IndexError, struct.error):
@@ -254,7 +254,8 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(path for path in paths if inner + path in known)
 
 
-def _harmless(name: str, value: str) -> bool:
+def is_harmless(name: str, value: str) -> bool:
+    """Says whether a setting names no program and no other file with settings."""
     if name == "core.fsmonitor":
         return value.lower() in BOOLEAN
     return re.fullmatch(HARMLESS, name) is not None

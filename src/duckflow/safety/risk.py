@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
+from duckflow.safety.git_programs import git_runs
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Section
@@ -76,7 +77,7 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
         return True
     if is_new and any(fnmatchcase(name, pattern) for pattern in WHEN_NEW):
         return True
-    return _makes_git_folder(path, folder)
+    return _makes_git_folder(path, folder) or (folder is not None and git_runs(path, folder))
 
 
 def _makes_git_folder(path: str, folder: Path | None) -> bool:
