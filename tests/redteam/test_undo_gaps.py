@@ -1,9 +1,11 @@
 """A model that loses a file for good without undo's notice: by something else in its place, a file grown too large,
-rules of git that call it ignored first, and the history of a repository whose folder is ignored."""
+rules of git that call it ignored first, the history of a repository whose folder is ignored, and the limits of undo."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,18 @@ REPLACED = [
     ["rm mine.txt; truncate -s 60M mine.txt"],
     ["mv mine.txt other; truncate -s 60M other"],
 ]
+IN_TURNS = [
+    ["truncate -s 60M mine.txt", "rm mine.txt"],
+    ["truncate -s 60M mine.txt", "rm mine.txt", "echo other > mine.txt"],
+    ["truncate -s 60M mine.txt", "truncate -s 70M mine.txt", "echo other > mine.txt"],
+    ["truncate -s 60M mine.txt", "mv mine.txt other", "rm other"],
+    ["mv mine.txt other; truncate -s 60M other", "rm other"],
+    ["rm mine.txt; mkfifo mine.txt", "rm mine.txt"],
+    ["rm mine.txt; mkfifo mine.txt", "mv mine.txt other"],
+    ["rm -r deep; mkfifo deep", "rm deep"],
+    ["rm -r deep; mkfifo deep", "rm deep; mkdir deep; echo other > deep/a.txt"],
+]
+"""Ways to lose a file in one turn after another: what the first one leaves cannot be brought back."""
 IGNORED_FIRST = [
     "echo '*' > .gitignore",
     "echo mine.txt >> .git/info/exclude",
@@ -53,12 +67,14 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 
 
-async def undone(top: Path, *commands: str) -> Path:
-    tries = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
-    story = Undoing(top, [END, *tries, END, END], mode="full-auto")
+async def undone(top: Path, *turns: list[str]) -> Path:
+    tries = [[decide(act("shell.run", command=command), next_step="continue") for command in turn] for turn in turns]
+    story = Undoing(top, [END, *(reply for turn in tries for reply in [*turn, END]), END], mode="full-auto")
     await story.tell("hello")
-    await story.tell("go on")
-    await story.chat.run_command("/undo")
+    for _ in turns:
+        await story.tell("go on")
+    for _ in turns:
+        await story.chat.run_command("/undo")
     await story.close()
     return story.folder
 
@@ -82,14 +98,53 @@ def whole(work: Path) -> bool:
 
 @pytest.mark.parametrize("commands", REPLACED)
 async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, commands: list[str]) -> None:
-    await undone(tmp_path, *commands)
+    await undone(tmp_path, commands)
     assert (work / "mine.txt").is_file() and not (work / "mine.txt").is_symlink()
     assert whole(work)
 
 
+@pytest.mark.parametrize("commands", IN_TURNS)
+async def test_what_was_kept_before_it_could_not_be_comes_back(tmp_path: Path, work: Path, commands: list[str]) -> None:
+    await undone(tmp_path, *([command] for command in commands))
+    assert whole(work)
+
+
+LIMITS = {"largest_file_mb": 1, "copied_mb": 3, "files": 20}
+LOSING = [
+    act("shell.run", command="rm data-0.bin data-1.bin data-2.bin data-3.bin"),
+    act("shell.run", command="cp notes.txt data-3.bin"),
+    act("shell.run", command="rm data-*.bin"),
+    act("shell.run", command="python3 -c 'import os; os.remove(\"data-3.bin\")'"),
+    act("file_ops.delete_file", path="large"),
+    act("file_ops.write_file", path="large/data-3.bin", content="other\n"),
+]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("losing", LOSING)
+async def test_in_auto_a_file_beyond_the_limits_of_undo_asks(
+    tmp_path: Path, work: Path, losing: dict[str, Any], limit: str
+) -> None:
+    """Four files of a megabyte and a byte are more than each of these limits allows."""
+    large = {
+        work / place / f"data-{number}.bin": os.urandom(1024 * 1024 + 1)
+        for place in (".", "large")
+        for number in range(4)
+    }
+    (work / "large").mkdir()
+    for path, content in large.items():
+        path.write_bytes(content)
+    story = Story(
+        tmp_path, [decide(losing, next_step="continue"), END, END], "auto", settings={"undo": {limit: LIMITS[limit]}}
+    )
+    await story.tell("go on")
+    await story.close()
+    assert all(path.read_bytes() == content for path, content in large.items())
+
+
 @pytest.mark.parametrize("first", IGNORED_FIRST)
 async def test_what_a_command_calls_ignored_is_kept_all_the_same(tmp_path: Path, work: Path, first: str) -> None:
-    await undone(tmp_path, first, "rm -rf ./mine.txt ./deep")
+    await undone(tmp_path, [first, "rm -rf ./mine.txt ./deep"])
     assert whole(work)
 
 
@@ -101,7 +156,7 @@ async def test_the_history_of_an_ignored_repository_one_level_down_comes_back(
     (work / "nest").mkdir()
     git(work / "nest", "init", "-q", "-b", "main")
     git(work / "nest", "commit", "-q", "--allow-empty", "-m", "kept")
-    await undone(tmp_path, f"sh -c '{lost}'")
+    await undone(tmp_path, [f"sh -c '{lost}'"])
     assert git(work / "nest", "log", "--format=%s", "main") == "kept"
 
 

@@ -4,7 +4,7 @@ answered. The mode `auto` asks about lasting effects."""
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, highest, runs_later
 from duckflow.safety.secrets import secret_name
-from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Preview, Question
@@ -25,7 +24,6 @@ GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm
 MOST_WORDS = 500
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
-LARGEST_KEPT = UndoSettings().largest_file_mb * MB
 MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands", "harm.not_fully_read"}
 MADE_ANEW = re.compile(
     "|".join(map(re.escape, HEAVY))
@@ -77,23 +75,26 @@ def _ignored_in(command: str, folder: Path) -> str:
     return ""
 
 
-def may_lose(deed: Deed, command: str, folder: Path) -> bool:
-    """Says whether a command could lose a file that undo does not keep, being ignored or too large. One that
-    names nothing but plain files says what it touches, and so does a run of the project's own tools; any other command
-    may touch whatever there is."""
+def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | None) -> bool:
+    """Says whether an action could lose a file that undo does not keep. A command that names nothing but plain files
+    says what it touches, and so does a run of the project's own tools; any other command may touch whatever there is.
+    `unkept` are the files that undo cannot bring back, though git does not ignore them; for an action of the file tools
+    only those that it touches. Without it undo keeps none."""
     from duckflow.safety.commands.handed_over import named_words
 
+    if unkept is None:
+        return True
     if deed.command is None:
-        return False
+        return bool(unkept)
     ignored = IgnoredPaths(folder)
     words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
     paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
-    if any(path.is_file() and _is_unkept(path, ignored, folder) for path in paths):
+    if any(path.is_file() and _is_unkept(path, ignored, folder, unkept) for path in paths):
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
     says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
     says_all = says_all and not _puts_files(command)
-    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored)
+    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored, unkept)
 
 
 def _glued(word: str) -> Iterator[str]:
@@ -112,18 +113,18 @@ def _puts_files(command: str) -> bool:
     return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)
 
 
-def _holds_unkept(folder: Path, ignored: IgnoredPaths) -> bool:
+def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str]) -> bool:
     """Says whether the folder holds anything that undo does not keep: ignored files, or files that are too large."""
     seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
         seen += len(files) + len(folders)
-        if seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder) for name in files):
+        if seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder, unkept) for name in files):
             return True
     return False
 
 
-def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
+def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str]) -> bool:
     """Says whether undo does not keep this file. Secret files are covered anyway, and files that tools make anew are no
     loss. A link stands for its target."""
     try:
@@ -134,7 +135,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path) -> bool:
         return False
     if MADE_ANEW.fullmatch(path.name) or CACHE.search(inner) or secret_name(inner) or not stat.S_ISREG(facts.st_mode):
         return False
-    return facts.st_size > LARGEST_KEPT or ignored.ignores_file(inner)
+    return inner in unkept or ignored.ignores_file(inner)
 
 
 def runs_later_by(command: str, folder: Path) -> bool:

@@ -91,6 +91,10 @@ HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | Non
 them."""
 
 
+Unkept = Callable[[Sequence[str]], Awaitable[frozenset[str] | None]]
+"""Tells which files undo could not bring back, at these paths or in the whole folder; nothing where it keeps none."""
+
+
 def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
     verdict = judge(mode, assessment, changes=not call.tool.reads_only(call.args), doubtful=doubtful)
     return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
@@ -107,6 +111,7 @@ class Gatekeeper:
         permissions: Permissions,
         reversible: bool,
         sandboxed: Callable[[], Awaitable[bool]],
+        unkept: Unkept,
     ) -> None:
         """`reversible` means that undo is switched on. `sandboxed` says whether commands run in a sandbox here."""
         self._phases = phases
@@ -115,6 +120,7 @@ class Gatekeeper:
         """True if the session was started in the mode `contained`, so that this mode may be chosen again."""
         self._reversible = reversible
         self._sandboxed = sandboxed
+        self._unkept = unkept
         self._said_without_sandbox = False
         self.permissions = permissions
         self._session = session
@@ -231,17 +237,21 @@ class Gatekeeper:
         assessment = assess(deed, Path(self._session.state.folder))
         if mode is not Mode.AUTO or assessment.level == "low":
             return assessment
-        return assessment._replace(comes_back=await asyncio.to_thread(self._comes_back, call, deed, assessment))
+        unkept = await self._unkept(() if deed.command else call.tool.touches(call.args)) if self._reversible else None
+        comes_back = await asyncio.to_thread(self._comes_back, call, deed, assessment, unkept)
+        if self._reversible and not deed.command and unkept != frozenset():
+            assessment = assessment._replace(beyond_undo=True)
+        return assessment._replace(comes_back=comes_back)
 
-    def _comes_back(self, call: Ready, deed: Deed, assessment: Assessment) -> bool:
-        """Says whether sandbox and undo make an action harmless: all its effects can be undone, stay in the folder, and
-        none of them runs later."""
+    def _comes_back(self, call: Ready, deed: Deed, assessment: Assessment, unkept: frozenset[str] | None) -> bool:
+        """Says whether sandbox and undo make an action harmless: nothing of it lasts, leaves the folder or runs
+        later."""
         if not self._reversible or assessment.runs_later or call.tool.outside or deed.effect not in ("write", "run"):
             return False
         command, folder = call.tool.command(call.args), Path(self._session.state.folder)
         if deed.command and (not deed.command.shut_in or deed.command.leaves or runs_later_by(command, folder)):
             return False
-        return not self._what_lasts(call, deed) and not may_lose(deed, command, folder)
+        return not self._what_lasts(call, deed) and not may_lose(deed, command, folder, unkept)
 
     def _what_lasts(self, call: Ready, deed: Deed) -> tuple[Phrase, ...]:
         tool, folder = call.tool, Path(self._session.state.folder)

@@ -115,6 +115,14 @@ class UndoKeeper:
         running = self._running()
         return [author for author in await self._undo().authors() if author.job not in running]
 
+    async def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
+        """Returns the files at these paths, or in the whole folder, that could not be brought back; nothing where none
+        could be."""
+        try:
+            return await self._undo().unkept(paths)
+        except DuckflowError:
+            return None
+
     async def diff(self, scope: UndoScope = LATEST) -> "UndoPreview":
         preview = await self._undo().diff(scope)
         return replace(preview, name=self._name(preview.authors, scope))

@@ -223,10 +223,10 @@ class Guard(NamedTuple):
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
     settings, phases = setup.settings, Phases(session, transition_table(setup.settings.transitions))
     undone = settings.undo.enabled
-    gatekeeper = Gatekeeper(
-        session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines
-    )
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.workspace, setup.paths.undo_of(setup.folder)))
+    gatekeeper = Gatekeeper(
+        session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines, undo.unkept
+    )
     admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
     consent = HookConsent(admission, own, programs, session.emit, ask)

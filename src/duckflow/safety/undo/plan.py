@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.ledger import Fact, Seen
+from duckflow.safety.undo.ledger import Change, Fact, Seen, UndoWork
 from duckflow.safety.undo.tree import Tree, upwards
+from duckflow.state.changes import UndoScope
 
 MOST_LINES = 20_000
 """The largest number of lines that are compared; more would take too long."""
@@ -157,6 +158,11 @@ class UndoPlan:
         command's."""
         return [step for step in self.steps if not step.own]
 
+    @property
+    def hopeless(self) -> bool:
+        """Says whether there is something to take back, and nothing of it can be."""
+        return bool(self.impossible) and not self.steps and not self.conflicts
+
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
         """Removes these steps, and those that cannot be taken because of them, and returns all of them."""
         out = new = list(stuck)
@@ -276,3 +282,44 @@ def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
 
 def is_folder(fact: Fact | None) -> bool:
     return fact is not None and fact.kind == "folder"
+
+
+def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Change]) -> Fact | None:
+    """Returns this state, or the latest one before it that was kept where it was not: a command may have made a file
+    too large to keep, or put a pipe in its place, before another one removed it. `every` are all changes of the path,
+    `changes` those that are taken back."""
+    first, state = min(change.order for change in changes), fact
+    for earlier in sorted(every, key=lambda change: change.order, reverse=True):
+        if earlier.order < first and not earlier.undone and state and not state.kept and earlier.after == state:
+            state = earlier.before
+    return state if state and state.kept else fact
+
+
+def changes_in(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
+    return [change for work in works for change in work.changes if scope.touches(change.path)]
+
+
+def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
+    """Returns the changes that an undo takes back, or those that the last undo took back."""
+    if back and scope.paths and not scope.named:
+        newest = newest_of(works, scope)
+        pairs = [(work, change) for work in works for change in work.changes if not change.undone]
+        return [change for work, change in pairs if newest.get(change.path) == work.author.whole]
+    changes = changes_in(works, scope)
+    number = 0 if back else max((change.undone for change in changes), default=0)
+    return [change for change in changes if change.undone == number]
+
+
+def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
+    """Returns the turn or job that has changed each path last and is not taken back."""
+    rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
+    return {path: whole for _, path, whole in sorted(rows) if scope.touches(path)}
+
+
+def in_all(changes: Sequence[Change]) -> list[Change]:
+    """Returns one change for each path, from its first state to its last."""
+    whole = dict[str, Change]()
+    for change in sorted(changes, key=lambda change: change.order):
+        first = whole.get(change.path)
+        whole[change.path] = first._replace(after=change.after) if first else change
+    return sorted(whole.values())

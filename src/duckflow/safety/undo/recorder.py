@@ -74,7 +74,7 @@ class Recorder:
         own = (place.stat() for place in (data, *workspace.private) if place.exists())
         self._own = frozenset((facts.st_dev, facts.st_ino) for facts in own)
         self._version = self.database.version
-        self._baseline = Baseline(self.database)
+        self.baseline = Baseline(self.database)
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
@@ -88,14 +88,14 @@ class Recorder:
             with self.database.transaction():
                 if self.database.version != self._version:
                     self._version = self.database.version
-                    self._baseline.read_again()
+                    self.baseline.read_again()
                     self.contents.look_again()
                 self.contents.begin()
                 self._recover(closing)
                 yield
         except BaseException:
             # The memory may hold data that the database was not allowed to keep.
-            self._baseline.read_again()
+            self.baseline.read_again()
             self.contents.look_again()
             raise
 
@@ -104,6 +104,8 @@ class Recorder:
         with self.transaction():
             work = self.ledger.work(session, author)
             self._compare(self._look_at(work, paths), *self._running())
+            if work.left_out:
+                self.ledger.save(work)
             return self._opened(work, "change", paths)
 
     def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int | None:
@@ -135,6 +137,17 @@ class Recorder:
     def open_restore(self, session: str, paths: Sequence[str]) -> int:
         return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "restore", paths)
 
+    def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
+        """Returns the files at these paths, or in the whole folder, that are not kept; nothing if there are too many
+        files."""
+        work = UndoWork("", WorkAuthor(0), 0.0)
+        with self.transaction(), contextlib.suppress(TooManyFiles):
+            seen = self._look_at(work, paths) if paths else self._sync(*self._running()).covered
+            facts = [(path, entry.fact) for path, entry in seen.items() if entry]
+            if not work.left_out:
+                return frozenset(path for path, fact in facts if fact.kind == "file" and not fact.kept)
+        return None
+
     def close(self, window_id: int) -> list[Change]:
         """Closes a window and returns the changes. Changes that could not be noted down now are found out later, as
         after a crash."""
@@ -147,7 +160,7 @@ class Recorder:
         return self._changed
 
     def restored(self, paths: Iterable[str]) -> None:
-        """Notes that an undo or redo changed these paths, and no command did."""
+        """Notes that an undo or redo changed these paths."""
         now = {path: self.tree.look(path) for path in paths if not PACK.search(path)}
         self._compare(now, None, _owns(None))
 
@@ -169,7 +182,7 @@ class Recorder:
         if window.kind == "change":
             now = self._look_at(work, window.paths)
             self._compare(now, work, owns)
-            self._baseline.write({path: None for path in now if PACK.search(path)})
+            self.baseline.write({path: None for path in now if PACK.search(path)})
         elif window.kind == "command":
             self._close_command(window, work, owns)
         elif window.kind == "watch":
@@ -183,7 +196,7 @@ class Recorder:
 
     def _close_command(self, window: Window, work: UndoWork, owns: Owns) -> None:
         before, self._commanded = self._survey, (window.session, window.author)
-        known = self._baseline.entries
+        known = self.baseline.entries
         covered = [folder for folder, marks in window.marks.items() if marks[-1] in known]
         try:
             after = self._sync(work, owns)
@@ -207,7 +220,7 @@ class Recorder:
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
         """Compares the whole folder. Without an author's work, the differences are nobody's in particular."""
-        known = self._baseline.entries
+        known = self.baseline.entries
         not_ignored = known if self._survey else ()
         survey = FolderWalk(self.tree, known, self.settings, self._own, not_ignored).walk("", self._work)
         now: dict[str, Seen | None] = {}
@@ -223,9 +236,9 @@ class Recorder:
         if work and self._survey:
             # Files that were left out before existed before.
             old = self._survey
-            self._baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
+            self.baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
         if work:
-            self._baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
+            self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
         self._compare(now, work, owns)
         self._survey = survey
         return survey
@@ -233,25 +246,21 @@ class Recorder:
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
         """Says whether undo leaves a change of git's own files: new objects, all of a repository that the work made,
         and an index that still stages the same."""
-        folder, known = git_folder(path), self._baseline.entries
+        folder, known = git_folder(path), self.baseline.entries
         if not folder:
             return False
         old, new = known.get(path), now[path]
         if folder not in known or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
             return True
-        return (old is None and adds_only(path)) or bool(old and new and self.same_staged(path, old.fact, new.fact))
-
-    def same_staged(self, path: str, old: Fact, new: Fact) -> bool:
-        if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
-            return False
-        before, after = (self.contents.get(fact.blob) for fact in (old, new))
-        return before is not None and after is not None and same_staged(before, after)
+        if old is None or new is None:
+            return old is None and adds_only(path)
+        return same_index(self.contents, path, old.fact, new.fact)
 
     def note_damage(self, session: str) -> None:
         """Looks for objects that were changed in place, which git never does. A survey does not look at files that
         never change, so this is done when somebody wants to undo; the author of the last command counts as the one who
         did it."""
-        known, now = self._baseline.entries, dict[str, Seen | None]()
+        known, now = self.baseline.entries, dict[str, Seen | None]()
         for folder in [path for path in known if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
                 if path in known and known[path].stamp.written != stamp.written:
@@ -264,7 +273,7 @@ class Recorder:
 
     def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
         """Notes as somebody's work how these paths differ from the baseline, and brings the baseline up to date."""
-        known = self._baseline.entries
+        known = self.baseline.entries
         differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
         pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
         changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
@@ -272,7 +281,7 @@ class Recorder:
         self._changed += changes
         if work:
             self._record(work, changes)
-        self._baseline.write(differ)
+        self.baseline.write(differ)
 
     def _record(self, work: UndoWork, changes: list[Change]) -> None:
         order = self.ledger.next_order()
@@ -284,7 +293,7 @@ class Recorder:
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """Looks at these paths, everything that is or was beneath them unless it is too much, and the folders above
         them."""
-        known = self._baseline.entries
+        known = self.baseline.entries
         looked_at: dict[str, Seen | None] = {}
         for path in paths:
             for above in upwards(path):
@@ -296,15 +305,15 @@ class Recorder:
                     beneath |= FolderWalk(self.tree, known, self.settings, self._own).walk(path).covered
                 except TooManyFiles:
                     work.leave_out("too_many", {path: self.settings.files})
-                    self.ledger.save(work)
                     continue
             looked_at |= beneath
         return looked_at
 
-    def sweep(self) -> None:
-        """Drops contents that neither an undo nor the next command's undo needs."""
-        needed = {seen.fact.blob for seen in self._baseline.entries.values()}
-        self.contents.forget_all_but(needed | self.ledger.blobs())
+
+def sweep(recorder: Recorder) -> None:
+    """Drops contents that neither an undo nor the next command's undo needs."""
+    needed = {seen.fact.blob for seen in recorder.baseline.entries.values()}
+    recorder.contents.forget_all_but(needed | recorder.ledger.blobs())
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
@@ -317,12 +326,20 @@ def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
     for work in older[:excess]:
         ledger.forget(*work)
     if excess or database.size > settings.kept_mb * MB:
-        recorder.sweep()
+        sweep(recorder)
     for work in older[excess:]:
         if database.size <= settings.kept_mb * MB:
             return
         ledger.forget(*work)
-        recorder.sweep()
+        sweep(recorder)
+
+
+def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
+    """Says whether the path is git's index, and stages the same in both states."""
+    if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
+        return False
+    before, after = (contents.get(fact.blob) for fact in (old, new))
+    return before is not None and after is not None and same_staged(before, after)
 
 
 def _owns(window: Window | None) -> Owns:

@@ -20,9 +20,23 @@ from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
 from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, moves
-from duckflow.safety.undo.plan import Overlap, UndoPlan, UndoStep, Version, carry_out, history_of, make_plan, moved
+from duckflow.safety.undo.plan import (
+    Overlap,
+    UndoPlan,
+    UndoStep,
+    Version,
+    carry_out,
+    changes_in,
+    history_of,
+    in_all,
+    last_kept,
+    make_plan,
+    moved,
+    newest_of,
+    to_move,
+)
 from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
-from duckflow.safety.undo.recorder import Recorder
+from duckflow.safety.undo.recorder import Recorder, same_index
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
@@ -71,13 +85,13 @@ class UndoOperations:
             if not works:
                 too_old = scope.turn <= self._ledger.forgotten(session)
                 raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=scope.turn)
-            return self._preview(works, _in_all(_changes(works, scope)), UndoPlan())
+            return self._preview(works, in_all(changes_in(works, scope)), UndoPlan())
 
     def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
         """Returns the files that some work changed and that were not taken back, as far as their contents are kept."""
         with self.recorder.transaction():
             works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
-            changes = _in_all([change for change in _changes(works, scope) if not change.undone])
+            changes = in_all([change for change in changes_in(works, scope) if not change.undone])
             stored = [edit for edit in changes if all(not fact or fact.blob for fact in (edit.before, edit.after))]
             return [FileVersions(edit.path, self._content(edit.before), self._content(edit.after)) for edit in stored]
 
@@ -87,16 +101,14 @@ class UndoOperations:
     def preview(self, session: str, back: bool, scope: UndoScope) -> UndoPreview:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            works = self._chosen(session, back, scope)
-            planned = self._plan(works, back, scope)
+            works, planned = self._planned(session, back, scope)
             moves = [Change(step.path, step.fact, step.target) for step in planned.steps]
             return self._preview(works, sorted(moves), planned)
 
     def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> Outcome:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            works = self._chosen(session, back, scope)
-            planned = self._plan(works, back, scope)
+            works, planned = self._planned(session, back, scope)
             spared = planned.maybe_others if only_own and back else []
             planned.left = planned.take_out([*planned.conflicts, *spared])
             window = self.recorder.open_restore(session, [step.path for step in planned.steps])
@@ -122,11 +134,23 @@ class UndoOperations:
         for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
             resource.close()
 
-    def _chosen(self, session: str, back: bool, scope: UndoScope) -> list[UndoWork]:
-        """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
+    def _planned(self, session: str, back: bool, scope: UndoScope) -> tuple[list[UndoWork], UndoPlan]:
+        """Chooses the work and plans its steps. The latest work is passed over if nothing of it can be taken back."""
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
+        first: tuple[list[UndoWork], UndoPlan] | None = None
+        while works or first is None:
+            chosen = self._chosen(works, back, scope)
+            planned = self._plan(chosen, back, scope)
+            first = first or (chosen, planned)
+            if not planned.hopeless or not back or scope.named or scope.paths:
+                return chosen, planned
+            works = [work for work in works if work not in chosen and not work.undone]
+        return first
+
+    def _chosen(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[UndoWork]:
+        """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
         if back and scope.paths and not scope.named:
-            newest = _newest(works, scope).values()
+            newest = newest_of(works, scope).values()
             chosen = [work for work in works if work.author.whole in newest]
         elif back:
             fitting = [work for work in works if not work.undone or scope.named]
@@ -144,7 +168,7 @@ class UndoOperations:
     def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
         """Plans the steps. With `back` it is as if the work had not been, else as the work had made it."""
         by_path = dict[str, list[Change]]()
-        for change in _to_move(works, back, scope):
+        for change in to_move(works, back, scope):
             # An object that exists again takes nothing away.
             if back or not adds_only(change.path):
                 by_path.setdefault(change.path, []).append(change)
@@ -160,15 +184,18 @@ class UndoOperations:
         facts = list[Fact | None]()
         for change in sorted(changes, key=lambda change: change.order, reverse=back):
             expected, want = (change.after, change.before) if back else (change.before, change.after)
-            if fact and expected and self.recorder.same_staged(path, expected, fact):
+            if fact and expected and same_index(self.recorder.contents, path, expected, fact):
                 expected = fact
-            went_on = back and any(other.order > change.order and other.order not in gone for other in every)
+            later = (other for other in every if other.order > change.order and other.order not in gone)
+            went_on = back and any(other.before is None or other.before.kept for other in later)
             try:
                 fact = moved(fact, expected, want, partial(self._rewritten, every, gone, change.order), went_on)
             except Overlap:
                 return UndoStep(path, now, want, own, overlaps=True)
             gone ^= {change.order}
             facts.append(fact)
+        if back and (kept := last_kept(fact, changes, every)) != fact:
+            fact = facts[-1] = kept
         return UndoStep(path, now, fact, own, facts=tuple(facts))
 
     def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
@@ -190,7 +217,7 @@ class UndoOperations:
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
         """Notes what is taken back. What is done again is noted as if it were done now."""
         number = self._ledger.next_order()
-        moving = _to_move(works, back, scope)
+        moving = to_move(works, back, scope)
         marked = {(change.path, change.order): change._replace(undone=number if back else 0) for change in moving}
         last = number
         for step in planned.steps if not back else ():
@@ -232,36 +259,6 @@ class UndoOperations:
         if forgotten := self._ledger.forgotten(works[0].session):
             phrases.append(say("undo.forgotten", turn=forgotten))
         return phrases
-
-
-def _changes(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
-    return [change for work in works for change in work.changes if scope.touches(change.path)]
-
-
-def _to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
-    """Returns the changes that an undo takes back, or those that the last undo took back."""
-    if back and scope.paths and not scope.named:
-        newest = _newest(works, scope)
-        pairs = [(work, change) for work in works for change in work.changes if not change.undone]
-        return [change for work, change in pairs if newest.get(change.path) == work.author.whole]
-    changes = _changes(works, scope)
-    number = 0 if back else max((change.undone for change in changes), default=0)
-    return [change for change in changes if change.undone == number]
-
-
-def _newest(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
-    """Returns the turn or job that has changed each path last and is not taken back."""
-    rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
-    return {path: whole for _, path, whole in sorted(rows) if scope.touches(path)}
-
-
-def _in_all(changes: Sequence[Change]) -> list[Change]:
-    """Returns one change for each path, from its first state to its last."""
-    whole = dict[str, Change]()
-    for change in sorted(changes, key=lambda change: change.order):
-        first = whole.get(change.path)
-        whole[change.path] = first._replace(after=change.after) if first else change
-    return sorted(whole.values())
 
 
 def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
@@ -310,6 +307,11 @@ class Undo:
         """Wraps a command of the user's own; at the end the list that it yields holds the changes. They are nobody's
         work, so no undo takes them back."""
         return self._window(lambda recorder: recorder.open_watch(self._session))
+
+    async def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
+        """Returns the files at these paths, or in the whole folder, that could not be brought back; nothing where there
+        are too many files."""
+        return await self._do(lambda undo: undo.recorder.unkept(self._roots(paths)))
 
     async def authors(self) -> list[WorkAuthor]:
         """Returns the authors whose work could be taken back, the latest first."""
