@@ -161,6 +161,23 @@ async def test_the_history_of_an_ignored_repository_one_level_down_comes_back(
 
 
 @pytest.mark.parametrize(
+    "lost", ["rm -f a/b/.git/objects/pack/*", "python3 -c 'import shutil; shutil.rmtree(\"a/b/.git\")'"]
+)
+@pytest.mark.parametrize("packed", [False, True])
+async def test_the_history_of_a_repository_further_down_comes_back(
+    tmp_path: Path, work: Path, lost: str, packed: bool
+) -> None:
+    inner = work / "a/b"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q", "-b", "main")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "kept")
+    if packed:
+        git(inner, "gc", "-q")
+    await undone(tmp_path, [lost])
+    assert git(inner, "log", "--format=%s", "main") == "kept"
+
+
+@pytest.mark.parametrize(
     "command", ["echo x > alias", "cp notes.txt alias", "echo x > way/keep.db", "tee alias < notes.txt"]
 )
 async def test_in_auto_a_link_to_an_ignored_file_asks(tmp_path: Path, work: Path, command: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckflow.safety.files import Presence
 from duckflow.safety.repository import Marks, marks_in, same_staged, what_moved
-from duckflow.safety.undo.git_files import FAN_OUT, GIT, PACK, adds_only, git_folder
+from duckflow.safety.undo.git_files import FAN_OUT, GIT, adds_only, git_folder, is_guarded_pack
 from duckflow.safety.undo.ledger import (
     Change,
     Contents,
@@ -161,7 +161,7 @@ class Recorder:
 
     def restored(self, paths: Iterable[str]) -> None:
         """Notes that an undo or redo changed these paths."""
-        now = {path: self.tree.look(path) for path in paths if not PACK.search(path)}
+        now = {path: self.tree.look(path) for path in paths if not is_guarded_pack(path)}
         self._compare(now, None, _owns(None))
 
     def _opened(self, work: UndoWork, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
@@ -182,7 +182,7 @@ class Recorder:
         if window.kind == "change":
             now = self._look_at(work, window.paths)
             self._compare(now, work, owns)
-            self.baseline.write({path: None for path in now if PACK.search(path)})
+            self.baseline.write({path: None for path in now if is_guarded_pack(path)})
         elif window.kind == "command":
             self._close_command(window, work, owns)
         elif window.kind == "watch":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, rules_beneath
 from duckflow.safety.path_names import MAX_DEPTH
-from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, PACK
+from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, is_guarded_pack
 from duckflow.safety.undo.ledger import Seen, Stamp
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import READ_FOLDER, Tree, upwards
@@ -135,7 +135,7 @@ class FolderWalk:
         known = self._known.get(path)
         if known is None or known.stamp != stamp or not known.settled:
             name = path.rpartition("/")[2]
-            if OWN_TEMPORARY.fullmatch(name) or (self._in_git and PACK.search(path)):
+            if OWN_TEMPORARY.fullmatch(name) or (self._in_git and is_guarded_pack(path)):
                 return
             try:
                 known = self._tree.see(handle, name, facts)
