@@ -59,3 +59,26 @@ async def test_undo_brings_back_what_a_script_threw_away(tmp_path: Path, command
     await story.tell("go on")
     await story.chat.run_command("/undo")
     assert history(story.folder) == before
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod -R u+w .git/objects; for file in $(find .git/objects -type f); do echo x > $file; done",
+        'python3 -c \'import os,pathlib\nfor p in pathlib.Path(".git/objects").rglob("*"):\n'
+        " p.is_file() and (p.chmod(0o644), os.truncate(p, 0))'",
+        "git status; find .git/objects -type f -exec sh -c 'chmod u+w $0; truncate -s 1 $0' {} ';'",
+    ],
+)
+async def test_a_repository_that_shares_its_objects_loses_none(tmp_path: Path, command: str, packed: bool) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    begin(source, packed)
+    git(tmp_path, "clone", "-q", str(source), "work")
+    before, done = history(source), decide(respond("done"), step="PLANNING")
+    story = Story(tmp_path, [decide(act("shell.run", command=command), next_step="continue"), done, done])
+    await story.tell("go on")
+    await story.close()
+    assert before.startswith("0 ") and history(source) == before

@@ -44,6 +44,7 @@ CONTENTS = (
     r"|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}\b"
     r"|\bAIza[0-9A-Za-z_-]{35}\b"
     r"|\beyJ[A-Za-z0-9_-]{15,999}+\.eyJ[A-Za-z0-9_-]{15,}+\.[A-Za-z0-9_-]{15,}"
+    r"|\b(?i:authorization:\s{0,9}(?:basic|bearer)\s{1,9})[\w.~+/=-]{8,}"
     r"|((?i:\b(?:api[_-]?key|secret[_-]?key|access[_-]?token|password|passwd)\b\s*[:=]\s*)['\"])[^'\"\s]{12,}(?=['\"])"
 )
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from duckflow.errors import ToolError
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.path_names import shown
-from duckflow.safety.sandbox.packs import Packs
-from duckflow.safety.sandbox.paths import SandboxPaths, between
+from duckflow.safety.sandbox.packs import Packs, own_objects
+from duckflow.safety.sandbox.paths import SandboxPaths, between, without_logins
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
+from duckflow.safety.sandbox.shared_packages import shared_packages
 from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
 from duckflow.state.phrase import say
 
@@ -50,10 +51,12 @@ class Bubblewrap(Sandbox):
         """The packs that were guarded last. A sandbox that reaches other places shares this list."""
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+        logins = secrets or network
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
         git_places = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
         before = git_places.traces()
+        own_objects(self.paths.folder, git_places.git_folders)
         packs = Packs(self.paths.folder, git_places.git_folders)
         if writes_folder:
             self._packs[:] = [packs]
@@ -63,6 +66,9 @@ class Bubblewrap(Sandbox):
             if not secrets:
                 mounts.cover(self.paths.covered())
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
+            if not logins:
+                mounts.hide_logins(self._git_settings())
+                mounts.guard(shared_packages(self.paths.folder) if writes_folder else ())
             info, tell = os.pipe()
             os.set_blocking(info, False)
             mounts.fds += [tell, rules := self._rules(network)]
@@ -92,6 +98,10 @@ class Bubblewrap(Sandbox):
         for packs in self._packs:
             packs.let_go()
         super().close()
+
+    def _git_settings(self) -> list[Path]:
+        folders = (*repositories(self.paths.folder).git_folders, *self.paths.git.folders)
+        return [folder / name for folder in folders for name in ("config", "config.worktree")]
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
         paths = packs.forged(lambda launch: self.confine(launch, writes=False, secrets=True), self.paths.scratch.folder)
@@ -179,6 +189,13 @@ class Mounts:
                 self._at[path] = ("--ro-bind", str(cover), str(path))
             except FileNotFoundError:
                 continue
+
+    def hide_logins(self, settings: Iterable[Path]) -> None:
+        """Puts a copy without passwords and tokens in the place of git's settings. A command that the user gave the
+        network or the secret files gets the real ones, since git cannot push without."""
+        for path in settings:
+            if _lies_in(self._seen, path) and (text := without_logins(path)) is not None:
+                self._at[path] = ("--ro-bind", str(self._paths.scratch.file_with(text)), str(path))
 
     def guard(self, paths: Sequence[Path]) -> None:
         """Makes places in a writable folder read-only. A link cannot be guarded, so `meddled` reports its changes."""

@@ -8,6 +8,7 @@ a pack tells it to leave that one alone."""
 import contextlib
 import os
 import secrets
+import stat
 import subprocess
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
@@ -85,6 +86,52 @@ class Packs:
             yield handle
         finally:
             os.close(handle)
+
+
+def own_objects(top: Path, git_folders: Iterable[Path]) -> None:
+    """Gives a repository objects of its own where they are hard links, as after `git clone` from another folder. A
+    command could write to one in place, and the other repository would lose it; packs are mounts, so they may stay."""
+    for objects in (folder / "objects" for folder in git_folders):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(objects):
+                about = (objects / name).lstat()
+                if stat.S_ISDIR(about.st_mode) and about.st_ctime_ns != _owned.get(objects / name):
+                    with _held(top, objects / name) as handle:
+                        _own_files(handle)
+                        _owned[objects / name] = os.fstat(handle).st_ctime_ns
+
+
+_owned: dict[Path, int] = {}
+"""The folders of objects that have no hard links, with the time of their last change (ctime)."""
+COPY = ".own"
+
+
+def _own_files(folder: int) -> None:
+    with os.scandir(folder) as entries:
+        files = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if entry.is_file()]
+    for name, about in files:
+        if about.st_nlink > 1 and stat.S_ISREG(about.st_mode) and not name.endswith(".pack"):
+            data = _read(folder, name)
+            copy = os.open(f"{name}{COPY}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+            with os.fdopen(copy, "wb") as file:
+                file.write(data)
+                os.fchmod(copy, stat.S_IMODE(about.st_mode))
+            os.utime(f"{name}{COPY}", ns=(about.st_atime_ns, about.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
+            os.rename(f"{name}{COPY}", name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _held(top: Path, folder: Path) -> Generator[int]:
+    """Opens a folder beneath `top` for listing, through no link."""
+    path = hold(top, folder)
+    try:
+        handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=path)
+    finally:
+        os.close(path)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 Trace = tuple[int, int, int]

@@ -1,6 +1,7 @@
 """The places that commands may touch: folders to write in, and places that they must not see."""
 
 import contextlib
+import hashlib
 import os
 import re
 import shutil
@@ -44,6 +45,17 @@ class Scratch:
         # commands can put links here.
         self.close = weakref.finalize(self, _remove, str(self.top), self._lock)
 
+    def file_with(self, text: str) -> Path:
+        """Returns a file with this text, which commands see in the place of another. Equal texts share a file."""
+        data = os.fsencode(text)
+        file = self.top / f"text-{hashlib.sha256(data).hexdigest()}"
+        if not file.exists():
+            new = file.with_suffix(".new")
+            new.write_bytes(data)
+            new.chmod(0o444)
+            new.rename(file)
+        return file
+
 
 def sweep_scratch() -> int:
     """Removes the folders of sessions that were killed, and returns their number. The system lets go of a dead
@@ -70,6 +82,11 @@ LOGIN = re.compile(
     r"(?i)passw(?:or)?d|token|secret|api[_-]?key|_auth\b|authorization|extraheader|://(?!git@)[^/]+@|/t/[a-z]{2}-"
 )
 COMMENTS = ("#", ";", "--")
+LOGIN_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]+@")
+LOGIN_LINE = re.compile(
+    r"(?im)^([ \t]*(?:extraheader|[\w-]*(?:passw|token|secret|apikey|_auth)[\w-]*)[ \t]*=)(?:\\\n|.)*"
+)
+"""A setting whose value is a login, with the lines that it goes on in."""
 LARGEST_SETTINGS = 256 * 1024
 PROGRAMS_IN_HOME = ("bin", ".local/bin")
 """Folders in which people keep scripts of their own, with the files that these read."""
@@ -227,6 +244,19 @@ def _holds_login(path: str) -> bool:
 def _names_login(path: str, inode: int, changed_at: int) -> bool:
     lines = read_plain(Path(path), LARGEST_SETTINGS).decode("utf-8", "replace").splitlines()
     return any(LOGIN.search(line) for line in lines if not line.lstrip().startswith(COMMENTS))
+
+
+def without_logins(settings: Path) -> str | None:
+    """Returns the text of git's settings with no password and no token in it, or nothing where it holds none. A link is
+    not followed."""
+    if os.path.realpath(settings) != str(settings):
+        return None
+    try:
+        text = read_plain(settings, LARGEST_SETTINGS).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return None
+    clean = LOGIN_LINE.sub(r"\1", LOGIN_IN_ADDRESS.sub("://", text))
+    return clean if clean != text else None
 
 
 @lru_cache(4)

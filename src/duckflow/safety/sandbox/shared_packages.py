@@ -1,0 +1,58 @@
+"""Folders of installed packages whose files are hard links: each is one file with that in the installer's store, which
+other projects use too. A command that wrote to one in place would change the code of all of them, and undo would bring
+none of it back."""
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+STORES = ("node_modules/.pnpm", "node_modules/.store", "node_modules/.bun")
+"""Folders in `node_modules` that hold the packages themselves, where the others are links to them."""
+ENVIRONMENT = "pyvenv.cfg"
+LARGE = ("node_modules", ".git")
+MOST_LOOKED_AT = 200
+
+
+def shared_packages(folder: Path) -> list[Path]:
+    """Returns those of the work folder and of the folders directly in it."""
+    found: list[Path] = []
+    for top in (folder, *_folders(folder)):
+        places = [top / store for store in STORES]
+        if (top / ENVIRONMENT).exists():
+            places += [version / "site-packages" for version in _folders(top / "lib")]
+        # A folder within, such as `app`, may have an environment of its own.
+        for inner in _folders(top) if top != folder and top.name not in LARGE else ():
+            if (inner / ENVIRONMENT).exists():
+                places += [version / "site-packages" for version in _folders(inner / "lib")]
+        found += [place for place in places if _is_shared(place)]
+    return found
+
+
+def _is_shared(place: Path) -> bool:
+    try:
+        about = place.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and _holds_shared(str(place), about.st_ino, about.st_ctime_ns)
+
+
+@lru_cache(64)
+def _holds_shared(place: str, inode: int, changed_at: int) -> bool:
+    """Says whether one of the first files has another name. Inode and time change when something is installed."""
+    return any(os.lstat(path).st_nlink > 1 for path in islice(_files(place), MOST_LOOKED_AT))
+
+
+def _files(place: str) -> Iterator[str]:
+    for top, _, names in os.walk(place):
+        yield from (f"{top}/{name}" for name in names)
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
