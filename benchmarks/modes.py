@@ -18,9 +18,8 @@ from typing import Any
 from benchmarks.commands_halves import scored
 from duckflow.agent.gatekeeper import Gatekeeper, Ready
 from duckflow.agent.permissions import Permissions
-from duckflow.agent.phases import Phases
+from duckflow.agent.phases import Phases, transition_table
 from duckflow.agent.session import begin
-from duckflow.config.load import transition_table
 from duckflow.config.settings import Settings
 from duckflow.safety.commands.judge import judge_command
 from duckflow.safety.commands.paths import CommandFacts
@@ -48,7 +47,10 @@ class Gate:
         self._facts = CommandFacts(str(folder), str(Path.home()))
         session = begin(top / "s.db", "s", folder, "en")
         self._tool = ShellRun(self._find, settings.shell, self.judged, Background())
-        phases, permissions = Phases(session, transition_table(settings)), Permissions(top / "permissions.json")
+        phases, permissions = (
+            Phases(session, transition_table(settings.transitions)),
+            Permissions(top / "permissions.json"),
+        )
         self._gatekeeper = Gatekeeper(session, phases, Mode.ASK, permissions, True, self._sandboxed)
 
     def judged(self, command: str) -> CommandVerdict:
