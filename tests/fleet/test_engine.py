@@ -203,23 +203,6 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
     engine.close()
 
 
-def test_a_thread_survives_single_failures_and_reports_repeated_ones() -> None:
-    from duckflow.fleet.worker import MOST_FAILURES, WorkerThread
-
-    tries: list[int] = []
-    errors: list[Exception] = []
-
-    def beat() -> None:
-        tries.append(len(tries))
-        if len(tries) > 3 or len(tries) == 1:
-            raise KeyError("gone")
-
-    thread = WorkerThread("t", 0.01, beat, errors.append)
-    thread.start()
-    thread.join(LONGEST)
-    assert len(tries) == 3 + MOST_FAILURES and [type(error) for error in errors] == [KeyError]
-
-
 def text_of(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 

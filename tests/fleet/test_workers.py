@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 class Yard:
     """A database, a ledger, and an engine that may work too."""
 
-    def __init__(self, folder: Path) -> None:
-        self.address = str(folder / "fleet.db")
+    def __init__(self, folder: Path, address: str = "") -> None:
+        self.address = address or str(folder / "fleet.db")
         self.ledger = folder / "ledger"
         self.engine = open_engine(self.address, "here", 4, LEASE, hold_a_lock(self.ledger, 0.1))
 
@@ -40,8 +40,9 @@ class Yard:
         return self.engine.start(FleetOrder(tasks, 0.0, places, limits))
 
     @asynccontextmanager
-    async def worker(self, seconds: float) -> AsyncGenerator[asyncio.subprocess.Process]:
-        command = (sys.executable, "-m", "tests.fleet.stand_in", self.address, "here", "4", str(LEASE))
+    async def worker(self, seconds: float, address: str = "") -> AsyncGenerator[asyncio.subprocess.Process]:
+        """Starts a worker, which reaches the database by another address if one is given."""
+        command = (sys.executable, "-m", "tests.fleet.stand_in", address or self.address, "here", "4", str(LEASE))
         worker = await asyncio.create_subprocess_exec(*command, str(self.ledger), str(seconds))
         try:
             yield worker
@@ -115,11 +116,59 @@ async def test_a_worker_that_others_take_for_dead_stops_itself_and_all_it_starte
     pid = yard.written()[0][2]
     assert not Path(f"/proc/{pid}").exists()
     (attempt,) = yard.engine.attempts(fleet)
-    assert attempt.state == "running"
+    assert attempt.state == "queued"
     await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
     assert [each.state for each in yard.engine.attempts(fleet)] == ["done"]
     assert "TWICE" not in yard.words()
     yard.engine.close()
+
+
+class Cable:
+    """A TCP connection to a database that can be held up: nothing arrives any more, and nobody is told."""
+
+    def __init__(self, address: str) -> None:
+        self._url = sa.make_url(address)
+        self._flows = asyncio.Event()
+        self._flows.set()
+
+    async def lay(self) -> str:
+        """Returns the address of the database at this end."""
+        server = await asyncio.start_server(self._connect, "127.0.0.1", 0)
+        return self._url.set(port=server.sockets[0].getsockname()[1]).render_as_string(hide_password=False)
+
+    def hold_up(self) -> None:
+        self._flows.clear()
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection(self._url.host, self._url.port)
+        with suppress(OSError, asyncio.CancelledError):
+            await asyncio.gather(self._carry(reader, there_writer), self._carry(there_reader, writer))
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while some := await reader.read(65536):
+            await self._flows.wait()
+            writer.write(some)
+        writer.close()
+
+
+async def test_a_worker_whose_database_falls_silent_has_ended_its_attempts_before_another_begins(
+    tmp_path: Path,
+) -> None:
+    if (programs := postgres_programs()) is None:
+        pytest.skip("There is no Postgres on this machine.")
+    with own_postgres(programs) as postgres:
+        yard = Yard(tmp_path, postgres.address)
+        fleet = yard.start("one", "two")
+        cable = Cable(postgres.address)
+        async with yard.worker(60, await cable.lay()):
+            await until(lambda: yard.words().count("begin") == 2)
+            # It has room for two more, so it also asks the silent database for work.
+            cable.hold_up()
+            await until(lambda: all(yard.ended(line) for line in range(2)))
+            assert all(each.goes == 1 for each in yard.engine.attempts(fleet))
+            await asyncio.wait_for(yard.engine.work(fleet), LONGEST)
+        assert sorted(yard.words()) == ["begin"] * 4 + ["end"] * 2
+        yard.engine.close()
 
 
 async def test_a_question_outlives_its_worker_and_is_asked_once(tmp_path: Path) -> None:
@@ -146,7 +195,7 @@ async def test_attempts_of_a_dead_or_stopped_worker_are_cancelled_at_once(tmp_pa
         killed.kill()
         await killed.wait()
     yard.engine.cancel(fleet, "asks")
-    assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "running"] and not yard.engine.inbox()
+    assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "waiting"] and not yard.engine.inbox()
     yard.engine.cancel(fleet)
     assert [each.state for each in yard.engine.tasks(fleet)] == ["cancelled", "cancelled"]
     assert yard.ended(0)

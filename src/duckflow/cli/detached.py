@@ -135,13 +135,16 @@ async def _look(path: Path) -> RemoteConversation | None:
 
 async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.build import build_conversation
+    from duckflow.cli.connect import find_model
     from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_setup
 
     here = partial(make_setup, options, words, paths)
     setup = here()._replace(model_origin="model.chosen.page") if what == "new" else here()
     chosen = new_session(setup, options.resume) if what in ("new", "led") else wanted_session(options, setup, here)
-    built, session = build_conversation(chosen.setup, chosen.session), chosen.session
+    # Nobody types a key into a conversation that is led by a program: its answers lie in a database.
+    connect = partial(find_model, chosen.setup, chosen.session) if what == "led" else None
+    built, session = build_conversation(chosen.setup, chosen.session, connect), chosen.session
     conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)
     server = ConversationServer(conversation)

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import io
+import platform
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ WIDEST_NAME = 32
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
 """The order in which attempts are shown, by their state, where there is no room for all."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
+UNKNOWN = "–"
+"""Stands for a cost or a time that is not known."""
 DOING = frozenset(("setup", "working", "waiting", "limited", "checks", "review"))
 
 
@@ -32,15 +35,13 @@ def tell(text: str) -> None:
 
 
 def fleet_line(fleet: FleetState, words: Words) -> str:
-    shown = {state: "stopped" if state == "running" and fleet.forsaken else state for state in fleet.tasks}
-    counted = ", ".join(
-        f"{count} {words(f'fleet.state.{shown[state]}')}" for state, count in fleet.tasks.items() if count
-    )
-    line = f"{fleet.fleet}  {counted}  {money(fleet.cost_usd)}"
+    counted = ", ".join(f"{count} {words(f'fleet.state.{state}')}" for state, count in fleet.tasks.items() if count)
+    line = f"{fleet.fleet}  {counted}  {money(fleet.cost_usd) or UNKNOWN}"
     if not fleet.forsaken:
         return line
-    waiting = fleet.tasks.get("waiting", 0) + fleet.tasks.get("running", 0)
-    return f"{line}\n⚠ {words('fleet.nobody', fleet=fleet.fleet, count=waiting)}"
+    key = "fleet.nobody" if platform.node() in fleet.places else "fleet.nobody_at"
+    waiting, places = fleet.tasks.get("waiting", 0), ", ".join(fleet.places)
+    return f"{line}\n⚠ {words(key, fleet=fleet.fleet, count=waiting, places=places)}"
 
 
 def table_lines(
@@ -86,11 +87,14 @@ def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) ->
         state = words(f"fleet.doing.{attempt.doing}")
     if task and task.state in ("merged", "done") and task.picked == attempt.number:
         state = words("fleet.state.merged" if task.state == "merged" else "fleet.picked")
-    seconds = (attempt.ended or time.time()) - attempt.started if attempt.started else 0.0
+    return [attempt.task, f"#{attempt.number}", state, money(attempt.cost_usd) or UNKNOWN, _time_of(attempt)]
+
+
+def _time_of(attempt: AttemptState) -> str:
+    """Returns how long it has worked. Time in which it waits for a person or a worker does not count."""
     if attempt.report and not attempt.live:
-        # This leaves out the time in which the attempt waited for a person or a limit.
-        seconds = attempt.report.seconds
-    return [attempt.task, f"#{attempt.number}", state, money(attempt.cost_usd), clock(seconds)]
+        return clock(attempt.report.seconds)
+    return clock(time.time() - attempt.taken) if attempt.state == "running" and not attempt.open_questions else UNKNOWN
 
 
 def clock(seconds: float) -> str:
@@ -109,12 +113,14 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
 def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
     done = sum(row.state in ("done", "merged", "choose") for row in rows)
     cost, tokens = sum(row.cost_usd for row in rows), sum(row.tokens for row in rows)
-    head = words("fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=money(cost) or "–", tokens=tokens)
+    head = words(
+        "fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=money(cost) or UNKNOWN, tokens=tokens
+    )
     titles = [words(f"fleet.report.{column}") for column in REPORTED]
     table = [_markdown_row(titles), _markdown_row("---" for _ in REPORTED)]
     for row in rows:
         state = words(f"fleet.state.{row.state}")
-        spent = (money(row.cost_usd) or "–", row.tokens, f"{row.seconds:.0f}")
+        spent = (money(row.cost_usd) or UNKNOWN, row.tokens, f"{row.seconds:.0f}")
         cells = (row.task, row.repository, state, row.attempts, *spent)
         table.append(_markdown_row((*map(str, cells), row.proof, row.result)))
     return "\n".join([head, "", *table])

@@ -1,112 +1,48 @@
-"""A worker's claims: the lease that it renews while it lives, and the attempts that it has taken under it.
+"""Who carries out an attempt: it is queued, or running under the claim of one worker.
 
-An attempt belongs to the claim of one worker. Another may take it only when that worker is marked dead, which happens
-when its lease has run out. From then on all reports of the dead worker are ignored.
+A worker takes a queued attempt by writing a new claim into its row, and only the holder of the claim may change the
+attempt. When a worker is dead, its attempts are put back into the queue and lose their claims, so that all its later
+reports are ignored. `recover` is the only place that does this.
 """
 
-import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, cycle
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple, cast
 
 import sqlalchemy as sa
 
-from duckflow.errors import LeaseLost
 from duckflow.fleet.allowance import end_calls
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE
-from duckflow.fleet.host import born_at, has_gone, this_machine
+from duckflow.fleet.lease import DEAD, Lease, WorkerProcess, mark_dead, process_of
 from duckflow.fleet.questions import close_questions
 from duckflow.fleet.store import ENDED_TASKS, read_limits, write_notes
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask, Note, read_row
 from duckflow.state.phrase import say
 
+TAKING = 2026_2205
+"""The database lock under which attempts are taken, because limits count the attempts of others."""
 PAGE = 50
 PATIENCE_WITH_PLACES = 2
 """Number of leases that a machine may be without a worker before other machines of the fleet get its tasks."""
-
-OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
-HELD = (ATTEMPTS.c.state == "running") & ~WORKERS.c.dead
-"""Condition that a living worker carries the attempt out."""
-
-
-def attempts_to_take(place: str) -> sa.Select[Any]:
-    """Selects attempts of a machine that nobody carries out: new ones, and those whose worker is dead."""
-    free = (ATTEMPTS.c.state == "queued") | ((ATTEMPTS.c.state == "running") & WORKERS.c.dead)
-    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
-    chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
-    chosen = chosen.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker)
-    return chosen.where(TASKS.c.place == place, free).order_by(
-        TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
-    )
-
-
-def next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
-    """Returns the next attempt that limits and order allow. The caller must hold the lock `TAKING`."""
-    held = _held_by_model(connection)
-    full = [
-        limit
-        for limit in read_limits(connection)
-        if limit.at_once and sum(count for model, count in held.items() if limit.covers(model)) >= limit.at_once
-    ]
-    for page in count():
-        rows = connection.execute(attempts_to_take(place).limit(PAGE).offset(page * PAGE)).all()
-        for row in rows:
-            if not any(limit.covers(row.model) for limit in full) and not _waits(connection, row):
-                return row
-        if len(rows) < PAGE:
-            break
-    return None
-
-
-def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
-    """Says whether the attempt waits for a task that must be done before."""
-    if not attempt.after:
-        return False
-    others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
-    return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
-
-
-def _held_by_model(connection: sa.Connection) -> dict[str, int]:
-    counted = sa.select(TASKS.c.model, sa.func.count().label("attempts")).join(ATTEMPTS, OF_TASK)
-    counted = counted.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(HELD).group_by(TASKS.c.model)
-    return {row.model: row.attempts for row in connection.execute(counted)}
-
-
-def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
-    """Gives the tasks of machines that have no worker to other machines of their fleet."""
-    last_seen: dict[str, float] = {}
-    living: set[str] = set()
-    for row in connection.execute(sa.select(WORKERS.c.place, WORKERS.c.until, WORKERS.c.dead)):
-        last_seen[row.place] = max(last_seen.get(row.place, 0.0), row.until)
-        living |= set() if row.dead else {row.place}
-    open_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.place, FLEETS.c.places, FLEETS.c.started)
-    open_tasks = open_tasks.join(FLEETS, FLEETS.c.fleet == TASKS.c.fleet)
-    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living))
-    targets: dict[str, Iterator[str]] = {}
-    for row in connection.execute(open_tasks).all():
-        others = [place for place in cast("list[str]", row.places) if place in living]
-        gone_for = now - last_seen.get(row.place, float(row.started))
-        if others and gone_for > lease * PATIENCE_WITH_PLACES:
-            target = next(targets.setdefault(row.fleet, cycle(others)))
-            this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
-            connection.execute(sa.update(TASKS).where(this).values(place=target))
-
-
-TAKING = 2026_2205
-"""The database lock under which attempts are taken, because limits count the attempts of others."""
 MOST_GOES = 10
 """Number of times an attempt is begun at most. If its workers keep dying, the attempt itself may kill them."""
+OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
 
 
-class WorkerProcess(NamedTuple):
-    """The process of a worker, running or not."""
+class AttemptKey(NamedTuple):
+    """Names one attempt."""
 
-    machine: str
-    pid: int
-    born: str
+    fleet: str
+    task: str
+    number: int
+
+    @property
+    def row(self) -> sa.ColumnElement[bool]:
+        """Selects its row."""
+        return (ATTEMPTS.c.fleet == self.fleet) & (ATTEMPTS.c.task == self.task) & (ATTEMPTS.c.number == self.number)
 
 
 class TakenAttempt(NamedTuple):
@@ -124,127 +60,107 @@ class TakenAttempt(NamedTuple):
     """The process that had it before, if it may still exist: its lease ran out, but it is only stopped or stuck."""
 
 
+def end_attempt(
+    connection: sa.Connection, attempt: AttemptKey, claim: str | None, now: float, **values: object
+) -> bool:
+    """Ends an attempt with these values if it has this claim; None means that nobody has it. Then its calls are over,
+    and nobody waits for answers to its questions. Says whether it has ended now."""
+    mine = attempt.row & (ATTEMPTS.c.claim == claim) & ATTEMPTS.c.state.in_(LIVE)
+    over = {**values, "ended": now, "doing": "", "wanted": "", "claim": None}
+    if not connection.execute(sa.update(ATTEMPTS).where(mine).values(over)).rowcount:
+        return False
+    called = (CALLS.c.fleet == attempt.fleet) & (CALLS.c.task == attempt.task) & (CALLS.c.attempt == attempt.number)
+    end_calls(connection, called, now)
+    close_questions(connection, *attempt)
+    return True
+
+
+def recover(database: FleetDatabase, connection: sa.Connection, but: str = "") -> None:
+    """Marks workers that are gone, and puts their attempts back into the queue. An attempt ends instead if somebody
+    wants that, or if its workers keep dying. The worker `but` is left alone."""
+    now = database.now(connection)
+    mark_dead(connection, now, but)
+    end_calls(connection, CALLS.c.worker.in_(DEAD), now)
+    left = sa.select(ATTEMPTS).where(ATTEMPTS.c.state == "running", ATTEMPTS.c.worker.in_(DEAD))
+    for row in connection.execute(left).all():
+        attempt, phrases = AttemptKey(row.fleet, row.task, row.number), [say("fleet.worker_died", worker=row.worker)]
+        if row.wanted:
+            changed = end_attempt(connection, attempt, row.claim, now, state=row.wanted)
+        elif row.goes >= MOST_GOES:
+            phrases.append(say("fleet.most_goes", count=row.goes))
+            changed = end_attempt(connection, attempt, row.claim, now, state="failed")
+        else:
+            # The row keeps the name of its worker, whose process may have to be ended first.
+            back = sa.update(ATTEMPTS).where(attempt.row, ATTEMPTS.c.claim == row.claim)
+            changed = connection.execute(back.values(state="queued", doing="", claim=None)).rowcount
+        write_notes(database, connection, [Note(*attempt, phrase) for phrase in phrases if changed])
+
+
+def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
+    """Gives the tasks of machines that have no worker to other machines of their fleet."""
+    workers = connection.execute(sa.select(WORKERS).order_by(WORKERS.c.until)).all()
+    living = {row.place for row in workers if not row.dead}
+    last_seen = {row.place: row.until for row in workers}
+    open_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.place, FLEETS.c.places, FLEETS.c.started)
+    open_tasks = open_tasks.join(FLEETS, FLEETS.c.fleet == TASKS.c.fleet)
+    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living))
+    for number, row in enumerate(connection.execute(open_tasks).all()):
+        others = [place for place in cast("list[str]", row.places) if place in living]
+        if others and now - last_seen.get(row.place, row.started) > lease * PATIENCE_WITH_PLACES:
+            this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
+            connection.execute(sa.update(TASKS).where(this).values(place=others[number % len(others)]))
+
+
 class Claims:
-    """The lease and the claims of one worker."""
+    """The attempts that one worker takes, reports on and gives back."""
 
-    def __init__(self, database: FleetDatabase, place: str, lease: float) -> None:
+    def __init__(self, database: FleetDatabase, lease: Lease) -> None:
         self._database = database
-        self.place = place
-        self.lease = lease
-        self.worker = f"{place}-{os.getpid()}-{secrets.token_hex(3)}"
-        self._own = WORKERS.c.worker == self.worker
-
-    def enter(self) -> None:
-        pid = os.getpid()
-        row = {"worker": self.worker, "place": self.place, "machine": this_machine(), "pid": pid, "born": born_at(pid)}
-
-        def change(connection: sa.Connection) -> None:
-            if connection.execute(sa.select(WORKERS.c.worker).where(self._own)).first() is None:
-                now = self._database.now(connection)
-                connection.execute(sa.insert(WORKERS).values(**row, until=now + self.lease, seen=now))
-
-        self._database.do(change)
-
-    def renew(self) -> bool:
-        """Renews the lease, and says whether this worker still counts as alive."""
-
-        def change(connection: sa.Connection) -> int:
-            now = self._database.now(connection)
-            alive = sa.update(WORKERS).where(self._own, ~WORKERS.c.dead)
-            return connection.execute(alive.values(until=now + self.lease, seen=now)).rowcount
-
-        return bool(self._database.do(change, patience=0, urgent=True))
-
-    def leave(self) -> None:
-        """Marks this worker as gone, so that others need not wait until its lease has run out."""
-        gone = sa.update(WORKERS).where(self._own).values(dead=True, pid=0)
-        self._database.do(lambda connection: connection.execute(gone), patience=self.lease / 4)
+        self._lease = lease
 
     def take(self) -> TakenAttempt | None:
         """Takes the next attempt that may run on this machine, or returns None."""
-        claim = secrets.token_hex(8)
 
         def change(connection: sa.Connection) -> TakenAttempt | None:
-            if connection.execute(sa.select(WORKERS.c.dead).where(self._own)).scalar_one():
-                raise LeaseLost("fleet.lease_lost", worker=self.worker)
             self._database.one_at_a_time(connection, TAKING)
-            now = self._database.now(connection)
-            row = next_attempt(connection, self.place)
+            row = _next_attempt(connection, self._lease.place) if self._lease.is_alive_in(connection) else None
             if row is None:
                 return None
-            mine = _this(row.fleet, row.task, row.number)
-            change_it = sa.update(ATTEMPTS).where(mine)
-            if row.wanted or row.goes >= MOST_GOES:
-                connection.execute(change_it.values(state=row.wanted or "failed", ended=now))
-                close_questions(connection, row.fleet, row.task, row.number)
-                return None
-            values = {"worker": self.worker, "claim": claim, "goes": row.goes + 1, "state": "running", "doing": ""}
+            now, claim, goes = self._database.now(connection), secrets.token_hex(8), row.goes + 1
+            before = process_of(connection, row.worker) if row.worker else None
+            held = {"worker": self._lease.worker, "claim": claim, "goes": goes, "state": "running"}
             times = {"started": row.started or now, "taken": now}
-            connection.execute(change_it.values(**values, **times))
+            this = AttemptKey(row.fleet, row.task, row.number).row
+            connection.execute(sa.update(ATTEMPTS).where(this).values(**held, **times))
             begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
             connection.execute(sa.update(TASKS).where(begun).values(state="running"))
-            before = self._holder(connection, row)
-            task = self._on_top(connection, row.fleet, read_row(FleetTask, row.task_json))
-            return TakenAttempt(
-                claim, row.fleet, row.number, task, row.goes + 1, row.mend, row.state == "running", before
-            )
+            task = _on_top(connection, row.fleet, read_row(FleetTask, row.task_json))
+            return TakenAttempt(claim, row.fleet, row.number, task, goes, row.mend, bool(row.worker), before)
 
-        if not self._database.read(attempts_to_take(self.place).limit(1), patience=0):
+        if not self._database.read(_queued(self._lease.place).limit(1), patience=0):
             return None
         return self._database.do(change, patience=0)
 
-    def _on_top(self, connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
-        """Returns the task with a new base if it waited for another in its repository: the result of that one."""
-        picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
-        rows = sa.select(ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
-        rows = rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))
-        reports = [read_row(AttemptReport, text) for text in connection.execute(rows).scalars() if text]
-        same = [report for report in reports if _origin(report.order.task) == _origin(task)]
-        return task.model_copy(update={"base": same[0].commit}) if len(same) == 1 and same[0].commit else task
-
-    def _holder(self, connection: sa.Connection, attempt: sa.Row[Any]) -> WorkerProcess | None:
-        """Returns the process of the dead worker that had the attempt, if it may still exist, and logs the death."""
-        chosen = sa.select(WORKERS).where(WORKERS.c.worker == attempt.worker)
-        if (dead := connection.execute(chosen).one_or_none()) is None:
-            return None
-        died = Note(attempt.fleet, attempt.task, attempt.number, say("fleet.worker_died", worker=dead.worker))
-        write_notes(self._database, connection, [died])
-        return self._process_of(connection, dead)
-
-    def _process_of(self, connection: sa.Connection, dead: sa.Row[Any]) -> WorkerProcess | None:
-        """Returns the process of a dead worker; None if it left in order, or lives on as another worker."""
-        process = WorkerProcess(dead.machine, dead.pid, dead.born)
-        same = (WORKERS.c.machine == dead.machine) & (WORKERS.c.pid == dead.pid) & (WORKERS.c.born == dead.born)
-        anew = connection.execute(sa.select(WORKERS.c.worker).where(same, ~WORKERS.c.dead)).first()
-        return process if dead.pid and not anew else None
-
     def finish(self, claim: str, report: AttemptReport) -> None:
-        """Stores the report of an attempt. Raises LeaseLost if it is not ours any more and was not cancelled either."""
+        """Stores the report of an attempt. It is ignored if the attempt is not ours any more."""
         order = report.order
-        this = _this(order.fleet, order.task.name, order.number)
-        mine = this & (ATTEMPTS.c.claim == claim)
-        cancelled = sa.select(ATTEMPTS.c.number).where(this, ATTEMPTS.c.claim.is_(None), ATTEMPTS.c.state.notin_(LIVE))
+        attempt = AttemptKey(order.fleet, order.task.name, order.number)
 
-        def change(connection: sa.Connection) -> bool:
+        def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)
-            values = {"state": report.outcome, "ended": now, "doing": "", "wanted": ""}
-            called = (CALLS.c.fleet == order.fleet) & (CALLS.c.task == order.task.name)
-            end_calls(connection, called & (CALLS.c.attempt == order.number), now)
             if order.mend and not report.passed:
                 # Its earlier result is still on its branch, so it counts as done as before.
-                values |= {"state": "done"}
-                why = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
-                notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in why]
-                write_notes(self._database, connection, notes)
-            else:
-                ((cost, tokens),) = connection.execute(sa.select(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens).where(this))
-                values |= {"report": report.model_copy(update={"cost_usd": cost, "tokens": tokens}).model_dump_json()}
-            changed = sa.update(ATTEMPTS).where(mine).values(**values)
-            close_questions(connection, order.fleet, order.task.name, order.number)
-            return bool(connection.execute(changed).rowcount or connection.execute(cancelled).first())
+                if end_attempt(connection, attempt, claim, now, state="done"):
+                    why = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
+                    write_notes(self._database, connection, [Note(*attempt, phrase) for phrase in why])
+            elif end_attempt(connection, attempt, claim, now, state=report.outcome):
+                # What its calls took is known only when all of them are over.
+                spent = sa.select(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens).where(attempt.row)
+                cost, tokens = connection.execute(spent).one()
+                whole = report.model_copy(update={"cost_usd": cost, "tokens": tokens})
+                connection.execute(sa.update(ATTEMPTS).where(attempt.row).values(report=whole.model_dump_json()))
 
-        if not self._database.do(change):
-            raise LeaseLost("fleet.lease_lost", worker=self.worker)
+        self._database.do(change)
 
     def record(self, doing: Mapping[str, str], notes: Sequence[Note]) -> dict[str, AttemptOutcome | None]:
         """Stores the progress of our attempts. Returns the claims that are still ours, each with the outcome that
@@ -252,36 +168,75 @@ class Claims:
 
         def change(connection: sa.Connection) -> dict[str, AttemptOutcome | None]:
             for claim, word in doing.items():
-                mine = (ATTEMPTS.c.claim == claim) & (ATTEMPTS.c.worker == self.worker)
-                connection.execute(sa.update(ATTEMPTS).where(mine).values(doing=word))
+                connection.execute(sa.update(ATTEMPTS).where(ATTEMPTS.c.claim == claim).values(doing=word))
             write_notes(self._database, connection, notes)
-            ours = sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(ATTEMPTS.c.worker == self.worker)
-            return {
-                row.claim: row.wanted or None for row in connection.execute(ours.where(ATTEMPTS.c.state == "running"))
-            }
+            running = (ATTEMPTS.c.worker == self._lease.worker) & (ATTEMPTS.c.state == "running")
+            ours = connection.execute(sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(running))
+            return {row.claim: row.wanted or None for row in ours}
 
         return self._database.do(change, patience=0)
 
-    def reap(self) -> None:
-        """Marks workers as dead whose lease has run out, or whose process on this machine is gone. From then on others
-        may take their attempts."""
+    def look_after_others(self) -> None:
+        """Goes on for workers and machines that are gone."""
 
         def change(connection: sa.Connection) -> None:
-            now = self._database.now(connection)
-            others = connection.execute(sa.select(WORKERS).where(~WORKERS.c.dead, ~self._own)).all()
-            gone = [row.worker for row in others if row.until < now or has_gone(row.machine, row.pid, row.born)]
-            if gone:
-                connection.execute(sa.update(WORKERS).where(WORKERS.c.worker.in_(gone)).values(dead=True))
-            dead = sa.select(WORKERS.c.worker).where(WORKERS.c.dead)
-            end_calls(connection, CALLS.c.worker.in_(dead), now)
-            move_forsaken(connection, now, self.lease)
+            recover(self._database, connection, but=self._lease.worker)
+            move_forsaken(connection, self._database.now(connection), self._lease.seconds)
 
         self._database.do(change, patience=0)
+
+    def give_back(self) -> None:
+        """Puts everything back that this worker has, which leaves."""
+
+        def change(connection: sa.Connection) -> None:
+            self._lease.give_up(connection)
+            recover(self._database, connection)
+
+        self._database.do(change, patience=self._lease.seconds / 4)
+
+
+def _queued(place: str) -> sa.Select[Any]:
+    """Selects the queued attempts of a machine, those first that are to be begun first."""
+    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
+    chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
+    chosen = chosen.where(TASKS.c.place == place, ATTEMPTS.c.state == "queued")
+    return chosen.order_by(TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number)
+
+
+def _next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
+    """Returns the next attempt that limits and order allow. The caller must hold the lock `TAKING`."""
+    running = sa.select(TASKS.c.model).join(ATTEMPTS, OF_TASK).where(ATTEMPTS.c.state == "running")
+    models = connection.execute(running).scalars().all()
+    full = [
+        limit for limit in read_limits(connection) if limit.at_once and sum(map(limit.covers, models)) >= limit.at_once
+    ]
+    for page in count():
+        rows = connection.execute(_queued(place).limit(PAGE).offset(page * PAGE)).all()
+        for row in rows:
+            if not any(limit.covers(row.model) for limit in full) and not _waits(connection, row):
+                return row
+        if len(rows) < PAGE:
+            break
+    return None
+
+
+def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
+    """Says whether the attempt waits for a task that must be done before."""
+    if not attempt.after:
+        return False
+    others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
+    return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
+
+
+def _on_top(connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
+    """Returns the task with a new base if it waited for another in its repository: the result of that one."""
+    picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
+    rows = sa.select(TASKS.c.task, ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
+    rows = connection.execute(rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))).all()
+    same = [row.report for row in rows if row.report and _origin(read_row(FleetTask, row.task)) == _origin(task)]
+    commit = read_row(AttemptReport, same[0]).commit if len(same) == 1 else ""
+    return task.model_copy(update={"base": commit}) if commit else task
 
 
 def _origin(task: FleetTask) -> str:
     return task.remote or task.repository
-
-
-def _this(fleet: str, task: str, number: int) -> sa.ColumnElement[bool]:
-    return (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.number == number)

@@ -4,7 +4,6 @@ Everything that is to be done is a row. A worker takes an attempt by writing its
 attempts of a dead worker in the same way. There is no state besides the rows that could disagree with them.
 """
 
-import asyncio
 import secrets
 from itertools import cycle
 
@@ -60,12 +59,7 @@ class Engine(FleetStore):
     async def work(self, fleet: str = "") -> None:
         """Works as a worker of this machine until that fleet has ended, or for ever without one. Raises `LeaseLost` if
         it renewed its lease too late, so that others may have taken over; all its attempts are ended then."""
-        worker = Worker(self._database, self._carry_out, self._endings, self._workplace)
-        await asyncio.to_thread(worker.claims.enter)
-        try:
-            await worker.stay(fleet)
-        finally:
-            await worker.leave()
+        await Worker(self._database, self._carry_out, self._endings, self._workplace).work(fleet)
 
     def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
         """Returns every question that waits for an answer, the oldest first."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from duckflow.fleet.claims import AttemptKey, end_attempt, recover
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE, AttemptState, Choose, Happening, Notify, TaskState
-from duckflow.fleet.host import has_gone, kill_processes
-from duckflow.fleet.questions import close_questions
+from duckflow.fleet.host import kill_processes
 from duckflow.fleet.store import ENDED_TASKS, FleetStore
-from duckflow.fleet.tables import ATTEMPTS, TASKS, WORKERS
+from duckflow.fleet.tables import ATTEMPTS, TASKS
 from duckflow.fleet.task import AttemptOutcome, id_of_attempt
 
 IN_ROUND = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.round == TASKS.c.round)
@@ -33,19 +33,18 @@ class Endings:
         mine += [ATTEMPTS.c.number == attempt] if attempt else []
 
         def change(connection: sa.Connection) -> tuple[int, list[str]]:
-            marked = sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "")
-            connection.execute(marked.values(wanted=outcome))
-            gone = self._gone(connection, sa.select(ATTEMPTS.c.worker).where(*mine).distinct())
-            of_the_gone = sa.select(ATTEMPTS.c.task, ATTEMPTS.c.number).where(*mine, ATTEMPTS.c.worker.in_(gone))
-            forsaken = connection.execute(of_the_gone).all()
-            for row in forsaken:
-                close_questions(connection, fleet, row.task, row.number)
-            live = connection.execute(sa.select(sa.func.count()).select_from(ATTEMPTS).where(*mine)).scalar_one()
-            # Without the claim, later reports of its worker are ignored.
-            over = {"state": outcome, "ended": self._database.now(connection), "doing": "", "claim": None}
-            nobody = ATTEMPTS.c.claim.is_(None) | ATTEMPTS.c.worker.in_(gone)
-            connection.execute(sa.update(ATTEMPTS).where(*mine, nobody).values(over))
-            return live, [id_of_attempt(fleet, row.task, row.number) for row in forsaken]
+            before = connection.execute(sa.select(ATTEMPTS).where(*mine)).all()
+            # Afterwards everything that still runs has a worker that can end it.
+            recover(self._database, connection)
+            connection.execute(sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "").values(wanted=outcome))
+            left = connection.execute(sa.select(ATTEMPTS).where(*mine)).all()
+            held = [id_of_attempt(row.fleet, row.task, row.number) for row in left if row.state == "running"]
+            for row in left:
+                if row.state == "queued":
+                    key = AttemptKey(row.fleet, row.task, row.number)
+                    end_attempt(connection, key, None, self._database.now(connection), state=outcome)
+            begun = [id_of_attempt(row.fleet, row.task, row.number) for row in before if row.worker]
+            return len(before), [attempt_id for attempt_id in begun if attempt_id not in held]
 
         live, forsaken = self._database.do(change)
         for attempt_id in forsaken:
@@ -115,12 +114,3 @@ class Endings:
             why = next((attempt.report.open for attempt in attempts if attempt.report and attempt.report.open), None)
             event = "waiting" if state == "choose" else state
             self.notify(Happening(event, task.fleet, task.task.name, best or 0, None if best else why))
-
-    def _gone(self, connection: sa.Connection, names: sa.Select[tuple[str]]) -> list[str]:
-        """Returns the workers that can end nothing: dead, without a lease, or a process of this machine that ended."""
-        now = self._database.now(connection)
-        return [
-            row.worker
-            for row in connection.execute(sa.select(WORKERS).where(WORKERS.c.worker.in_(names)))
-            if row.dead or row.until < now or has_gone(row.machine, row.pid, row.born)
-        ]

@@ -48,6 +48,8 @@ class FleetState(FrozenData):
     cost_usd: float
     tokens: int
     tasks: dict[TaskProgress, int]
+    places: tuple[str, ...] = ()
+    """The machines that its tasks were given to."""
     workers: int = 0
     """Number of living workers on the machines of this fleet."""
 
@@ -95,6 +97,8 @@ class AttemptState(FrozenData):
     goes: int
     """Number of times it was begun: more than once where a worker died."""
     started: float
+    taken: float
+    """The time when the latest worker took it."""
     ended: float
     cost_usd: float
     tokens: int

@@ -1,8 +1,7 @@
-"""The attempts that a worker is carrying out, and the link through which each of them talks to the fleet."""
+"""An attempt while a worker carries it out: it talks to the fleet, and can be ended from outside."""
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from duckflow.allowance import CallUsed, CallWanted
@@ -19,88 +18,72 @@ TIDYING = 10.0
 """Seconds in which a cancelled attempt may tidy up by itself before all its processes are killed."""
 
 
-class Slot:
-    """A place among the attempts that may run at once. An attempt that waits for a person gives it to another."""
-
-    def __init__(self, slots: asyncio.Semaphore) -> None:
-        self._slots = slots
-        self._held = False
-        self._taking = asyncio.Lock()
-
-    async def take(self) -> None:
-        async with self._taking:
-            if not self._held:
-                await self._slots.acquire()
-                self._held = True
-
-    def free(self) -> None:
-        if self._held:
-            self._held = False
-            self._slots.release()
-
-
 class WorkerStores(NamedTuple):
-    """Things that the links of one worker share."""
+    """Things that the attempts of one worker share."""
 
     worker: str
     questions: QuestionStore
     calls: CallLedger
     endings: Endings
     notes: deque[Note]
+    """Log lines that the worker has yet to write to the database."""
 
 
-class AttemptLink:
-    """Takes notes, progress and questions of an attempt. The worker's WorkerBookkeeper writes them to the database."""
+class RunningAttempt:
+    """One attempt under its claim. It takes notes, progress and questions, and its worker brings it the answers."""
 
-    def __init__(self, order: AttemptOrder, claim: str, office: WorkerStores, slot: Slot) -> None:
+    def __init__(self, order: AttemptOrder, claim: str, stores: WorkerStores) -> None:
+        self.order = order
+        self.claim = claim
         self.doing = ""
         self.waiting: dict[str, asyncio.Future[Answered]] = {}
-        self.claim = claim
-        self._order = order
-        self._office = office
-        self._questions = office.questions
-        self._slot = slot
+        """The questions that wait for an answer, by their ids."""
+        self._stores = stores
+        self._wanted: AttemptOutcome | None = None
+        self._task: asyncio.Task[AttemptReport] | None = None
 
     async def ask(self, asked: Asked) -> Answered:
-        if answered := await asyncio.to_thread(self._questions.ask, asked, self.claim):
+        if answered := await asyncio.to_thread(self._stores.questions.ask, asked, self.claim):
             return answered
         happening = Happening("waiting", asked.fleet, asked.task, asked.attempt, asked.question.title)
-        await asyncio.to_thread(self._office.endings.notify, happening)
+        await asyncio.to_thread(self._stores.endings.notify, happening)
         future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
-        self._slot.free()
         try:
-            answered = await future
+            return await future
         finally:
-            del self.waiting[asked.asked_id]
-        await self._slot.take()
-        return answered
+            self.waiting.pop(asked.asked_id, None)
+
+    @property
+    def needs_place(self) -> bool:
+        """Says whether it takes a place among the attempts that may run at once. One that waits for a person does
+        not."""
+        return not self.waiting
 
     def withdraw(self, asked: Asked) -> None:
-        asyncio.get_running_loop().run_in_executor(None, self._questions.close, asked.asked_id)
+        asyncio.get_running_loop().run_in_executor(None, self._stores.questions.close, asked.asked_id)
 
-    def hear(self, answers: dict[str, Answered]) -> None:
-        for asked_id, answered in answers.items():
-            if (future := self.waiting.get(asked_id)) and not future.done():
-                future.set_result(answered)
+    def hear(self, asked_id: str, answered: Answered) -> None:
+        if (future := self.waiting.pop(asked_id, None)) and not future.done():
+            future.set_result(answered)
 
     def note(self, text: str) -> None:
         self.say(say(SAID, text=text))
 
     def say(self, said: Phrase) -> None:
-        self._office.notes.append(Note(self._order.fleet, self._order.task.name, self._order.number, said))
+        self._stores.notes.append(Note(self.order.fleet, self.order.task.name, self.order.number, said))
 
     def progress(self, doing: str) -> None:
         self.doing = doing
 
     async def allow(self, wanted: CallWanted) -> int:
-        order, office, doing = self._order, self._office, self.doing
+        order, stores, doing = self.order, self._stores, self.doing
         while True:
-            answer = await asyncio.to_thread(office.calls.ask, order, office.worker, wanted)
+            answer = await asyncio.to_thread(stores.calls.ask, order, stores.worker, wanted)
             if answer.over:
-                self.say(say("fleet.budget_spent", what=answer.over))
                 task = order.task.name if answer.over == "task" else ""
-                await asyncio.to_thread(office.endings.cancel, order.fleet, task, 0, "budget")
+                await asyncio.to_thread(stores.endings.cancel, order.fleet, task, 0, "budget")
             if answer.refused:
+                self.say(answer.refused)
                 raise BudgetSpent(answer.refused.key, **answer.refused.values)
             if not answer.wait:
                 break
@@ -110,61 +93,40 @@ class AttemptLink:
         return answer.call
 
     async def used(self, call: int, used: CallUsed | None) -> None:
-        await asyncio.to_thread(self._office.calls.settle, self._order, call, used)
-
-
-class RunningAttempt:
-    """One attempt while it is carried out. It can be ended from outside, with everything it has started."""
-
-    def __init__(self, order: AttemptOrder, link: AttemptLink) -> None:
-        self.order = order
-        self.link = link
-        self.ended = asyncio.Event()
-        self.wanted: AttemptOutcome | None = None
-        self._task: asyncio.Task[AttemptReport] | None = None
-        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._stores.calls.settle, self.order, call, used)
 
     async def carry_out(self, carry_out: CarryOut) -> AttemptReport:
-        async def work() -> AttemptReport:
-            return await carry_out(self.order, self.link)
+        """Carries the attempt out, and ends everything that it has started."""
 
-        if self.wanted is not None:
-            return AttemptReport(order=self.order, outcome=self.wanted, rating=0)
+        async def work() -> AttemptReport:
+            return await carry_out(self.order, self)
+
+        if self._wanted is not None:
+            return AttemptReport(order=self.order, outcome=self._wanted, rating=0)
         self._task = asyncio.create_task(work())
         try:
             await asyncio.wait({self._task})
-            return self._report()
+            return self._report(self._task)
         finally:
             await end_processes(self.order.attempt_id)
-            self.ended.set()
 
     def end(self, outcome: AttemptOutcome) -> None:
-        """Ends the attempt. It may be called from any thread."""
-        self._loop.call_soon_threadsafe(self._end, outcome)
-
-    def do(self, work: Callable[[], None]) -> None:
-        """Runs work in the attempt's event loop. It may be called from any thread."""
-        self._loop.call_soon_threadsafe(work)
-
-    def _end(self, outcome: AttemptOutcome) -> None:
-        if self.wanted is None:
-            self.wanted = outcome
+        """Ends the attempt with this outcome, in time by itself, else by force."""
+        if self._wanted is None:
+            self._wanted = outcome
             if self._task is not None:
                 self._task.cancel()
-                self._loop.call_later(TIDYING, self._kill)
+                asyncio.get_running_loop().call_later(TIDYING, self._kill)
 
     def _kill(self) -> None:
         if self._task is not None and not self._task.done():
             self._killing = asyncio.create_task(end_processes(self.order.attempt_id))
             self._task.cancel()
 
-    def _report(self) -> AttemptReport:
-        assert self._task is not None
-        if self._task.cancelled():
-            outcome, problem = self.wanted or "cancelled", None
-        elif error := self._task.exception():
-            outcome, problem = self.wanted or "failed", say("fleet.broke", reason=f"{type(error).__name__}: {error}")
-        else:
-            report = self._task.result()
-            return report.model_copy(update={"outcome": self.wanted}) if self.wanted else report
-        return AttemptReport(order=self.order, outcome=outcome, open=problem)
+    def _report(self, task: asyncio.Task[AttemptReport]) -> AttemptReport:
+        if task.cancelled():
+            return AttemptReport(order=self.order, outcome=self._wanted or "cancelled")
+        if error := task.exception():
+            problem = say("fleet.broke", reason=f"{type(error).__name__}: {error}")
+            return AttemptReport(order=self.order, outcome=self._wanted or "failed", open=problem)
+        return task.result().model_copy(update={"outcome": self._wanted} if self._wanted else {})

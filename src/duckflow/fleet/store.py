@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from duckflow.fleet.engine import (
     TaskState,
     WorkerState,
 )
+from duckflow.fleet.lease import is_gone
 from duckflow.fleet.questions import ASKING
 from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
 from duckflow.fleet.task import AttemptReport, FleetTask, Note, Row, free_name, read_row, under_names
@@ -82,14 +83,16 @@ class FleetStore:
         """Returns all fleets, the newest first."""
         # Fleets are read before tasks: one that is started meanwhile has tasks, but is not listed yet.
         rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
-        counted = sa.select(TASKS.c.fleet, TASKS.c.state, sa.func.count().label("tasks"))
+        workers = self.workers()
+        tasks = sa.select(TASKS.c.fleet, _progress(workers).label("state")).subquery()
+        counted = sa.select(tasks.c.fleet, tasks.c.state, sa.func.count().label("tasks"))
         counts: dict[str, dict[TaskProgress, int]] = {}
-        for row in self._database.read(counted.group_by(TASKS.c.fleet, TASKS.c.state)):
+        for row in self._database.read(counted.group_by(tasks.c.fleet, tasks.c.state)):
             counts.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
         cost, tokens = sa.func.sum(ATTEMPTS.c.cost_usd), sa.func.sum(ATTEMPTS.c.tokens)
         sums = sa.select(ATTEMPTS.c.fleet, cost.label("cost"), tokens.label("tokens"))
         spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
-        living = Counter(worker.place for worker in self.workers() if worker.lives)
+        living = Counter(worker.place for worker in workers if worker.lives)
         return tuple(
             of_row(
                 FleetState,
@@ -109,8 +112,9 @@ class FleetStore:
         held = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
         running = Counter(row.worker for row in self._database.read(held))
         now = self._database.time()
-        rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.dead, WORKERS.c.until.desc()))
-        lives = {row.worker: not row.dead and row.until > now for row in rows}
+        rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.until.desc()))
+        lives = {row.worker: not is_gone(row, now) for row in rows}
+        rows.sort(key=lambda row: not lives[row.worker])
         return tuple(of_row(WorkerState, row, lives=lives[row.worker], running=running[row.worker]) for row in rows)
 
     def has_ended(self, fleet: str) -> bool:
@@ -118,9 +122,10 @@ class FleetStore:
         return not self._database.read(open_tasks)
 
     def tasks(self, fleet: str, task: str = "") -> tuple[TaskState, ...]:
-        chosen = sa.select(TASKS).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
+        state = _progress(self.workers()).label("progress")
+        chosen = sa.select(TASKS, state).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
         rows = self._database.read(chosen.order_by(TASKS.c.position))
-        return tuple(of_row(TaskState, row, task=read_row(FleetTask, row.task)) for row in rows)
+        return tuple(of_row(TaskState, row, state=row.progress, task=read_row(FleetTask, row.task)) for row in rows)
 
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
         asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
@@ -130,7 +135,8 @@ class FleetStore:
         )
         chosen = chosen.where(ATTEMPTS.c.fleet == fleet, *([ATTEMPTS.c.task == task] if task else []))
         rows = self._database.read(chosen.order_by(TASKS.c.position, ATTEMPTS.c.number))
-        return tuple(_attempt_of(row, questions[row.task, row.number]) for row in rows)
+        living = {worker.worker for worker in self.workers() if worker.lives}
+        return tuple(_attempt_of(row, questions[row.task, row.number], living) for row in rows)
 
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
         """Returns the lines after line number `after`."""
@@ -250,6 +256,16 @@ def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigur
     )
 
 
-def _attempt_of(row: sa.Row[Any], questions: int) -> AttemptState:
+def _progress(workers: Sequence[WorkerState]) -> sa.ColumnElement[str]:
+    """Selects the state of a task. One that was begun runs only while a living worker has an attempt at it."""
+    living = [worker.worker for worker in workers if worker.lives]
+    mine = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.state == "running")
+    held = sa.select(ATTEMPTS.c.number).where(mine, ATTEMPTS.c.worker.in_(living)).exists()
+    return sa.case(((TASKS.c.state == "running") & ~held, "waiting"), else_=TASKS.c.state)
+
+
+def _attempt_of(row: sa.Row[Any], questions: int, living: Container[str]) -> AttemptState:
     report = read_row(AttemptReport, row.report) if row.report else None
-    return of_row(AttemptState, row, worker=row.worker or "", open_questions=questions, report=report)
+    # A worker that is gone carries nothing out, even if nobody has taken its attempts over yet.
+    state = "queued" if row.state == "running" and row.worker not in living else row.state
+    return of_row(AttemptState, row, state=state, worker=row.worker or "", open_questions=questions, report=report)

@@ -1,12 +1,8 @@
 """A worker takes attempts for its machine from the queue and carries them out, as long as its lease holds."""
 
 import asyncio
-import threading
-import time
 from collections import deque
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,128 +13,20 @@ from duckflow.fleet.allowance import CallLedger
 from duckflow.fleet.claims import Claims, TakenAttempt
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.endings import Endings
-from duckflow.fleet.host import end_processes, end_worker
+from duckflow.fleet.host import end_processes, end_worker, kill_processes
+from duckflow.fleet.lease import BEAT, Lease
 from duckflow.fleet.questions import QuestionStore
-from duckflow.fleet.running import AttemptLink, RunningAttempt, Slot, WorkerStores
+from duckflow.fleet.running import RunningAttempt, WorkerStores
 from duckflow.fleet.store import FleetStore
-from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut, Note
+from duckflow.fleet.task import AttemptOrder, AttemptReport, CarryOut
 from duckflow.fleet.worktree import clone_place, repository_in
 from duckflow.state.phrase import said, say
 
-BEAT = 1.0
-MOST_FAILURES = 5
-"""Failures in a row after which a thread gives up and ends the worker."""
-LOOK_SECONDS = 3.0
-"""Seconds between two looks for dead workers."""
-SAFE_PART = 0.75
-"""Part of a lease after which a worker that cannot renew it ends its attempts, before others take them."""
-
-
-Fail = Callable[[Exception], None]
-"""A callback that ends the worker. It may be called from any thread."""
-
-
-class WorkerThread(threading.Thread):
-    """Repeats one piece of work until it is stopped. When that keeps failing, it ends the worker: a worker that does
-    not hear what others want of it must not go on."""
-
-    def __init__(self, name: str, lease: float, beat: Callable[[], None], fail: Fail) -> None:
-        super().__init__(name=name, daemon=True)
-        self._seconds = min(BEAT, lease / 6)
-        self._beat = beat
-        self._fail = fail
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        failed = 0
-        while not self._stopped.wait(self._seconds):
-            try:
-                self._beat()
-                failed = 0
-            except SQLAlchemyError:
-                # The database is away. The worker itself watches how long that may last.
-                continue
-            except Exception as error:
-                failed += 1
-                if failed == MOST_FAILURES:
-                    self._fail(error)
-                    return
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self.join(timeout=10)
-
-
-class LeaseRenewer(WorkerThread):
-    """Renews the worker's lease, and does nothing else, so that nothing can delay it."""
-
-    def __init__(self, claims: Claims, fail: Fail) -> None:
-        super().__init__("fleet-lease", claims.lease, self._renew, fail)
-        self.good_until = time.monotonic() + claims.lease * SAFE_PART
-        self._claims = claims
-
-    def _renew(self) -> None:
-        began = time.monotonic()
-        if self._claims.renew():
-            self.good_until = began + self._claims.lease * SAFE_PART
-        else:
-            self._fail(LeaseLost("fleet.lease_lost", worker=self._claims.worker))
-            self._stopped.set()
-
-
-class WorkerBookkeeper(WorkerThread):
-    """Records the progress of a worker's attempts, brings them answers and cancellations, and marks dead workers."""
-
-    def __init__(
-        self,
-        claims: Claims,
-        endings: Endings,
-        questions: QuestionStore,
-        running: Mapping[str, RunningAttempt],
-        notes: deque[Note],
-        fail: Fail,
-    ) -> None:
-        super().__init__("fleet-bookkeeper", claims.lease, self._see_to_all, fail)
-        self._claims = claims
-        self._endings = endings
-        self._questions = questions
-        self._running = running
-        self._notes = notes
-        self._looked_after = 0.0
-
-    def _see_to_all(self) -> None:
-        if self._running or self._notes:
-            self._tell()
-        if time.monotonic() - self._looked_after > min(self._claims.lease / 3, LOOK_SECONDS):
-            self._look_after_others()
-            self._looked_after = time.monotonic()
-
-    def _tell(self) -> None:
-        """Writes progress and notes of the attempts to the database, and brings answers and cancellations back."""
-        running = list(self._running.values())
-        notes = list(self._notes)
-        doing = {attempt.link.claim: attempt.link.doing for attempt in running if attempt.link.doing}
-        ours = self._claims.record(doing, notes)
-        for _ in notes:
-            self._notes.popleft()
-        for attempt in running:
-            # An attempt that is not ours any more was cancelled by a process that took us for dead.
-            if wanted := ours.get(attempt.link.claim, "cancelled"):
-                attempt.end(wanted)
-        waiting = {asked_id: attempt for attempt in running for asked_id in list(attempt.link.waiting)}
-        if waiting:
-            for asked_id, answered in self._questions.hear(list(waiting)).items():
-                attempt = waiting[asked_id]
-                self._questions.heard(asked_id, attempt.link.claim)
-                attempt.do(partial(attempt.link.hear, {asked_id: answered}))
-
-    def _look_after_others(self) -> None:
-        self._claims.reap()
-        self._endings.settle_left()
-
-
 LEASE = 30.0
-LOOP_SECONDS = 0.25
+LEASE_LOOK = 0.25
+"""Seconds between two looks at the own lease."""
+OTHERS_LOOK = 3.0
+"""Seconds between two looks for dead workers."""
 POLLING, POLLING_OF_MANY = 0.5, 1.0
 """Seconds between two looks for an attempt: in a file, and in a database that many workers use."""
 MOST_WAITING = 4
@@ -162,120 +50,136 @@ class Workplace(NamedTuple):
 
 
 class Worker:
-    """Takes attempts while it has room for them, and carries them out."""
+    """Takes attempts while it has room for them, and carries them out. Its duties run beside each other, so a database
+    that does not answer one of them does not keep the others from noticing that the lease has run out."""
 
     def __init__(self, database: FleetDatabase, carry_out: CarryOut, endings: Endings, workplace: Workplace) -> None:
-        self.workplace = workplace
-        self.claims = Claims(database, workplace.place, workplace.lease)
+        self._workplace = workplace
+        self._lease = Lease(database, workplace.place, workplace.lease)
+        self._claims = Claims(database, self._lease)
         self._store = FleetStore(database)
-        self.endings = endings
-        self.ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        questions = QuestionStore(database)
         self._carry_out = carry_out
-        self._running: dict[str, RunningAttempt] = {}
-        self._office = WorkerStores(self.claims.worker, questions, CallLedger(database), endings, deque())
-        self._loop = asyncio.get_running_loop()
-        self._slots = asyncio.Semaphore(workplace.at_once)
-        self._carrying: set[asyncio.Task[None]] = set()
+        stores = QuestionStore(database), CallLedger(database), endings
+        self._stores = WorkerStores(self._lease.worker, *stores, deque())
         self._polling = POLLING_OF_MANY if database.on_many else POLLING
-        self._look = asyncio.Event()
+        self._running: dict[str, RunningAttempt] = {}
+        """The attempts of this worker, by their claims."""
+        self._carrying: set[asyncio.Task[None]] = set()
+        self._ended = asyncio.Event()
         """Set when an attempt has ended, so that there may be room for another."""
-        self._heart = LeaseRenewer(self.claims, self.fail)
-        self._clerk = WorkerBookkeeper(self.claims, endings, questions, self._running, self._office.notes, self.fail)
+        self._ending: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when this worker ends, with the error that is the reason for it, if there is one."""
 
-    async def stay(self, fleet: str) -> None:
-        """Works until the fleet has ended, or for ever without one, or until the lease is lost."""
-        self._heart.start()
-        self._clerk.start()
-        looked = 0.0
-        while not self.ending.done():
-            await asyncio.wait({self.ending}, timeout=LOOP_SECONDS)
-            if time.monotonic() > self._heart.good_until:
-                self.lose()
-            elif time.monotonic() - looked > self._polling or self._look.is_set():
-                self._look.clear()
-                looked = time.monotonic()
-                await self._fill()
+    async def work(self, fleet: str) -> None:
+        """Works until the fleet has ended, or for ever without one. Raises `LeaseLost` when others may take over."""
+        await asyncio.to_thread(self._lease.enter)
+        duties = [
+            asyncio.create_task(duty) for duty in (self._keep_books(), self._look_after_others(), self._use_room(fleet))
+        ]
+        for duty in duties:
+            duty.add_done_callback(self._end_after)
+        try:
+            while not self._ending.done():
+                await asyncio.wait({self._ending}, timeout=LEASE_LOOK)
+                if not self._lease.holds:
+                    raise LeaseLost("fleet.lease_lost", worker=self._lease.worker)
+            self._ending.result()
+        finally:
+            self._ending.cancel()
+            for duty in duties:
+                duty.cancel()
+            await self._leave()
+
+    def _end_after(self, task: asyncio.Task[None]) -> None:
+        """Ends the worker after this task, with the error of the task."""
+        if not (task.cancelled() or self._ending.done()):
+            error = task.exception()
+            self._ending.set_exception(error) if error else self._ending.set_result(None)
+
+    async def _keep_books(self) -> None:
+        """Writes progress and notes of the attempts to the database, and ends attempts that are to end."""
+        while True:
+            with suppress(SQLAlchemyError):
+                if self._running or self._stores.notes:
+                    await self._tell()
+            await asyncio.sleep(min(BEAT, self._workplace.lease / 6))
+
+    async def _tell(self) -> None:
+        running, notes = list(self._running.values()), list(self._stores.notes)
+        doing = {attempt.claim: attempt.doing for attempt in running if attempt.doing}
+        ours = await asyncio.to_thread(self._claims.record, doing, notes)
+        for _ in notes:
+            self._stores.notes.popleft()
+        for attempt in running:
+            # An attempt that is not ours any more was cancelled by a process that took us for dead.
+            if wanted := ours.get(attempt.claim, "cancelled"):
+                attempt.end(wanted)
+
+    async def _look_after_others(self) -> None:
+        """Goes on for workers that are gone, and settles tasks that nobody has settled."""
+        while True:
+            with suppress(SQLAlchemyError):
+                await asyncio.to_thread(self._claims.look_after_others)
+                await asyncio.to_thread(self._stores.endings.settle_left)
+            await asyncio.sleep(min(self._workplace.lease / 3, OTHERS_LOOK))
+
+    async def _use_room(self, fleet: str) -> None:
+        """Gives free places to attempts that got their answer, then to new ones, until the fleet has ended."""
+        while True:
+            self._ended.clear()
+            with suppress(SQLAlchemyError):
+                await self._bring_answers()
+                await self._take()
                 if fleet and not self._running and await asyncio.to_thread(self._store.has_ended, fleet):
                     return
-        self.ending.result()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), self._polling)
 
-    async def _fill(self) -> None:
+    @property
+    def _has_room(self) -> bool:
+        return sum(attempt.needs_place for attempt in self._running.values()) < self._workplace.at_once
+
+    async def _bring_answers(self) -> None:
+        waiting = {asked_id: attempt for attempt in self._running.values() for asked_id in attempt.waiting}
+        answers = await asyncio.to_thread(self._stores.questions.hear, list(waiting)) if waiting else {}
+        for asked_id, answered in answers.items():
+            if self._has_room:
+                await asyncio.to_thread(self._stores.questions.heard, asked_id, waiting[asked_id].claim)
+                waiting[asked_id].hear(asked_id, answered)
+
+    async def _take(self) -> None:
         """Takes attempts while there is room for more."""
-        most = self.workplace.at_once * (1 + MOST_WAITING)
-        while not (self.ending.done() or self._slots.locked() or len(self._running) >= most):
-            slot = Slot(self._slots)
-            await slot.take()
-            taken = await self._take()
+        most = self._workplace.at_once * (1 + MOST_WAITING)
+        while self._has_room and len(self._running) < most:
+            taken = await asyncio.to_thread(self._claims.take)
             if taken is None:
-                slot.free()
                 return
-            running = self._running[taken.claim] = self._prepare(taken, slot)
-            self._carrying.add(carrying := asyncio.create_task(self._carry(taken, running, slot)))
+            running = self._running[taken.claim] = RunningAttempt(self._order(taken), taken.claim, self._stores)
+            self._carrying.add(carrying := asyncio.create_task(self._carry(taken, running)))
             carrying.add_done_callback(self._carrying.discard)
 
-    async def _take(self) -> TakenAttempt | None:
-        try:
-            return await asyncio.to_thread(self.claims.take)
-        except SQLAlchemyError:
-            # The database is away. The lease limits how long that may last.
-            return None
-        except LeaseLost:
-            self.lose()
-            return None
-
-    async def leave(self) -> None:
-        """Ends everything that runs here; other workers may go on with it."""
-        if not self.ending.done():
-            self.ending.set_result(None)
-        for running in list(self._running.values()):
-            running.end("cancelled")
-        ends = [asyncio.create_task(running.ended.wait()) for running in self._running.values()]
-        if ends:
-            await asyncio.wait(ends, timeout=self.workplace.lease * TIDYING_PART)
-        for running in list(self._running.values()):
-            await end_processes(running.order.attempt_id)
-        for thread in (self._clerk, self._heart):
-            await asyncio.to_thread(thread.stop)
-        with suppress(Exception):
-            await asyncio.to_thread(self.claims.record, {}, list(self._office.notes))
-            await asyncio.to_thread(self.claims.leave)
-
-    def lose(self) -> None:
-        """Ends the worker because its lease is lost: others take it for dead."""
-        self.fail(LeaseLost("fleet.lease_lost", worker=self.claims.worker))
-
-    def fail(self, error: Exception) -> None:
-        """Ends the worker with this error. It may be called from any thread."""
-        self._loop.call_soon_threadsafe(lambda: self.ending.done() or self.ending.set_exception(error))
-
-    def _prepare(self, taken: TakenAttempt, slot: Slot) -> RunningAttempt:
-        repository = Path(self.workplace.repositories, taken.task.repository)
+    def _order(self, taken: TakenAttempt) -> AttemptOrder:
+        repository = Path(self._workplace.repositories, taken.task.repository)
         if taken.task.remote:
-            repository = clone_place(taken.task.remote, Path(self.workplace.clones))
+            repository = clone_place(taken.task.remote, Path(self._workplace.clones))
         task = taken.task.model_copy(update={"repository": str(repository)})
         order = AttemptOrder(fleet=taken.fleet, task=task, number=taken.number, mend=taken.mend)
-        if taken.goes > 1:
-            order = order.model_copy(update={"go_on": order.branch})
-        return RunningAttempt(order, AttemptLink(order, taken.claim, self._office, slot))
+        return order.model_copy(update={"go_on": order.branch}) if taken.goes > 1 else order
 
-    async def _carry(self, taken: TakenAttempt, running: RunningAttempt, slot: Slot) -> None:
+    async def _carry(self, taken: TakenAttempt, running: RunningAttempt) -> None:
         """Carries an attempt out and stores its report. No report is stored when this worker itself is ending: another
         worker goes on with the attempt then."""
         try:
             report = await self._report(taken, running)
-            if not self.ending.done():
-                await asyncio.to_thread(self.claims.finish, taken.claim, report)
-                await asyncio.to_thread(self.endings.see_to, taken.fleet, taken.task.name)
-        except LeaseLost:
-            self.lose()
+            if not self._ending.done():
+                await asyncio.to_thread(self._claims.finish, taken.claim, report)
+                await asyncio.to_thread(self._stores.endings.see_to, taken.fleet, taken.task.name)
         except Exception as error:
-            self.fail(error)
+            if not self._ending.done():
+                self._ending.set_exception(error)
         finally:
-            running.ended.set()
             del self._running[taken.claim]
-            slot.free()
-            self._look.set()
+            self._ended.set()
 
     async def _report(self, taken: TakenAttempt, running: RunningAttempt) -> AttemptReport:
         order = running.order
@@ -284,9 +188,23 @@ class Worker:
         if taken.goes > 1:
             await end_processes(order.attempt_id)
         try:
-            repository_in(self.workplace.repositories, taken.task.remote or taken.task.repository)
+            repository_in(self._workplace.repositories, taken.task.remote or taken.task.repository)
         except UsageError as problem:
             return AttemptReport(order=order, outcome="failed", open=said(problem))
         if taken.inherited:
-            running.link.say(say("fleet.goes_on", worker=self.claims.worker))
+            running.say(say("fleet.goes_on", worker=self._lease.worker))
         return await running.carry_out(self._carry_out)
+
+    async def _leave(self) -> None:
+        """Ends everything that runs here; other workers may go on with it."""
+        for attempt in self._running.values():
+            attempt.end("cancelled")
+        if self._carrying:
+            await asyncio.wait(self._carrying, timeout=self._workplace.lease * TIDYING_PART)
+        for attempt in self._running.values():
+            # This waits for no thread: all of them may wait for a database that does not answer.
+            kill_processes(attempt.order.attempt_id)
+        await asyncio.to_thread(self._lease.stop)
+        with suppress(SQLAlchemyError):
+            await asyncio.to_thread(self._claims.record, {}, list(self._stores.notes))
+            await asyncio.to_thread(self._claims.give_back)
