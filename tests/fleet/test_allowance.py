@@ -101,7 +101,7 @@ def test_budgets_hold_on_postgres_too() -> None:
 
 def test_a_budget_of_money_refuses_a_model_without_a_known_price(tmp_path: Path) -> None:
     refused = Books(tmp_path, budget_usd=1.0).ask(dollars=None)
-    assert refused.refused and refused.refused.key == "budget.no_price" and not refused.over
+    assert refused.refused and refused.refused.key == "fleet.no_price" and not refused.over
 
 
 def test_a_budget_of_tokens_needs_no_price(tmp_path: Path) -> None:

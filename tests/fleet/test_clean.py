@@ -51,6 +51,7 @@ class Past:
                 worker="w",
                 goes=1,
                 started=1.0,
+                taken=1.0,
                 ended=2.0,
                 cost_usd=0.0,
                 tokens=0,

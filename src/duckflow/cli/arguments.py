@@ -32,7 +32,7 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
     if first in SUBCOMMANDS:
         parser = make_parser(first, words)
         if first == "fleet" and (part := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
-            parser.show_only("what", "words", "help", "lang", "database", *FLEET_FLAGS[part].split())
+            parser.narrow(part, [*FLEET_COMMON, *FLEET_FLAGS[part].split()], words=words(_fleet_words(part)))
         return first, parser.read(argv[1:])
     if first == "help":
         return "", make_parser("", words).read(["--help"])
@@ -239,26 +239,34 @@ def _prompt(add: Add, words: Words) -> None:
 
 
 FLEET_FLAGS = {
-    "run": "issues source repository check model mode attempts budget_usd budget_tokens fleet_budget_usd "
+    "run": "words issues source repository check model mode attempts budget_usd budget_tokens fleet_budget_usd "
     "fleet_budget_tokens minutes setup include may_touch base pick cancel_losers "
-    "matrix toml yes at_once no_work place places repositories limit lease json",
+    "matrix toml yes at_once no_work places limit lease json",
     "list": "json",
-    "show": "json",
-    "logs": "attempt follow json",
-    "inbox": "json",
-    "answer": "all_same",
-    "cancel": "attempt",
-    "retry": "attempt no_work at_once place repositories lease json",
-    "merge": "attempt pick at_once place repositories lease json",
-    "deliver": "deliver yes place json",
-    "ci": "json",
-    "clean": "yes place repositories json",
-    "worker": "at_once place repositories lease",
+    "show": "words json",
+    "logs": "words attempt follow json",
+    "inbox": "words json",
+    "answer": "words all_same json",
+    "cancel": "words attempt json",
+    "retry": "words attempt no_work at_once lease json",
+    "merge": "words attempt pick at_once lease json",
+    "deliver": "words deliver yes json",
+    "ci": "words json",
+    "clean": "words yes json",
+    "worker": "words at_once lease",
     "workers": "json",
-    "report": "format output",
-    "export": "format output",
+    "report": "words format output json",
+    "export": "words format output",
 }
-"""The flags that each part of `duckflow fleet` uses, as its help shows them."""
+"""The flags that each part of `duckflow fleet` uses; others are refused."""
+FLEET_COMMON = ("help", "lang", "database", "place", "repositories")
+"""The options that all parts understand: where the database is, and what is on this machine."""
+
+
+def _fleet_words(part: str) -> str:
+    """Returns the key of the text on what the words after this part of `duckflow fleet` are."""
+    only_fleet = part in ("inbox", "clean", "worker", "report")
+    return f"cli.fleet_words_{part}" if part in ("run", "answer") else f"cli.fleet_words{'_fleet' * only_fleet}"
 
 
 def _fleet(add: Add, words: Words) -> None:

@@ -31,13 +31,13 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
         # An endpoint that the user defined is found only by its name.
         name, origin = before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
-    asks = ask and (_refuse if setup.by_client else ask)
+    asks = ask and (decline if setup.by_client else ask)
     choice = await (find_with_weights(search, setup.paths, session, asks) if asks else search({}))
     connected = await _connect(setup, session, choice)
     return connected if second else await _with_fallback(setup, session, connected)
 
 
-async def _refuse(question: Question) -> Answer:
+async def decline(question: Question) -> Answer:
     """Answers a question with its last choice, which declines."""
     return Answer(choice=question.choices[-1].key if question.choices else "")
 

@@ -135,7 +135,7 @@ async def _look(path: Path) -> RemoteConversation | None:
 
 async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.build import build_conversation
-    from duckflow.cli.connect import find_model
+    from duckflow.cli.connect import decline, find_model
     from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_setup
 
@@ -143,7 +143,7 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     setup = here()._replace(model_origin="model.chosen.page") if what == "new" else here()
     chosen = new_session(setup, options.resume) if what in ("new", "led") else wanted_session(options, setup, here)
     # Nobody types a key into a conversation that is led by a program: its answers lie in a database.
-    connect = partial(find_model, chosen.setup, chosen.session) if what == "led" else None
+    connect = partial(find_model, chosen.setup, chosen.session, ask=decline) if what == "led" else None
     built, session = build_conversation(chosen.setup, chosen.session, connect), chosen.session
     conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)

@@ -23,6 +23,7 @@ from duckflow.cli.fleet_show import (
     show,
     show_inbox,
     show_workers,
+    tell_or_json,
     wanted_fleet,
     wanted_task,
     write_report,
@@ -80,7 +81,9 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 return asyncio.run(ways[options.what](engine, fleet, task, options, make_workshop(words, paths)))
             case "clean":
                 fleet = wanted_fleet(engine, options)
-                return asyncio.run(FleetClean(engine, options, make_workshop(words, paths)).run(fleet))
+                return asyncio.run(
+                    FleetClean(engine, options, make_workshop(words, paths), clones_of(paths)).run(fleet)
+                )
             case "export":
                 return asyncio.run(export(engine, options, words))
             case "report":
@@ -194,11 +197,17 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
     if not await work_and_watch(engine, fleet, options, words):
         return exit_code_of("interrupted")
     states = engine.tasks(fleet)
+    code = 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
     if options.json:
         print_out(json.dumps(as_json(engine, fleet), ensure_ascii=False))
-    elif any(state.state in ("choose", "done") for state in states):
+        return code
+    for state in [state for state in states if state.state == "failed"][:NAMES_TOLD]:
+        reports = [attempt.report for attempt in engine.attempts(fleet, state.task.name) if attempt.report]
+        if why := next((report.open for report in reversed(reports) if report.open), None):
+            tell(f"{state.task.name}: {words.phrase(why)}")
+    if any(state.state in ("choose", "done") for state in states):
         tell(words("fleet.merge_hint", fleet=fleet))
-    return 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
+    return code
 
 
 def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) -> None:
@@ -265,7 +274,8 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
             if attempt.number == (number or attempt.number) and attempt.live
         ]
         key = "fleet.cancelling" if still_live else "fleet.cancelled" if count else "fleet.over"
-        tell(words(key, what=task or fleet))
+        fields = {"fleet": fleet, "task": task, "cancelled": count, "running": len(still_live)}
+        tell_or_json(options, fields, words(key, what=task or fleet))
     else:
         if not task:
             raise UsageError("fleet.retry_usage")
@@ -273,7 +283,8 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
         engine.retry(fleet, task, options.attempt or 0, base=base)
         worked_on = any(worker.lives and worker.place == state.place for worker in engine.workers())
-        tell(words("fleet.again_worker" if worked_on else "fleet.again", task=task))
+        fields = {"fleet": fleet, "task": task, "by_worker": worked_on}
+        tell_or_json(options, fields, words("fleet.again_worker" if worked_on else "fleet.again", task=task))
         if worked_on or options.no_work:
             return 0
         if not asyncio.run(work_and_watch(engine, fleet, options, words)):

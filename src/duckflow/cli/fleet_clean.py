@@ -11,7 +11,8 @@ from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.clean import Leftover, RepositoryCleaner
-from duckflow.fleet.worktree import repository_in
+from duckflow.fleet.task import FleetTask
+from duckflow.fleet.worktree import clone_place, repository_in
 from duckflow.state.phrase import said
 from duckflow.ui.streams import print_out
 
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 class FleetClean:
     """Cleans up after one fleet, or after all that do not run."""
 
-    def __init__(self, engine: "Engine", options: Options, workshop: Workshop) -> None:
+    def __init__(self, engine: "Engine", options: Options, workshop: Workshop, clones: Path) -> None:
         self._engine = engine
         self._options = options
         self._workshop = workshop
         self._words = workshop.words
         self._below = folder_of(options.repositories)
+        self._clones = clones
         self._cleaners: dict[Path, RepositoryCleaner | None] = {}
         self._found: list[Leftover] = []
         self._over: list[str] = []
@@ -61,20 +63,20 @@ class FleetClean:
     async def _look_at(self, fleet: str) -> None:
         attempts = self._engine.attempts(fleet)
         for task in self._engine.tasks(fleet):
-            if cleaner := self._cleaner(task.task.repository):
+            if cleaner := self._cleaner(task.task):
                 leftovers = await cleaner.look(
                     task, [attempt for attempt in attempts if attempt.task == task.task.name]
                 )
                 self._found += leftovers.found
                 self._kept += map(self._words.phrase, leftovers.kept)
 
-    def _cleaner(self, name: str) -> RepositoryCleaner | None:
+    def _cleaner(self, task: FleetTask) -> RepositoryCleaner | None:
         """Returns nothing where the repository is not here (any more), or must not be worked in."""
-        repository = Path(self._below, name)
+        repository = clone_place(task.remote, self._clones) if task.remote else Path(self._below, task.repository)
         if repository not in self._cleaners:
             self._cleaners[repository] = None
             try:
-                self._workshop.admit(repository_in(self._below, name))
+                self._workshop.admit(repository if task.remote else repository_in(self._below, task.repository))
             except UsageError as problem:
                 self._kept.append(self._words.phrase(said(problem)))
             else:

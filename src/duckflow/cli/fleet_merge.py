@@ -3,9 +3,8 @@ on."""
 
 import json
 import os
-import platform
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from duckflow.fleet.merge import MergeResult, merge
 from duckflow.fleet.ranking import rank, side_by_side, why_first
 from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.plain import plain
+from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.secrets import secret_parts
 from duckflow.ui.streams import print_err, print_out
@@ -32,11 +32,10 @@ CREATOR = "DUCKFLOW_PULL_REQUEST"
 async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """Delivers the tasks that are done. Returns 0 when all of them were delivered."""
     words = workshop.words
-    here, states = options.place or platform.node(), engine.tasks(fleet)
+    states = engine.tasks(fleet)
     undelivered = [state for state in states if state.state in ("done", "merged") and not state.delivered]
-    if elsewhere := sorted({state.place for state in undelivered} - {here}):
-        print_err(plain(words("fleet.deliver.elsewhere", places=", ".join(elsewhere))))
-    states = [state for state in states if task in ("", state.task.name) and state.place == here]
+    _tell_elsewhere(engine, undelivered, "deliver", words)
+    states = [state for state in states if task in ("", state.task.name) and engine.is_here(state)]
     wanted = [state for state in states if state.task.deliver != "branch" or options.deliver]
     ready = [(state, report) for state in wanted if not state.delivered and (report := _picked(engine, state))]
     if not ready:
@@ -100,6 +99,11 @@ async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options,
     return 0 if all(result["checks"] == "passed" for result in results) else 1
 
 
+def _tell_elsewhere(engine: "Engine", states: Sequence[TaskState], what: str, words: Words) -> None:
+    if places := sorted({state.place for state in states if not engine.is_here(state)}):
+        print_err(plain(words("fleet.elsewhere", places=", ".join(places), what=what)))
+
+
 def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
     if state.state not in ("done", "merged"):
         return None
@@ -126,6 +130,8 @@ class FleetMerge:
         """Returns 0 when every task that was ready was merged."""
         states = [state for state in self._engine.tasks(self._fleet) if task in ("", state.task.name)]
         open_tasks = [state for state in states if state.state in ("choose", "done")]
+        _tell_elsewhere(self._engine, open_tasks, "merge", self._words)
+        open_tasks = [state for state in open_tasks if self._engine.is_here(state)]
         if not open_tasks:
             raise UsageError("fleet.merge.none", fleet=self._fleet)
         sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]

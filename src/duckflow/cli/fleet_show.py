@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,16 @@ def answer(engine: "Engine", options: Options, words: Words) -> int:
         raise UsageError("fleet.answer_which" if wanted_id else "fleet.answer_usage", asked=wanted_id)
     text, all_same = " ".join(answer_words), bool(options.all_same)
     count = engine.answer(Answered(asked_id=fitting[0].asked_id, text=text, for_all_same=all_same))
-    tell(_answer_note(count, words))
+    tell_or_json(options, {"answered": count}, _answer_note(count, words))
     return 0 if count else 1
+
+
+def tell_or_json(options: Options, fields: Mapping[str, Any], text: str) -> None:
+    """Tells what was done: as JSON for scripts, or in a sentence."""
+    if options.json:
+        print_out(json.dumps(fields, ensure_ascii=False))
+    else:
+        tell(text)
 
 
 def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
@@ -161,9 +169,19 @@ def write_report(engine: "Engine", options: Options, words: Words) -> int:
         if options.words and engine.figures(options.words[0])
         else wanted_task(engine, options.words)[0]
     )
+    _require_format(options, "md", "csv")
     rows = engine.figures(fleet)
-    _write(as_csv(rows) if options.format == "csv" else as_markdown(fleet, rows, words), options)
+    if options.json:
+        text = json.dumps([row.model_dump(mode="json") for row in rows], ensure_ascii=False)
+    else:
+        text = as_csv(rows) if options.format == "csv" else as_markdown(fleet, rows, words)
+    _write(text, options)
     return 0
+
+
+def _require_format(options: Options, *known: str) -> None:
+    if options.format not in ("", *known):
+        raise UsageError("usage.choice", option="--format", value=options.format, known=", ".join(known))
 
 
 def _write(text: str, options: Options) -> bool:
@@ -182,6 +200,7 @@ async def export(engine: "Engine", options: Options, words: Words) -> int:
     """Writes predictions as SWE-bench wants them, one a line, to a file or to standard output."""
     from duckflow.fleet.task_file import predictions
 
+    _require_format(options, "swebench")
     fleet, task = wanted_task(engine, options.words)
     states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
     rows = await predictions(states, engine.attempts(fleet, task))
@@ -250,7 +269,8 @@ def _logs(engine: "Engine", fleet: str, task: str, options: Options, words: Word
                 fields = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
                 print_out(json.dumps(fields, ensure_ascii=False))
                 continue
-            tell(f"{at} {line.task}#{line.attempt} {words.phrase(line.said)}")
+            attempt = f"#{line.attempt}" if line.attempt else ""
+            tell(f"{at} {line.task}{attempt} {words.phrase(line.said)}")
         ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
         if not options.follow or ended:
             return 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duckflow.fleet.database_engine import Engine
 
 LOOK_SECONDS = 0.5
-WIDEST_NAME = 32
+WIDEST_NAME = 64
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
 """The order in which attempts are shown, by their state, where there is no room for all."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
@@ -106,7 +106,10 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(REPORTED)
-    writer.writerows([plain(str(getattr(row, column))) for column in REPORTED] for row in rows)
+    for row in rows:
+        # A cost that is not known is left out: it is not 0.
+        figures = {"cost_usd": row.cost_usd or "", "seconds": round(row.seconds, 1)}
+        writer.writerow([plain(str(figures.get(column, getattr(row, column)))) for column in REPORTED])
     return text.getvalue().rstrip("\n")
 
 

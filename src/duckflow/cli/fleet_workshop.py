@@ -187,8 +187,7 @@ async def _review(
 
 
 def _flags(task: FleetTask, words: Words) -> tuple[str, ...]:
-    limit = ("--max-budget-usd", str(task.budget_usd)) if task.budget_usd else ()
-    return (*(("-m", task.model) if task.model else ()), *limit, "--lang", words.language)
+    return (*(("-m", task.model) if task.model else ()), "--lang", words.language)
 
 
 async def _run(

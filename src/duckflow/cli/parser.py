@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple, NoReturn
 
@@ -77,6 +77,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=prog, description=about, epilog=epilog, formatter_class=make_formatter(words), add_help=False
         )
+        self._refused: list[argparse.Action] = []
         self._positionals.title = words("cli.arguments")
         self._optionals.title = words("cli.options")
         self.add_argument("-h", "--help", action="help", help=words("cli.help"))
@@ -88,6 +89,7 @@ class Parser(argparse.ArgumentParser):
             # This also accepts words after flags, but it is slower and cannot say how the command is used.
             options, strange = self.parse_known_intermixed_args(argv)
         if not strange:
+            self._require_own(options)
             return options
         unknown = next((word for word in strange if word.startswith("-")), "")
         if not unknown:
@@ -100,11 +102,18 @@ class Parser(argparse.ArgumentParser):
             raise UsageError("usage.near_option", option=name, near=" / ".join(near), prog=self.prog)
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
-    def show_only(self, *names: str) -> None:
-        """Leaves all other options out of the help. They are understood all the same."""
+    def narrow(self, part: str, names: Container[str], **helps: str) -> None:
+        """Makes this the parser of one part of a command: it refuses all other options, and its help leaves them out.
+        `helps` holds other help texts."""
+        self.prog = f"{self.prog} {part}"
         for action in self._actions:
-            if action.dest not in names:
-                action.help = argparse.SUPPRESS
+            action.help = helps.get(action.dest, action.help) if action.dest in names else argparse.SUPPRESS
+        self._refused = [action for action in self._actions if action.dest not in names and action.option_strings]
+
+    def _require_own(self, options: Options) -> None:
+        for action in self._refused:
+            if getattr(options, action.dest) != action.default:
+                raise UsageError("usage.unknown_option", option=action.option_strings[-1], prog=self.prog)
 
     def flags(self) -> list[Flag]:
         return [_as_flag(action) for action in self._actions]

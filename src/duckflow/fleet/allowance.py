@@ -142,7 +142,7 @@ def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
 def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | None:
     """Returns None where the call fits. A call that would fit only without the open ones waits for them."""
     if budget.usd and wanted.dollars is None:
-        return Granted(refused=say("budget.no_price", model=wanted.model, limit=budget.usd))
+        return Granted(refused=say("fleet.no_price", model=wanted.model, limit=budget.usd))
     left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens
     no_money = budget.usd and (left_usd <= 0 or (wanted.dollars or 0.0) > left_usd)
     if no_money or (budget.tokens and wanted.prompt > left_tokens):

@@ -61,6 +61,10 @@ class Engine(FleetStore):
         it renewed its lease too late, so that others may have taken over; all its attempts are ended then."""
         await Worker(self._database, self._carry_out, self._endings, self._workplace).work(fleet)
 
+    def is_here(self, task: TaskState) -> bool:
+        """Says whether the branches of a task are on this machine. A file is used by one machine only."""
+        return not self._database.on_many or task.place == self._workplace.place
+
     def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
         """Returns every question that waits for an answer, the oldest first."""
         return self._questions.open(fleet)

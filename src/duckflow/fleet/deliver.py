@@ -118,8 +118,9 @@ async def check_state(report: AttemptReport) -> CheckState:
         answer: Any = json.loads(printed)
         checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])
         states = {str(check.get("conclusion") or check.get("state") or check.get("status")).upper() for check in checks}
-    except (ValueError, AttributeError, TypeError) as problem:
-        raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=str(problem)) from None
+    except (ValueError, AttributeError, TypeError):
+        said_instead = printed.strip()[:LONGEST_REASON] or "–"
+        raise DuckflowError("fleet.deliver.unreadable", command=argv[0], answer=said_instead) from None
     if not states:
         return "none"
     return "failed" if states & BAD else "passed" if states <= GOOD else "pending"
@@ -129,6 +130,7 @@ def request_body(report: AttemptReport, words: Words) -> str:
     """Returns the text of a pull request: the task, and evidence that it is done from the report, not from a model."""
     task = report.order.task
     lines = [task.prompt.strip(), ""]
+    lines += [words("fleet.deliver.builds_on", tasks=", ".join(task.after)), ""] if task.after else []
     lines += [f"- `{check.command}`: {words('fleet.deliver.check', code=check.code)}" for check in report.checks]
     lines += [f"- {words(f'fleet.deliver.proof_{report.proof}')}"] if report.proof else []
     lines += [f"- {evidence}" for evidence in report.evidence]

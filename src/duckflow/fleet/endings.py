@@ -2,6 +2,7 @@
 have ended."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -9,9 +10,10 @@ from duckflow.fleet.claims import AttemptKey, end_attempt, recover
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import LIVE, AttemptState, Choose, Happening, Notify, TaskState
 from duckflow.fleet.host import kill_processes
-from duckflow.fleet.store import ENDED_TASKS, FleetStore
+from duckflow.fleet.store import ENDED_TASKS, FleetStore, write_notes
 from duckflow.fleet.tables import ATTEMPTS, TASKS
-from duckflow.fleet.task import AttemptOutcome, id_of_attempt
+from duckflow.fleet.task import AttemptOutcome, Note, id_of_attempt
+from duckflow.state.phrase import say
 
 IN_ROUND = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.round == TASKS.c.round)
 
@@ -84,7 +86,9 @@ class Endings:
         )
         failed = {(row.fleet, row.name) for row in rows}
         for row in waiting:
-            if any((row.fleet, name) in failed for name in row.after):
+            if in_vain := [name for name in row.after if (row.fleet, name) in failed]:
+                note = Note(row.fleet, row.name, 0, say("fleet.in_vain", task=", ".join(in_vain)))
+                self._database.do(partial(write_notes, self._database, notes=[note]))
                 self.cancel(row.fleet, row.name)
 
     def _in_round(self, fleet: str, task: str) -> list[AttemptState]:

@@ -99,7 +99,7 @@ def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
     (first, second), best = map(_merits, ranked[:2]), ranked[0].order.number
     ways = [name for name, ours, theirs in zip(MERITS, first, second, strict=True) if ours != theirs]
     reason = words(f"fleet.why.{ways[0]}" if ways else "fleet.why.equal", other=ranked[1].order.number)
-    return [words("fleet.why", best=best, checks=len(ranked[0].checks), reason=reason)]
+    return [words("fleet.why", best=best, reason=reason)]
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:

@@ -83,7 +83,6 @@ class RunningAttempt:
                 task = order.task.name if answer.over == "task" else ""
                 await asyncio.to_thread(stores.endings.cancel, order.fleet, task, 0, "budget")
             if answer.refused:
-                self.say(answer.refused)
                 raise BudgetSpent(answer.refused.key, **answer.refused.values)
             if not answer.wait:
                 break

@@ -286,12 +286,18 @@ def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clon
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
-    """Returns a row for each task: the patch of the picked attempt, else of the last one that changed something."""
+    """Returns a row for each task: the patch of the picked attempt, else of the last one that changed something. A task
+    with secrets gives only what was searched for them, which an attempt that did not pass may not have been."""
     rows: list[dict[str, str]] = []
     for state in states:
         task = state.task
         own = [
-            attempt for attempt in attempts if attempt.task == task.name and attempt.report and attempt.report.commit
+            attempt
+            for attempt in attempts
+            if attempt.task == task.name
+            and (report := attempt.report)
+            and report.commit
+            and (report.passed or not task.secrets)
         ]
         chosen = next((attempt for attempt in own if attempt.number == state.picked), own[-1] if own else None)
         patch = ""
