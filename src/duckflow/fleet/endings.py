@@ -58,7 +58,7 @@ class Endings:
     def see_to(self, fleet: str, task: str) -> None:
         """Follows up when an attempt has ended: settles the task after the last one, or cancels needless others."""
         (state,) = self._store.tasks(fleet, task)
-        attempts = self._in_round(fleet, task)
+        attempts = [attempt for attempt in self._store.attempts(fleet, task) if attempt.round == state.round]
         live = [attempt for attempt in attempts if attempt.live]
         if not live:
             self._settle(state, attempts)
@@ -90,12 +90,6 @@ class Endings:
                 note = Note(row.fleet, row.name, 0, say("fleet.in_vain", task=", ".join(in_vain)))
                 self._database.do(partial(write_notes, self._database, notes=[note]))
                 self.cancel(row.fleet, row.name)
-
-    def _in_round(self, fleet: str, task: str) -> list[AttemptState]:
-        this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
-        rows = self._database.read(sa.select(ATTEMPTS.c.number).join(TASKS, IN_ROUND).where(this))
-        numbers = {row.number for row in rows}
-        return [attempt for attempt in self._store.attempts(fleet, task) if attempt.number in numbers]
 
     def _best(self, attempts: Sequence[AttemptState], more: bool) -> int | None:
         """Returns the number of the best attempt. `more` means that others still run."""

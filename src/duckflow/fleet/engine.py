@@ -76,6 +76,8 @@ class TaskState(FrozenData):
     place: str
     """The machine that it is carried out on."""
     state: TaskProgress
+    round: int = 1
+    """Number of times that attempts were started for it."""
     picked: int | None
     """The attempt that was picked, by a person or as the best one. While a person has to choose, it is a suggestion."""
     merged: str
@@ -90,6 +92,8 @@ class AttemptState(FrozenData):
     fleet: str
     task: str
     number: int
+    round: int = 1
+    """The round of its task that it belongs to."""
     state: AttemptProgress
     doing: str
     """The current stage, in one word of the attempt."""

@@ -123,11 +123,11 @@ class AttemptTalk:
                 self._link.note(self._words.phrase(result.for_user))
             case TextItem(by="model", state="whole"):
                 self.said = item.text
-            case NoticeItem(about="noticed", what=what) if what:
-                self._link.note(self._words.phrase(what))
-            case NoticeItem(about="ended", what=what) if what:
-                # It tells of the model's own commands. The checks of the fleet come later.
-                self._link.note(self._words("fleet.note.turn", text=self._words.phrase(what)))
+            case NoticeItem(about="noticed" | "ended", what=what) if what:
+                text = self._words.phrase(what)
+                # A turn tells of the model's own commands. The checks of the fleet come later.
+                of_turn = what.key.startswith("checks.")
+                self._link.note(self._words("fleet.note.turn", text=text) if of_turn else text)
             case TurnItem(outcome=outcome) if outcome:
                 self._why = item.why
             case _:
