@@ -72,7 +72,8 @@ async def test_a_yes_to_a_plan_is_on_record_in_the_users_words(tmp_path: Path, n
 async def test_a_yes_by_command_has_no_words_of_an_earlier_message(tmp_path: Path) -> None:
     story = Story(tmp_path, [PROPOSE, SNAKE, decide(respond("Shall I start?"), next_step="pending_user")])
     await story.tell("make a snake game")
-    await story.chat.work.approve_plan()
+    assert story.session.state.plan
+    await story.chat.work.approve_plan(story.session.state.plan.fingerprint())
     assert [entry.answer for entry in list_audit(story.session.record()) if entry.operation == "plan"] == [""]
 
 

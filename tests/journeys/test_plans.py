@@ -1,7 +1,9 @@
 """From a goal to a plan, a yes, tasks, a background run, its report, and the next step."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,7 @@ from duckflow.events.work import JobStarted, StepChanged
 from duckflow.llm.scripted import Scripted
 from duckflow.state.phase import Phase, Status
 from tests.journeys.calling import called
-from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
+from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
 
 TOLD = {"en": ("make a snake game", "yes", "next"), "ja": ("ゲームを実装して", "はい", "次をお願いします")}
@@ -74,12 +76,43 @@ async def test_a_yes_costs_no_call_of_its_own_and_moves_the_phase(tmp_path: Path
 async def test_a_yes_by_command_is_an_event_and_no_sentence(tmp_path: Path) -> None:
     story = Story(tmp_path, [PROPOSE, SNAKE, run_step(1), write_tasks("game.py")])
     await story.tell("make a snake game")
-    assert await story.chat.work.approve_plan() == "deferred"
+    draft = story.session.state.plan
+    assert draft and await story.chat.work.approve_plan(draft.fingerprint()) == "deferred"
     plan = story.session.state.plan
     assert plan and plan.status != "draft" and story.session.state.phase is Phase.EXECUTION
     assert [one.text for one in story.session.state.messages if one.role == "user"] == ["make a snake game"]
     assert "approved the plan" in story.prompt(2)
-    assert await story.chat.work.approve_plan() == "done", "there is nothing left to approve"
+    assert await story.chat.work.approve_plan(draft.fingerprint()) == "done", "there is nothing left to approve"
+
+
+OTHER_PLAN: dict[str, Any] = {"name": "Another plan", "steps": SNAKE["steps"][:1], "risks": []}
+
+
+@pytest.mark.parametrize("way", ["button", "two clicks", "/plan approve", "yes"])
+async def test_a_yes_that_was_given_to_one_draft_does_not_approve_the_next(tmp_path: Path, way: str) -> None:
+    """A turn runs that puts another draft in the place of the one that the user sees."""
+    reply = when("differently", PROPOSE, delay=0.3)
+    story = Story(tmp_path, [PROPOSE, SNAKE, reply, OTHER_PLAN, decide(respond("Well."), next_step="pending_user")])
+    await story.tell("make a snake game")
+    shown = story.session.state.plan
+    assert shown and shown.name == "Snake game"
+    turn = asyncio.create_task(story.chat.say("please do it differently"))
+    await until(story, lambda: story.chat.in_turn)
+    match way:
+        case "yes":
+            story.chat.queue("yes")
+        case "/plan approve":
+            await story.chat.run_command(way)
+        case _:
+            clicks = 2 if way == "two clicks" else 1
+            approvals = [story.chat.work.approve_plan(shown.fingerprint()) for _ in range(clicks)]
+            await asyncio.gather(*approvals)
+    await turn
+    await until(story, lambda: not story.chat.in_turn)
+    plan = story.session.state.plan
+    assert plan and (plan.name, plan.status) == ("Another plan", "draft")
+    await story.tell("yes")
+    assert story.session.state.plan and story.session.state.plan.status != "draft"
 
 
 @pytest.mark.parametrize("no", ["no", "いいえ"])

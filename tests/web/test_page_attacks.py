@@ -102,6 +102,9 @@ async def test_links_in_the_home_lead_nowhere_else(tmp_path: Path, monkeypatch: 
             answer = await browser.http.get(f"{browser.top}api/folders", params={"at": str(place)})
             assert answer.status_code == 400 and answer.json().keys() == {"error"}, place
         assert "work" in (await browser.get("folders"))["folders"]
+        # A link that leads in a circle is no folder, and hides none.
+        (home / "circle").symlink_to("circle")
+        assert "work" in (await browser.get("folders"))["folders"]
 
 
 async def test_a_fleet_takes_no_flags_from_its_form(tmp_path: Path) -> None:

@@ -104,6 +104,10 @@ async def test_an_old_session_goes_on_in_a_process_of_its_own(shell: Shell) -> N
         await browser.post(f"sessions/{entry['id']}/say", text="again")
         await reader.until(lambda: reader.turns_over == 2)
     assert (await browser.post("sessions", 400, folder="/nowhere/at/all"))["error"]
+    # A name that looks like a flag is a name: the session begins, and says there that it knows no such model.
+    begun = (await browser.post("sessions", folder=str(shell.work), model="--yes-really", message="hello"))["id"]
+    async with browser.reading(begun) as reader:
+        await reader.until(lambda: any("--yes-really" in item["text"] for item in reader.of("notice")))
     program.stop()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from duckflow.state.phrase import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
+from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, READING_MS, WIDE, Tab, browsing, needs_chromium, visit
 from tests.web.played import PlayedFleet
@@ -16,7 +17,7 @@ from tests.web.site import ID, Site, Talk
 MUCH = decide(respond("\n\n".join(f"Paragraph {number}." for number in range(100))), step="PLANNING")
 
 
-def writes(lines: int = 30) -> dict[str, Any]:
+def writes(lines: int = 3) -> dict[str, Any]:
     content = "".join(f"x_{number} = {number}\n" for number in range(lines))
     return decide(act("file_ops.write_file", path="a.py", content=content), respond("Written."), rationale="asked for")
 
@@ -133,6 +134,24 @@ async def test_over_the_wire_words_answer_only_the_question_that_they_name(tmp_p
         assert (talk.folder / "a.py").exists()
 
 
+async def test_over_the_wire_only_the_draft_that_was_drawn_is_approved(tmp_path: Path) -> None:
+    """The page sends the plan back as it has drawn it."""
+    talk = Talk(tmp_path, [PROPOSE, SNAKE, decide(respond("Shall I start?"), next_step="pending_user")])
+    async with talk, Site(talk.paths) as site:
+        await talk.built.conversation.say("make a snake game")
+        browser = await site.visit()
+        async with browser.reading() as reader:
+            [drawn] = [item["plan"] for item in await reader.until(lambda: reader.of("plan"))]
+            assert drawn in (await browser.get(f"sessions/{ID}"))["state"]["plans"].values()
+            another = {**drawn, "checks": ["rm -r ."]}
+            for stale in (None, drawn["plan_id"], another):
+                refused = await browser.post(f"sessions/{ID}/plan", 409, plan=stale)
+                assert "has changed meanwhile" in refused["error"]
+            assert talk.session.state.plan and talk.session.state.plan.status == "draft"
+            await browser.post(f"sessions/{ID}/plan", plan=drawn)
+            await reader.until(lambda: talk.session.state.plan and talk.session.state.plan.status != "draft")
+
+
 @needs_chromium
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [WIDE, PHONE, {"width": 1000, "height": 500}], ids=lambda size: str(size["width"]))
@@ -148,10 +167,64 @@ async def test_a_long_change_is_approved_at_its_end_once_its_beginning_was_seen(
                 "(block) => document.querySelector('[data-subject]').scrollIntoView({ block })", way
             )
             await tab.page.wait_for_timeout(READING_MS)
-        await tab.page.evaluate("() => document.querySelector('.card footer').scrollIntoView({ block: 'end' })")
+        await tab.page.evaluate(
+            "() => { const talk = document.querySelector('.talk'); talk.scrollTop = talk.scrollHeight; }"
+        )
         await tab.choose("yes")
         await tab.see(".r-action.check", "a.py")
         assert tab.problems == []
+
+
+EMPTY_LINES = "echo begin" + "\n" * 60 + "touch made.txt"
+AT_END = """(end) => {
+    const part = [...document.querySelectorAll(".card [data-subject]")].at(-1);
+    const { left, bottom } = part.getBoundingClientRect();
+    return part.innerText.includes(end) && part.contains(document.elementFromPoint(left + 12, bottom - 6));
+}"""
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("made", "way", "size"),
+    [("a.py", "click", WIDE), ("made.txt", "click", PHONE), ("made.txt", "yes", PHONE), ("made.txt", "1", WIDE)],
+    ids=lambda value: str(value["width"]) if isinstance(value, dict) else value,
+)
+async def test_a_yes_counts_only_once_the_end_of_a_long_change_was_seen(
+    tmp_path: Path, made: str, way: str, size: Any
+) -> None:
+    """The answers stay within reach, so each yes that comes too early shows the next part, and what was folded."""
+    command = decide(act("shell.run", command=EMPTY_LINES), respond("Made."))
+    reply, end = (writes(450), "x_449") if made == "a.py" else (command, "touch made.txt")
+    talk = Talk(tmp_path, [reply], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site, size=size)
+        await tab.say("do it")
+        await tab.see(".card [data-subject]")
+        for _ in range(50):
+            await tab.page.wait_for_timeout(READING_MS)
+            assert not (talk.folder / made).exists()
+            is_at_end = await tab.page.evaluate(AT_END, end)
+            await answer(tab, way)
+            if is_at_end:
+                break
+            await tab.see(".told p", "There is more to read")
+        await tab.gone(".card")
+        await tab.see(".r-action.check")
+        assert (talk.folder / made).exists()
+        assert tab.problems == []
+
+
+@needs_chromium
+@pytest.mark.slow
+async def test_a_no_needs_no_reading_to_the_end(tmp_path: Path) -> None:
+    talk = Talk(tmp_path, [writes(600), decide(respond("Then not."), step="PLANNING")], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        await tab.say("write a.py")
+        await tab.choose("no (you can add a reason)")
+        await tab.gone(".card")
+        assert not (talk.folder / "a.py").exists() and tab.problems == []
 
 
 GATE = Question(
@@ -163,8 +236,8 @@ GATE = Question(
         intent=("a file",),
         rationale="asked for",
         risk="low",
-        impacts=(FileImpact(path="a.py", change="create", added=30, removed=0),),
-        diff="--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,30 @@\n" + "".join(f"+x_{number} = 1\n" for number in range(30)),
+        impacts=(FileImpact(path="a.py", change="create", added=8, removed=0),),
+        diff="--- /dev/null\n+++ b/a.py\n@@ -0,0 +1,8 @@\n" + "".join(f"+x_{number} = 1\n" for number in range(8)),
     ),
     choices=(Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no"))),
 )

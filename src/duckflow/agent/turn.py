@@ -70,17 +70,19 @@ class Turn:
         meanwhile: Callable[[], str],
         begin: Begin | None,
         wish: str | None = None,
+        waited: bool = False,
     ) -> Outcome:
         """Runs a turn. Every way out ends with TurnEnded, so the conversation can always go on. If the user has done
         something instead of saying it, there is no text, and `begin` carries out what they did; it returns the first
         note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
-        since. `wish` is the user's own words in the text, if they are not all of it."""
+        since. `wish` is the user's own words in the text, if they are not all of it. `waited`: they were typed while
+        another turn ran."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
         self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
         profile, wish = self._thinker.connection.ready_profile, text if wish is None else wish
-        turn = TurnSoFar(self._session.state, text, attachments, profile, meanwhile, wish)
+        turn = TurnSoFar(self._session.state, text, attachments, profile, meanwhile, wish, waited)
         try:
             ending = await self._open(turn, begin)
         except asyncio.CancelledError:

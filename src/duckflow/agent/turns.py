@@ -20,6 +20,8 @@ class WaitingMessage(NamedTuple):
     later: bool
     wish: str
     """The user's own words in the text: all of it, unless a custom command has written the rest."""
+    waited: bool
+    """It was said while another turn ran."""
 
 
 class Turns:
@@ -61,7 +63,8 @@ class Turns:
         with an attachment, or if a custom command has written it, it waits for a turn of its own."""
         ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
-        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later, text if wish is None else wish))
+        wish = text if wish is None else wish
+        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later, wish, waited=self.runs))
         if not self.runs:
             self._next()
         self._moved()
@@ -101,7 +104,8 @@ class Turns:
         text = "\n".join(message.text for message in messages)
         attachments = [attachment for message in messages for attachment in message.attachments]
         wish = "\n".join(message.wish for message in messages)
-        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish)
+        waited = any(message.waited for message in messages)
+        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish, waited)
         self._start(text, work, [message.ended for message in messages])
 
     def _said_meanwhile(self) -> str:

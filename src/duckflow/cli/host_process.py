@@ -20,7 +20,7 @@ def host_flags(setup: Setup, mode: str) -> list[str]:
     """Returns flags for the same model, mode and limits as here."""
     limits = setup.settings.agent
     flags = {
-        "-m": setup.model_flag,
+        "--model": setup.model_flag,
         "--mode": mode,
         "--max-budget-usd": limits.max_budget_usd or "",
         "--max-tokens": limits.max_tokens or "",
@@ -31,7 +31,8 @@ def host_flags(setup: Setup, mode: str) -> list[str]:
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:
-    return [word for flag, value in flags.items() if value for word in (flag, str(value))]
+    """Returns each flag and its value as one word, so that a value that looks like a flag stays a value."""
+    return [f"{flag}={value}" for flag, value in flags.items() if value]
 
 
 def start_host(journal: Path, what: What, flags: list[str], folder: Path | None = None) -> bool:

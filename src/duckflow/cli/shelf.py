@@ -1,7 +1,6 @@
 """The sessions of this machine, in the form that the page's server wants."""
 
 import asyncio
-import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -92,7 +91,7 @@ class SessionShelf:
             raise UsageError("editor.no_folder", folder=folder)
         session_id = new_session_id()
         journal = Sessions(self._paths.sessions_of(place)).path(session_id)
-        await self._start(journal, "new", flag_words({"--mode": mode, "-m": model, "--lang": language}), place)
+        await self._start(journal, "new", flag_words({"--mode": mode, "--model": model, "--lang": language}), place)
         return session_id
 
     async def go_on(self, session_id: str) -> None:
@@ -148,8 +147,8 @@ class SessionShelf:
             place = (home / Path(at).expanduser()).resolve()
             if self._only is not None or not place.is_relative_to(home):
                 raise UsageError("serve.no_browsing", folder=at)
-            inside = sorted(entry.name for entry in os.scandir(place) if entry.is_dir() and entry.name[0] != ".")
-            recent = dict.fromkeys(entry.folder for entry in self.all() if Path(entry.folder).is_dir())
+            inside = sorted(path.name for path in place.iterdir() if path.name[0] != "." and _is_folder(path))
+            recent = dict.fromkeys(entry.folder for entry in self.all() if _is_folder(Path(entry.folder)))
             above = str(place.parent) if place != home else ""
             return {"at": str(place), "above": above, "folders": inside[:MOST_FOLDERS], "recent": [*recent][:RECENT]}
         raise UsageError("serve.no_browsing", folder=at)
@@ -199,6 +198,14 @@ class SessionShelf:
     @property
     def _folder(self) -> Path:
         return self._paths.data / "sessions"
+
+
+def _is_folder(path: Path) -> bool:
+    """Says whether it is a folder. A link in a circle, or into a folder that may not be read, is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _kept(row: Row) -> KeptEvent:

@@ -135,7 +135,7 @@ def _plan(context: CommandContext, now: Plan, what: str, arguments: list[str]) -
         case "show", _:
             return plan_tree(now, context.words)
         case "approve", _ if now.status == "draft":
-            context.conversation.work.approve_plan()
+            context.conversation.work.approve_plan(now.fingerprint())
             return ""
         case "approve", _:
             return context.words("plan.approved", name=now.name)

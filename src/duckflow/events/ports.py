@@ -103,8 +103,9 @@ class WorkPort(Protocol):
         """Says something to a running agent, which hears it before its next request."""
         ...
 
-    def approve_plan(self) -> Awaitable[Outcome]:
-        """Carries out the draft plan. The result can be awaited until the turn that this begins has ended."""
+    def approve_plan(self, shown: str) -> Awaitable[Outcome]:
+        """Carries out the draft plan, if it is still the one that was shown: `shown` is its fingerprint. The result can
+        be awaited until the turn that this begins has ended."""
         ...
 
 

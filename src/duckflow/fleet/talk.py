@@ -69,7 +69,7 @@ class AttemptTalk:
             if plan.status != "draft":
                 outcome = await self._conversation.say(self._words("plan.go_on"))
             elif self._conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED) or await self._approved():
-                outcome = await self._conversation.work.approve_plan()
+                outcome = await self._conversation.work.approve_plan(plan.fingerprint())
             else:
                 return TurnResult("gate", say("fleet.plan_refused"))
             await self._conversation.work.jobs_over()

@@ -56,8 +56,8 @@ class RemoteWork:
     async def jobs_over(self, alone: bool = False) -> None:
         await self._call("jobs_over", alone=alone)
 
-    def approve_plan(self) -> Awaitable[Outcome]:
-        return self._call("approve_plan")
+    def approve_plan(self, shown: str) -> Awaitable[Outcome]:
+        return self._call("approve_plan", shown=shown)
 
 
 class RemoteReview:

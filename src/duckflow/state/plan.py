@@ -1,5 +1,6 @@
 """Plan, Step and Task: the rules they follow, and how a person changes them."""
 
+import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
@@ -139,6 +140,10 @@ class Plan(MutableData):
     def under_way(self) -> bool:
         """Says whether it is approved and not over."""
         return self.status in ("approved", "in_progress")
+
+    def fingerprint(self) -> str:
+        """Returns a text that differs whenever anything in the plan does: a yes counts only for what was shown."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def done(self) -> int:
         return sum(step.status == "completed" for step in self.steps)

@@ -140,7 +140,7 @@ class Headless:
             if plan.status == "draft" and plan.plan_id == answered:
                 return
             if plan.status == "draft":
-                await conversation.work.approve_plan()
+                await conversation.work.approve_plan(plan.fingerprint())
             else:
                 await conversation.say(self._words("plan.go_on"))
             await conversation.work.jobs_over(alone=True)

@@ -174,10 +174,12 @@ async def agent(services: PageServices, request: Request) -> Any:
 
 
 async def plan(services: PageServices, request: Request) -> Any:
-    """Approves the draft of the plan and has it carried out."""
-    await read_body(request)
-    watched = await services.watched(request)
-    go_on(watched, watched.conversation.work.approve_plan())
+    """Approves the draft that the page has drawn, and has it carried out. A draft that came meanwhile is not meant."""
+    body, watched = await read_body(request), await services.watched(request)
+    draft = watched.conversation.state.plan
+    if draft is None or not body.has("plan", worded(draft.model_dump(mode="json"), watched.words)):
+        raise UsageError("serve.plan_changed")
+    go_on(watched, watched.conversation.work.approve_plan(draft.fingerprint()))
     return {}
 
 

@@ -22,6 +22,7 @@ STATUS = {
     "serve.nothing": 404,
     "serve.no_fleet": 404,
     "serve.read_only": 409,
+    "serve.plan_changed": 409,
     "serve.not_json": 415,
     "serve.too_long": 413,
     "serve.too_many": 429,
@@ -106,6 +107,10 @@ class Given:
         value = self._values.get(name, "")
         # Half a surrogate pair cannot be encoded as UTF-8.
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+
+    def has(self, name: str, value: object) -> bool:
+        """Says whether exactly this value came."""
+        return self._values.get(name) == value
 
     def flag(self, name: str) -> bool:
         return self._values.get(name) is True

@@ -3,6 +3,7 @@ longer holds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duckflow.agent.connection import ModelConnection
@@ -155,6 +156,8 @@ class PlanAnswer(Policy):
         whole, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
         if whole.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
+        if answer and answer.choice == "yes" and turn.waited:
+            return Ending("pending_user", say("plan.unread", name=plan.name))
         if answer and answer.choice == "yes":
             return await self._approval.approve(plan, whole)
         if answer and answer.choice == "no" and not answer.text:
@@ -288,8 +291,8 @@ class PlannedWork:
         self._jobs = jobs
         self._controls: set[asyncio.Task[Any]] = set()
 
-    def approve_plan(self) -> Awaitable[Outcome]:
-        return self._turns.begin(self._approve)
+    def approve_plan(self, shown: str) -> Awaitable[Outcome]:
+        return self._turns.begin(partial(self._approve, shown))
 
     def drop_plan(self, plan: Plan) -> Phrase:
         return self._approval.drop(plan)
@@ -344,11 +347,13 @@ class PlannedWork:
                 self.control(wish)
                 return ()
 
-    async def _approve(self) -> str | Ending:
-        """Approves the draft in the form that it has when the approval is carried out."""
+    async def _approve(self, shown: str) -> str | Ending:
+        """Approves the draft that was shown. A turn that ran in between may have put another one in its place."""
         plan = self._session.state.plan
         if plan is None or plan.status != "draft":
             return Ending("done")
+        if plan.fingerprint() != shown:
+            return Ending("done", say("plan.changed_since", name=plan.name))
         return await self._approval.approve(plan)
 
     async def _control(self, wish: JobWish, job_id: str) -> None:

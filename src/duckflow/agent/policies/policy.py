@@ -85,6 +85,8 @@ class TurnSoFar:
     """A function that returns what the user has said since it was last called."""
     wish: str = ""
     """The user's own words in the request. Text that a custom command has added to them orders nothing."""
+    waited: bool = False
+    """The request was typed while another turn ran: it cannot be about what that turn has shown in the end."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """The ending that the last Decision wants, if any."""

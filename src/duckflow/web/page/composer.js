@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
 import { LONGEST_NAME, subjectOf } from "./question.js";
-import { bring, seenSince } from "./sight.js";
+import { bring, inSight, seenSince } from "./sight.js";
 import { t, visible } from "./words.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -126,10 +126,9 @@ export function Composer({ session, tell }) {
 			if (goes) location.hash = goes;
 			if (taken === "unclear" && !target) {
 				setText(said);
-				if (session.target) {
-					session.aim(session.target.question_id);
-					bring(session.target.question_id, session);
-				}
+				const id = session.target?.question_id;
+				if (id) session.aim(id);
+				if (id && !inSight(id, session, tell, true)) return;
 			}
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {
@@ -211,7 +210,7 @@ export function Composer({ session, tell }) {
 			? html`<ul class="attached">${files.map(
 					(file) => html`<li class=${file.isPicture ? "thumb" : "chip"}>
 						${file.isPicture ? html`<img src=${file.url} alt=${visible(file.name)} />` : visible(file.name)}
-						<${Remove} file=${file} act=${() => setFiles(files.filter((other) => other !== file))} />
+						<button type="button" class=${file.isPicture ? "" : "link"} aria-label=${t("page.remove", { name: file.name })} onClick=${() => setFiles(files.filter((other) => other !== file))}><${Icon} name="cross" /></button>
 					</li>`,
 				)}</ul>`
 			: null}
@@ -260,18 +259,9 @@ export function Composer({ session, tell }) {
 				<${Icon} name="send" />
 			</button>
 		</div>
-		<p class="hint keys" aria-hidden="true">${t(session.questions.length ? "page.keys_asked" : session.in_turn ? "page.keys_busy" : "page.keys")}</p>
+		<p class="hint keys" aria-hidden="true">${t(session.target ? "page.keys_asked" : session.in_turn ? "page.keys_busy" : "page.keys")}</p>
 	</form>`;
 }
-
-const Remove = ({ file, act }) => html`<button
-	type="button"
-	class=${file.isPicture ? "" : "link"}
-	aria-label=${t("page.remove", { name: file.name })}
-	onClick=${act}
->
-	<${Icon} name="cross" />
-</button>`;
 
 /** Returns the open question that a line answers. If there are several, the person chooses. */
 function Target({ session }) {

@@ -19,7 +19,6 @@ async function copyText(text) {
 	return undefined;
 }
 
-/** A button that copies the text returned by `read`. */
 export function Copy({ read, label }) {
 	const [done, setDone] = useState(false);
 	const copy = async (event) => {

@@ -150,7 +150,7 @@ function FileDiff({ file, split: wanted }) {
 				<tbody>${split ? beside(rows, language) : unified(rows, language)}</tbody></table>
 		</div>
 		${!all && file.rows.length > SHOWN_ROWS
-			? html`<button class="link" onClick=${() => setAll(true)}>${t("page.more_lines", { lines: file.rows.length - SHOWN_ROWS })}</button>`
+			? html`<button class="link" data-rest onClick=${() => setAll(true)}>${t("page.more_lines", { lines: file.rows.length - SHOWN_ROWS })}</button>`
 			: null}
 	</div>`;
 }
@@ -178,7 +178,6 @@ export function Diff({ text }) {
 	</div>`;
 }
 
-/** A diff that is loaded when it is wanted. */
 export function LaterDiff({ read }) {
 	const [diff, setDiff] = useState(null);
 	const open = (event) => event.target.open && diff === null && read().then((found) => setDiff(found.diff), (error) => setDiff(error.message));

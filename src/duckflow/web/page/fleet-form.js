@@ -57,7 +57,7 @@ export function NewFleet({ folder, tell, began }) {
 				${t("page.fleet_file")}
 				<input class="unseen" type="file" accept=".toml,.txt,.md" onChange=${(event) => take(event.target.files[0])} />
 			</label>
-			<label><input type="checkbox" checked=${values.toml} onChange=${(event) => set("toml")(event.target.checked)} /> TOML</label>
+			<label class="all"><input type="checkbox" checked=${values.toml} onChange=${(event) => set("toml")(event.target.checked)} /> TOML</label>
 		</p>
 		<label>
 			${t("page.fleet_checks")}

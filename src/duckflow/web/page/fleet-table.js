@@ -28,13 +28,10 @@ export function FleetTasks({ fleet, tasks, ...common }) {
 	const shown = tasks.filter(fits);
 	const picked = shown.filter((task) => chosen.has(task.name));
 	const done = tasks.filter((task) => OVER.has(task.state)).length;
-	const flip = (set, change) => (name, on) => {
-		const next = new Set(set);
-		next[on ? "add" : "delete"](name);
-		change(next);
-	};
-	const choose = flip(chosen, setChosen);
-	const unfold = flip(open, setOpen);
+	// A row keeps the function of its last drawing, so it must not hold the set of then.
+	const flip = (change) => (name, on) => change((set) => new Set([...set].filter((other) => other !== name).concat(on ? name : [])));
+	const choose = flip(setChosen);
+	const unfold = flip(setOpen);
 	const show = (name) => {
 		unfold(name, true);
 		setTimeout(() => document.getElementById(`task-${fleet.fleet}-${name}`)?.scrollIntoView({ block: "center" }), 50);

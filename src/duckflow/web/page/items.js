@@ -20,6 +20,12 @@ export class Items {
 			if (before) Object.assign(before, known(item), { number: before.number, at: before.at, v: before.v + 1 });
 			else if (item.kind !== "gone") this.put(item);
 		}
+		if (item.kind === "turn" && item.outcome) this.leave();
+	}
+
+	/** Ends what a turn has left unfinished: a server that came later does not know of it. */
+	leave() {
+		for (const item of this.list) if (item.state === "running" && !item.job) Object.assign(item, { state: "left", v: item.v + 1 });
 	}
 
 	put(item) {

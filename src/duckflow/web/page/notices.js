@@ -5,7 +5,6 @@ import { t, visible } from "./words.js";
 
 const ASKED = "duckflow-notices";
 
-/** Shows by the page's icon whether the person is waited for. */
 export function mark(waits) {
 	const icon = document.querySelector("link[rel=icon]");
 	const wanted = waits ? "page/duck-waits.svg" : "page/duck.svg";

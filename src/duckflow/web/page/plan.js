@@ -61,10 +61,15 @@ export function PlanTree({ plan, status, halted, heading = "h3" }) {
 /** The button that approves a draft, for as long as that plan waits for approval. */
 export function Approve({ session, plan }) {
 	const [problem, setProblem] = useState("");
+	const [busy, setBusy] = useState(false);
 	const waits = session.writable && plan.status === "draft" && session.plan?.plan_id === plan.plan_id && session.plan.status === "draft";
 	if (!waits) return null;
-	const approve = () => session.approve().catch((error) => setProblem(error.message));
-	return html`<div class="choices"><button class="primary" onClick=${approve}>${t("page.approve")}</button><span class="hint">${t("page.approve_words")}</span></div>
+	const approve = async () => {
+		setBusy(true);
+		await session.approve(plan).catch((error) => setProblem(error.message));
+		setBusy(false);
+	};
+	return html`<div class="choices"><button class="primary" disabled=${busy} onClick=${approve}>${t("page.approve")}</button><span class="hint">${t("page.approve_words")}</span></div>
 		${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}`;
 }
 

@@ -10,6 +10,8 @@ import { inSight, useSight } from "./sight.js";
 import { t, visible } from "./words.js";
 
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
+/** Says whether an answer may be a yes: words can be one. */
+const accepts = ({ key, choice = key }) => !choice || ACCEPTING.has(choice);
 
 /** Returns the diff without the commands, which stand before it. */
 const fileDiff = (gate) => gate.diff.slice(gate.commands.join("\n").length).replace(/^\n/, "");
@@ -74,12 +76,13 @@ export function Card({ question, session, first, alone, tell }) {
 	const field = useRef(null);
 	useSight(question.question_id);
 	useEffect(() => () => setTimeout(giveFocus, 0), []);
-	const { gate, choices } = question;
+	const { gate } = question;
+	const choices = question.choices.map((one, place) => ({ ...one, number: one.number || place + 1 })).sort((one, other) => one.number - other.number);
 	const grave = gate?.risk === "forbidden";
 
 	const send = async (answer) => {
 		// The text that is edited is itself on screen.
-		if (busy || (answer.choice !== "edit" && !inSight(question.question_id, session, tell))) return;
+		if (busy || (answer.choice !== "edit" && !inSight(question.question_id, session, tell, accepts(answer)))) return;
 		setBusy(true);
 		try {
 			const { taken, told } = await session.answer(question.question_id, answer);
@@ -119,10 +122,10 @@ export function Card({ question, session, first, alone, tell }) {
 		const key = (event) => {
 			const empty = event.target.matches(".composer textarea") && !event.target.value;
 			const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !empty;
-			const choice = choices.find((one, place) => (one.number || place + 1) === Number(event.key));
+			const choice = choices.find((one) => one.number === Number(event.key));
 			if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
 			event.preventDefault();
-			if (inSight(question.question_id, session, tell)) choose(choice);
+			if (inSight(question.question_id, session, tell, accepts(choice))) choose(choice);
 		};
 		document.addEventListener("keydown", key);
 		return () => document.removeEventListener("keydown", key);
@@ -155,12 +158,12 @@ export function Card({ question, session, first, alone, tell }) {
 			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
 			<div class="choices">
 				${choices.map(
-					(choice, place) => html`<button
+					(choice) => html`<button
 						class=${choice.key === "yes" && !grave ? "primary" : ""}
 						disabled=${busy || !session.writable}
 						aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
 						onClick=${() => choose(choice)}
-					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${choice.number || place + 1}</kbd>`}${visible(choice.label)}</button>`,
+					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${choice.number}</kbd>`}${visible(choice.label)}</button>`,
 				)}
 			</div>
 			${first && !alone ? html`<${Notices} />` : null}

@@ -167,11 +167,15 @@ export function Comments({ session, tell }) {
 			tell(error.message, "warn");
 		}
 	};
+	const drop = (comment) => post(`${session.path}/review`, { what: "drop", comment }).catch((error) => tell(error.message, "warn"));
 	return html`<form class="send-comments words" onSubmit=${send}>
-		<label>
-			<b>${t("page.comments_wait", { count: comments.length })}</b>
-			<input value=${text} placeholder=${t("page.comments_more")} autocomplete="off" onInput=${(event) => setText(event.target.value)} />
-		</label>
+		<details>
+			<summary>${t("page.comments_wait", { count: comments.length })}</summary>
+			${comments.map(
+				(one) => html`<p class="row-of"><code>${visible(`${one.path}:${one.line}`)}</code> ${visible(one.text)} <button type="button" class="link" onClick=${() => drop(one.comment_id)}>${t("page.comment_drop")}</button></p>`,
+			)}
+		</details>
+		<input value=${text} placeholder=${t("page.comments_more")} autocomplete="off" onInput=${(event) => setText(event.target.value)} />
 		<button class="primary">${t("page.comments_send")}</button>
 	</form>`;
 }

@@ -55,6 +55,7 @@ export class Session {
 
 	know({ state, ...facts }) {
 		Object.assign(this, facts);
+		if (!this.busy) this.items.leave();
 		if (state) this.state = { ...this.state, ...state };
 		this.known = true;
 	}
@@ -151,6 +152,6 @@ export class Session {
 	control = (wish, job) => post(`${this.path}/control`, { wish, job });
 	chooseMode = (mode) => post(`${this.path}/mode`, { mode });
 	undo = (again) => post(`${this.path}/undo`, { again });
-	approve = () => post(`${this.path}/plan`);
+	approve = (plan) => post(`${this.path}/plan`, { plan });
 	read = (what) => get(`${this.path}/${what}`);
 }

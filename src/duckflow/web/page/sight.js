@@ -9,7 +9,7 @@ const STEP = 12;
 const BEGINNING = 60;
 const LEAST_SEEN = 36;
 
-/** For each drawn question: since when it can be answered (0: it cannot), and whether its beginning was read. */
+/** What was seen of each drawn question: `read` its beginning, `whole` its end, `since` when it can be answered (0: it cannot). */
 const seen = new Map();
 
 const cardOf = (id) => document.querySelector(`[data-question="${CSS.escape(id)}"]`);
@@ -35,6 +35,13 @@ function begins(card) {
 	return part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
 }
 
+/** Says whether the last lines of it are on screen, with nothing folded away. */
+function ends(card) {
+	const part = [...card.querySelectorAll("[data-subject]")].at(-1) ?? subjectIn(card);
+	const { left, bottom, width } = part.getBoundingClientRect();
+	return !card.querySelector("[data-rest]") && isAt(part, left + Math.min(STEP, width / 2), bottom - STEP / 2);
+}
+
 function canAnswer(card, part) {
 	const button = card.querySelector(".choices button, .words button")?.getBoundingClientRect();
 	if (!button?.width || !part.offsetHeight) return false;
@@ -42,14 +49,20 @@ function canAnswer(card, part) {
 	return answers && shownOf(part) >= Math.min(LEAST_SEEN, part.offsetHeight - STEP);
 }
 
+/** Notes since when something is so, and says whether that is long enough to read. */
+function lasts(state, name, so) {
+	const now = performance.now();
+	state[name] = so ? state[name] || now : 0;
+	return so && now - state[name] >= READING_MS;
+}
+
 function look(id) {
 	const card = cardOf(id);
-	const state = seen.get(id) ?? { since: 0, begun: 0, read: false };
-	const now = performance.now();
+	const state = seen.get(id) ?? {};
 	const part = card && !document.hidden && subjectIn(card);
-	state.begun = part && begins(card) ? state.begun || now : 0;
-	state.since = part && canAnswer(card, part) ? state.since || now : 0;
-	state.read ||= state.begun > 0 && now - state.begun >= READING_MS;
+	state.read = lasts(state, "begun", part && begins(card)) || state.read;
+	state.whole = lasts(state, "ended", part && ends(card)) || state.whole;
+	state.ready = lasts(state, "since", part && canAnswer(card, part));
 	seen.set(id, state);
 	return state;
 }
@@ -65,10 +78,18 @@ export function useSight(id) {
 	}, [id]);
 }
 
-/** Returns since when the question is on screen, if that was long enough to read it; else 0. */
-export function seenSince(id) {
-	const { since, read } = look(id);
-	return read && performance.now() - since >= READING_MS ? since : 0;
+/** Returns since when the question is on screen, if that was long enough to read it, `toEnd` all of it; else 0. */
+export function seenSince(id, toEnd = true) {
+	const { since, read, whole, ready } = look(id);
+	return read && ready && (whole || !toEnd) ? since : 0;
+}
+
+/** Shows the next part of a long question. */
+function turnPage(id) {
+	const card = cardOf(id);
+	for (const rest of card.querySelectorAll("[data-rest]")) rest.click();
+	const box = card.closest(".talk, .page");
+	box.scrollBy(0, box.clientHeight / 2);
 }
 
 /** Scrolls to the beginning of a question. */
@@ -81,10 +102,12 @@ export function bring(id, session) {
 	}, LOOK_MS);
 }
 
-/** Says whether the question is on screen. If not, scrolls to it and tells the person. */
-export function inSight(id, session, tell) {
-	if (seenSince(id)) return true;
-	if (!look(id).since) bring(id, session);
-	tell(t("question.unseen"), "warn");
+/** Says whether the question is on screen, and for a yes (`toEnd`) was read to its end. If not, scrolls and tells the person. */
+export function inSight(id, session, tell, toEnd) {
+	if (seenSince(id, toEnd)) return true;
+	const more = seenSince(id, false);
+	if (more) turnPage(id);
+	else if (!look(id).since) bring(id, session);
+	tell(t(more ? "question.more" : "question.unseen"), "warn");
 	return false;
 }

@@ -6,13 +6,11 @@ import { duration, printed, t } from "./words.js";
 const LONG_TEXT = 6000;
 const TAIL_LINES = 14;
 
-/** Shows the end of a running command's output. */
 export function Tail({ text, lines = TAIL_LINES }) {
 	const shown = printed(text).replace(/\n$/, "").split("\n").slice(-lines).join("\n");
 	return html`<pre class="out tail" tabindex="0" role="group" aria-label=${t("page.output")}>${shown}</pre>`;
 }
 
-/** Shows the beginning of a long text first. */
 export function Long({ text, most = LONG_TEXT, draw = (shown) => html`<pre class="out" tabindex="0">${shown}</pre>` }) {
 	const [all, setAll] = useState(false);
 	const shown = all || text.length <= most ? text : text.slice(0, most);

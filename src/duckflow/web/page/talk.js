@@ -19,8 +19,7 @@ export function Markdown({ source }) {
 	return html`<div class="md" ref=${box} dangerouslySetInnerHTML=${{ __html: source }} />`;
 }
 
-/** Turns an answer into plain text. */
-const asText = (source) => {
+export const asText = (source) => {
 	const box = new DOMParser().parseFromString(source, "text/html").body;
 	for (const part of box.querySelectorAll("p,li,pre,h1,h2,h3,h4,tr")) part.append("\n");
 	return box.textContent.trim();

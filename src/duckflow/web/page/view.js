@@ -12,7 +12,7 @@ import { mark, notify } from "./notices.js";
 import { Session } from "./session.js";
 import { MODES } from "./start.js";
 import { SwitchButton, Switcher } from "./switcher.js";
-import { Talk } from "./talk.js";
+import { Talk, asText } from "./talk.js";
 import { Theme } from "./theme-switch.js";
 import { get, post } from "./requests.js";
 import { money, setWords, spoken, t, thousands, visible } from "./words.js";
@@ -102,7 +102,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits
 				<${Guard} key=${shown}><${Panel} session=${session} tell=${tell} wide=${wide} /><//>
 			</div>`
 		: null;
-	return html`<div class=${`session-page${beside ? ` with-side side-${shown}` : ""}${listed ? " with-list" : ""}`}>
+	return html`<div class=${`session-page${beside ? ` side-${shown}` : ""}${listed ? " with-list" : ""}`}>
 		<${Head} session=${session} title=${title} wide=${wide} side=${beside} toggle=${toggle} tell=${tell} alone=${alone}>
 			${alone ? null : html`<${SwitchButton} waits=${waits} open=${listed} toggle=${() => list(!listed)} />`}
 		<//>
@@ -123,7 +123,7 @@ export function SessionPage({ id, panel, at, go, tell, lock, alone, facts, waits
 				<//>
 				<${Foot} session=${session} tell=${tell} />
 			</div>
-			${wide ? null : content}
+			${wide || !content ? null : html`<${Lost} session=${session} />${content}`}
 		</main>
 		${beside ? html`<aside class="side" aria-label=${t("page.beside")}>${tabs(Object.keys(PANELS))}${content}</aside>` : null}
 		<div class="unseen" role="status" aria-live="polite">${told}</div>
@@ -146,10 +146,9 @@ function useAnnouncements(session) {
 	if (session.known && first.said === undefined) first.said = said?.k ?? 0;
 	if (open) return `${t("page.asks")} ${visible(open)}`;
 	if (!said || said.k === first.said) return "";
-	return new DOMParser().parseFromString(said.html, "text/html").body.textContent;
+	return asText(said.html);
 }
 
-/** Counts the jobs and agents at work. */
 const atWork = ({ state, writable }) => {
 	const workers = [...Object.values(state.jobs ?? {}), ...Object.values(state.agents ?? {})];
 	return writable ? workers.filter((worker) => worker.status === "running").length : 0;
@@ -217,6 +216,14 @@ function Head({ session, title, wide, side, toggle, tell, alone, children }) {
 	</header>`;
 }
 
+/** Says that the facts on screen may be old. */
+function Lost({ session: { link, problem, stream } }) {
+	if (link === "open" || link === "opening") return null;
+	return html`<p class="link-lost" role="status">
+		${link === "refused" ? visible(problem.message) : html`${t(link === "lost" ? "page.lost" : "page.gone")} <button class="link" onClick=${() => stream.open()}>${t("page.try_again")}</button>`}
+	</p>`;
+}
+
 function Foot({ session, tell }) {
 	const [busy, setBusy] = useState(false);
 	const goOn = async () => {
@@ -230,14 +237,7 @@ function Foot({ session, tell }) {
 		setBusy(false);
 	};
 	return html`<div class="foot">
-		${session.link === "lost" || session.link === "refused"
-			? html`<p class="link-lost" role="status">${session.link === "lost" ? t("page.lost") : visible(session.problem.message)}</p>`
-			: null}
-		${session.link === "gone"
-			? html`<p class="link-lost" role="status">
-					${t("page.gone")} <button class="link" onClick=${() => session.stream.open()}>${t("page.try_again")}</button>
-				</p>`
-			: null}
+		<${Lost} session=${session} />
 		${session.writable
 			? html`<${Composer} session=${session} tell=${tell} />`
 			: html`<div class="read-only">

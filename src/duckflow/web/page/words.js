@@ -20,8 +20,6 @@ export function t(key, values = {}) {
 	});
 }
 
-export const knows = (key) => key in catalogue;
-
 export const thousands = (count) =>
 	count < 1000 ? String(count) : count < 1e6 ? `${(count / 1000).toFixed(count < 10000 ? 1 : 0)}k` : `${(count / 1e6).toFixed(1)}M`;
 
