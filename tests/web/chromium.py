@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDE: "ViewportSize" = {"width": 1440, "height": 900}
 PHONE: "ViewportSize" = {"width": 390, "height": 844}
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 READING_MS = 500
 
 
