@@ -156,7 +156,7 @@ async def test_a_fleet_is_begun_from_a_form_and_worked_on(tmp_path: Path) -> Non
             await tab.see("form .problem")
             await form.get_by_label("Folder", exact=True).fill(str(shell.repository.folder))
             await form.get_by_role("button", name="Start the fleet").click()
-            await tab.see(".workers li", "alive")
+            await tab.see(".workers li", "running")
             await tab.see(".tasks-of .badge", "done")
             row = await unfolded(tab, "raise")
             await row.locator(".what", has_text="raise the tax").wait_for()
@@ -177,7 +177,7 @@ async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_
         await (await tab.see(".fleet-asks")).click()
         await tab.see(".filters button", "all 200")
         await tab.see(".progress", "140/200")
-        await tab.see(".workers li", "alive, 4 at work")
+        await tab.see(".workers li", "running, 4 attempts")
         await tab.see(".workers .warn", "silent")
         assert await tab.find(".map i").count() == await tab.find("tbody.task").count() == 200
         bottom = await tab.page.evaluate(
@@ -185,12 +185,12 @@ async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_
             "document.querySelector('.fleet-of').getBoundingClientRect().top"
         )
         assert bottom < 400, "all of it at a glance"
-        await tab.find(".filters button", "runs 40").click()
+        await tab.find(".filters button", "running 40").click()
         await tab.find(".filters input").fill("task-1")
         count = await tab.find("tbody.task").count()
         assert 0 < count < 40
         await tab.find("thead input").check()
-        await tab.see(".bulk", f"{count} chosen")
+        await tab.see(".bulk", f"{count} selected")
         assert await violations(tab) == []
         await tab.find(".bulk button", "Cancel").click()
         await tab.see(".sure", f"All processes of {count} tasks are ended now.")
@@ -208,5 +208,5 @@ async def test_a_fleet_that_nobody_works_on_says_so(tmp_path: Path) -> None:
         await tab.see(".warn", "No worker is running for")
         assert await violations(tab) == []
         await (await tab.see("button", "Start a worker here")).click()
-        await tab.see(".workers li", "alive")
+        await tab.see(".workers li", "running")
         assert fleet.done == [("work", FLEET)]
