@@ -95,7 +95,7 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
             assert await violations(tab) == []
             await tea.get_by_role("button", name="Keep it as it is").click()
             await press(tab, "tea", "Merge")
-            await tab.see(".came", "tea: duckflow/tea-2 is on main of")
+            await tab.see(".came", "tea: duckflow/tea-2 is now on main of")
             await tea.locator(".badge.b-merged").wait_for()
             await unfolded(tab, "milk")
             await press(tab, "milk", "Merge")

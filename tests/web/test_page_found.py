@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.events.types import ActionStarted
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, browsing, needs_chromium, visit
 from tests.web.played import PlayedFleet
@@ -35,10 +36,10 @@ async def test_tasks_that_are_chosen_one_by_one_are_all_chosen(tmp_path: Path) -
 async def test_a_command_that_ran_before_the_server_came_stops_turning_when_it_is_stopped(tmp_path: Path) -> None:
     runs = decide(act("shell.run", command="sleep 60"), respond("Slept."))
     async with Talk(tmp_path, [runs]) as talk:
+        started = asyncio.Event()
+        talk.built.conversation.hear(lambda _, event: started.set() if isinstance(event, ActionStarted) else None)
         await talk.built.conversation.take("sleep")
-        while not talk.session.state.messages or not talk.built.conversation.in_turn:
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(1)
+        await started.wait()
         async with Site(talk.paths) as site, browsing() as browser:
             tab = await visit(browser, site)
             await tab.see(".r-action .spinner")
