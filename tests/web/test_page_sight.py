@@ -188,7 +188,7 @@ AT_END = """(end) => {
 @pytest.mark.parametrize(
     ("made", "way", "size"),
     [("a.py", "click", WIDE), ("made.txt", "click", PHONE), ("made.txt", "yes", PHONE), ("made.txt", "1", WIDE)],
-    ids=lambda value: str(value["width"]) if isinstance(value, dict) else value,
+    ids=["file", "command, click", "command, words", "command, number"],
 )
 async def test_a_yes_counts_only_once_the_end_of_a_long_change_was_seen(
     tmp_path: Path, made: str, way: str, size: Any
