@@ -216,7 +216,8 @@ async def test_jobs_are_seen_and_held_by_hand(tmp_path: Path) -> None:
         async with browser.reading() as reader:
             await browser.post(f"sessions/{ID}/say", text="plan a snake game")
             await reader.until(lambda: reader.turns_over)
-            await browser.post(f"sessions/{ID}/plan")
+            [draft] = reader.of("plan")
+            await browser.post(f"sessions/{ID}/plan", plan=draft["plan"])
             (job,) = await reader.until(lambda: reader.facts["state"].get("jobs"))
             await browser.post(f"sessions/{ID}/control", wish="cancel", job=job)
             await reader.until(lambda: reader.of("report"))
