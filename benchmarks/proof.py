@@ -1,7 +1,7 @@
 """How well the proof of tests works on real commits: real tests of a real change, and hollow twins of the same tests.
 
-    python -m benchmarks.proof FOLDER [--repositories a,b] [--commits 10] [--seconds 240] [--processor 30]
-        [--real] [--alone] [--python PROGRAM]
+    python -m benchmarks.proof FOLDER [--repositories a,b] [--commits 10] [--seconds 30] [--real] [--alone]
+        [--python PROGRAM]
 
 Commits are taken from the newest on, by rule: no merges, tests and code in Python changed together, at most 400 changed
 lines, and the changed test files pass. What the product says of them has no part in the choice. Each commit is tried as
@@ -11,8 +11,8 @@ not part of this project.
 `--real` leaves the twins out. `--alone` gives the product the tests without the change of code that they came with, as
 in a turn that only writes tests; breaks of the code that they run have to decide there.
 
-On a machine with other work the clock says little: a trial that needs more processor time than `--processor` counts as
-"cannot tell", whatever it would have said by then, and `--seconds` is only there to end it."""
+On a machine with other work the clock says little. So the time limit of a trial is `--seconds` times what a run of the
+same tests right before it took by the clock for each second of processor time, and processor time is reported too."""
 
 import argparse
 import asyncio
@@ -20,11 +20,13 @@ import io
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,9 +34,10 @@ from pathlib import Path
 
 from benchmarks.proof_twins import KINDS, twins
 from duckflow.programs.launch import Launch
+from duckflow.proof.breaking import FEW_SECONDS, PATIENCE
 from duckflow.proof.python_tests import belongs_to_tests
 from duckflow.proof.settings import ProofSettings
-from duckflow.proof.trial import FEW_SECONDS, PATIENCE, RedGreenTrial, TestsInQuestion, questions_of
+from duckflow.proof.trial import RedGreenTrial, TestsInQuestion, questions_of
 from duckflow.safety.environment import environment
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
@@ -44,8 +47,7 @@ from duckflow.state.checks import Proof
 
 MOST_LINES = 400
 LOOKED_AT = 1500
-SECONDS = 240.0
-"""The time limit of a run, by the clock. Under load a run takes many times its processor time."""
+SECONDS = ProofSettings().seconds
 TIMES, SPENT = "trial-times", re.compile(r"(\d+)m([\d.]+)s")
 
 
@@ -116,6 +118,8 @@ class Bench:
     seconds: float = SECONDS
     twins: bool = True
     alone: bool = False
+    load: float = 1.0
+    """Seconds of the clock for each second of processor time, in the last run of tests without a trial."""
     rows: list[Tried] = field(default_factory=list[Tried])
 
     async def repository(self, path: Path, wanted: int) -> None:
@@ -152,7 +156,7 @@ class Bench:
             if kind != "real" and not self.passes(folder, asked):
                 return
             sandbox = choose(SandboxSettings(), folder)
-            trial = RedGreenTrial(asked, self.command(folder, asked), ProofSettings(seconds=self.seconds))
+            trial = RedGreenTrial(asked, self.command(folder, asked), ProofSettings(seconds=self.seconds * self.load))
             (sandbox.paths.scratch.folder / TIMES).touch()
             proof = await trial.run(sandbox, launch)
             took = processor_time(sandbox)
@@ -182,6 +186,7 @@ class Bench:
             return True
         files = self.command(folder, questions).rpartition(" no:cacheprovider ")[0] + " no:cacheprovider "
         command = files + " ".join(f"'{name}'" for name in wanted)
+        clock, processor = time.monotonic(), _processor_time()
         try:
             done = subprocess.run(
                 ["/bin/sh", "-c", command],
@@ -193,6 +198,7 @@ class Bench:
             )
         except subprocess.TimeoutExpired:
             return False
+        self.load = max(1.0, (time.monotonic() - clock) / max(0.1, _processor_time() - processor))
         return done.returncode == 0
 
     def variables(self) -> dict[str, str]:
@@ -203,6 +209,11 @@ def launch(sandbox: Sandbox, command: str) -> Launch:
     variables = {**environment(os.environ), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     watched = f"echo begun >>/tmp/{TIMES}; trap 'times >>/tmp/{TIMES}' EXIT; {command}"
     return Launch(("/bin/sh", "-c", watched), sandbox.paths.folder, variables)
+
+
+def _processor_time() -> float:
+    """Returns the processor time of the programs that have ended."""
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def processor_time(sandbox: Sandbox) -> float:
@@ -217,29 +228,28 @@ def processor_time(sandbox: Sandbox) -> float:
     return sum(run or longest for run in runs)
 
 
-def report(rows: list[Tried], processor: float) -> dict[str, float]:
-    """The figures: of commits, and of single tests. `processor`: the time limit of a trial, in processor time."""
+def report(rows: list[Tried]) -> dict[str, float]:
+    """The figures: of commits, and of single tests."""
     real, hollow = [row for row in rows if row.kind == "real"], [row for row in rows if row.kind != "real"]
-    in_time = [row for row in real if row.processor <= processor]
-    unproven = [row for row in in_time if row.proof.verdict == "unknown"]
+    unproven = [row for row in real if row.proof.verdict == "unknown"]
     guarding = [row for row in unproven if row.proof.guarding and not row.proof.untold]
-    noticed = [row for row in hollow if row.proof.verdict == "hollow" and row.processor <= processor]
+    late = [row for row in unproven if row.proof.why and row.proof.why.key == "proof.time"]
+    noticed = [row for row in hollow if row.proof.verdict == "hollow"]
     tests = sum((row.tests() for row in real), Counter[str]())
     twin_tests = sum((row.tests() for row in hollow), Counter[str]())
-    late = len(real) - len(in_time)
     return {
         "commits": len(real),
-        "proven %": _share(sum(row.proof.verdict == "proven" for row in in_time), len(real)),
+        "proven %": _share(sum(row.proof.verdict == "proven" for row in real), len(real)),
         "real called hollow % (commits with nothing else)": _share(
             sum(row.proof.verdict == "hollow" and not row.proof.red + row.proof.noticing for row in real), len(real)
         ),
         "real tests": tests.total(),
         "real tests called hollow": tests["hollow"],
         "real tests called hollow %": _share(tests["hollow"], tests.total()),
-        "not proven and not hollow % (commits)": _share(len(unproven) + late, len(real)),
+        "not proven and not hollow % (commits)": _share(len(unproven), len(real)),
         "of these: tests pass before too and notice breaks % (commits)": _share(len(guarding), len(real)),
-        "cannot tell % (commits)": _share(len(unproven) - len(guarding) + late, len(real)),
-        "cannot tell for want of time % (commits)": _share(late, len(real)),
+        "cannot tell % (commits)": _share(len(unproven) - len(guarding), len(real)),
+        "cannot tell for want of time % (commits)": _share(len(late), len(real)),
         "cannot tell % (tests)": _share(tests["untold"], tests.total()),
         "nothing said % (tests)": _share(tests["unsaid"], tests.total()),
         "twins": len(hollow),
@@ -276,7 +286,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--alone", action="store_true")
-    parser.add_argument("--processor", type=float, default=ProofSettings().seconds)
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
     folder: Path = options.folder
@@ -285,7 +294,7 @@ def main() -> None:
     for name in names:
         if (folder / name / "repo").is_dir():
             asyncio.run(bench.repository(folder / name, options.commits))
-    print(json.dumps(report(bench.rows, options.processor), indent=2))
+    print(json.dumps(report(bench.rows), indent=2))
 
 
 if __name__ == "__main__":

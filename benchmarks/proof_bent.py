@@ -1,6 +1,6 @@
 """How well old tests that were bent until they pass are found, and how often a real commit is suspected of it.
 
-    python -m benchmarks.proof_bent FOLDER [--repositories a,b] [--commits 10] [--seconds 240] [--python PROGRAM]
+    python -m benchmarks.proof_bent FOLDER [--repositories a,b] [--commits 10] [--seconds 30] [--python PROGRAM]
 
 The commits are those of `benchmarks.proof`. Each is first looked at as it is: an old test that is then called bent is a
 false alarm. A test that it deletes is named too, which is true; such commits are counted apart. Then its code is broken
@@ -123,7 +123,7 @@ class BentBench:
         texts = {change.path: change.new for change in questions.code}
         lines = questions.lines()
         breaks = [place for path in lines for place in breaks_of(path, texts[path], lines[path])]
-        everywhere = {"": {(path, line) for path in lines for line in lines[path]}}
+        everywhere = {"": dict.fromkeys((path, line) for path in lines for line in sorted(lines[path]))}
         for place in chosen(breaks, everywhere, BREAKS):
             (folder / place.path).write_text(broken(texts[place.path], place))
             failing = self._failing(folder, questions)
@@ -174,7 +174,7 @@ class BentBench:
         if not tried:
             return set(old.gone), set(), tried
         sandbox = choose(SandboxSettings(), folder)
-        settings = ProofSettings(seconds=self._bench.seconds)
+        settings = ProofSettings(seconds=self._bench.seconds * self._bench.load)
         trial = OldTestTrial(changes, self._bench.command(folder, questions), settings, dict(old.renamed))
         bent = await trial.bent(sandbox, launch, tried)
         sandbox.close()

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import unittest
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,9 @@ class Orders:
         }
         self._report = str(orders["report"])
         self.deadline = time.time() + float(orders["seconds"])
-        self._ran: set[tuple[str, int]] = set()
+        self._ran: dict[tuple[str, int], int] = {}
+        """The watched lines that the test ran, each with the number of its last run."""
+        self._runs = count()
         self.ends: dict[str, tuple[str, BaseException | None]] = {}
 
     @staticmethod
@@ -69,13 +72,24 @@ class Orders:
         """Says whether a test is to be run. `test` is its name in the file, as in `Class::function[parameters]`."""
         return test.partition("[")[0] in self.tests.get(self.name(path), ())
 
+    def begin(self, path: object, test: str) -> None:
+        """Notes that a test runs, so that the one which never ends, or ends the whole process, is known."""
+        self._append({"file": self.name(path), "test": test, "outcome": "begun"})
+
     def write(self, path: object, test: str, outcome: str, error: BaseException | None = None) -> None:
-        row: dict[str, Any] = {"file": self.name(path), "test": test, "outcome": outcome, "ran": sorted(self._ran)}
+        row: dict[str, Any] = {"file": self.name(path), "test": test, "outcome": outcome, "ran": self._latest()}
         if error is not None:
             row.update(self._about(error, row["file"]))
+        self._append(row)
+        self._ran = {}
+
+    def _append(self, row: dict[str, Any]) -> None:
         with open(self._report, "a", encoding="utf-8") as report:
             report.write(json.dumps(row) + "\n")
-        self._ran = set()
+
+    def _latest(self) -> list[tuple[str, int]]:
+        """Returns the lines that the test ran, the last one first."""
+        return sorted(self._ran, key=lambda place: -self._ran[place])
 
     def _about(self, error: BaseException, name: str) -> dict[str, Any]:
         """Returns the classes of an error, its message, and the last line of the test's own file that it came
@@ -114,7 +128,7 @@ class Orders:
 
         def local(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line" and frame.f_lineno in lines:
-                self._ran.add((name, frame.f_lineno))
+                self._ran[name, frame.f_lineno] = next(self._runs)
             return local
 
         return local
@@ -130,9 +144,11 @@ class Orders:
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Names the files of the tests in question, so that pytest looks for no others. All tests are tried: no worker
-    processes, no measuring of coverage, no choice by name, no end at the first failure."""
+    processes, no measuring of coverage, no choice by name, no end at the first failure or at a file that cannot be
+    loaded. Failures are not drawn: that takes long, and nobody reads it."""
     plugins = early_config.pluginmanager
-    args += ["--maxfail=0", "-k", "", *(str(Path(ORDERS.folder, name)) for name in ORDERS.tests)]
+    args += ["--maxfail=0", "--continue-on-collection-errors", "--tb=no", "-k", ""]
+    args += [str(Path(ORDERS.folder, name)) for name in ORDERS.tests]
     args += ["-n0"] if plugins.hasplugin("xdist") else []
     args += ["--no-cov"] if plugins.hasplugin("_cov") else []
 
@@ -155,6 +171,7 @@ def pytest_exception_interact(node: Any, call: pytest.CallInfo[Any]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> None:
     if time.time() > ORDERS.deadline:
         item.session.shouldstop = "time"
+    ORDERS.begin(item.path, _test_of(item))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -166,8 +183,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if call.excinfo is not None and outcome == "passed":
         outcome, error = "skipped" if call.excinfo.typename in SKIPPED else "failed", call.excinfo.value
         ORDERS.ends[item.nodeid] = outcome, error
-    if call.when == "teardown":
+    if call.when != "setup":
         ORDERS.unwatch()
+    if call.when == "teardown":
         marked = item.get_closest_marker("xfail") is not None
         ORDERS.write(item.path, _test_of(item), "skipped" if marked else outcome, error)
 
@@ -191,6 +209,7 @@ class OnlyWanted:
         path, name = _place(test)
         method: Any = getattr(test, name.rpartition("::")[2])
         outcome, raised = "passed", None
+        ORDERS.begin(path, name)
         ORDERS.watch()
         try:
             unittest.TestSuite([test]).debug()

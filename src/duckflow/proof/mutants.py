@@ -12,6 +12,12 @@ BreakKind = Literal["return", "condition", "drop", "value"]
 ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value")
 
 
+Place = tuple[str, int]
+"""A line: the path of its file and its number."""
+Reached = Mapping[str, Mapping[Place, None]]
+"""The lines that each test runs, the last one first."""
+
+
 class Break(NamedTuple):
     """One break. `place` is the number of the broken node in the file."""
 
@@ -19,40 +25,65 @@ class Break(NamedTuple):
     line: int
     kind: BreakKind
     place: int
+    function: int = 0
+    """The first line of the innermost function around it; 0 outside functions."""
 
 
 def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
     """Returns every possible break of these lines of a file; none where it cannot be parsed."""
     try:
-        nodes = enumerate(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(ast.parse(text)))
     except UNREADABLE:
         return []
+    functions = dict[int, int]()
+    for node in nodes:
+        # Inner functions come after those around them.
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno)
     breaks = list[Break]()
-    for place, node in nodes:
+    for place, node in enumerate(nodes):
         kind, line = _kind(node), int(getattr(node, "lineno", 0))
-        breaks += [Break(path, line, kind, place)] if kind and line in lines else []
+        breaks += [Break(path, line, kind, place, functions.get(line, 0))] if kind and line in lines else []
     return breaks
 
 
-def chosen(
-    breaks: Sequence[Break], reached: Mapping[str, Collection[tuple[str, int]]], most: int, scattered: bool = False
-) -> list[Break]:
+def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool = False) -> list[Break]:
     """Chooses at most `most` breaks. Each choice favours tests that few breaks have been chosen for, and the break that
     most of these tests run. Of equal ones a return comes first, then a condition; with `scattered`, conditions come
-    first, from all over the code. `reached` holds the lines that each test runs."""
+    first, from all over the code, and every other choice is a break of what a single test ran last, once in each
+    function: that is the nearest to what the test looks at."""
     picked, remaining = list[Break](), list(breaks)
     tried = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
     while remaining and len(picked) < most:
+        latest = _latest(remaining, reached, tried, picked) if scattered and len(picked) % 2 == 0 else None
         worth = [(_worth(candidate, reached, tried), rank(candidate), candidate) for candidate in remaining]
         gain, _, best = max(worth)
         if not gain and picked:
             break
+        best = latest or best
         picked.append(best)
         remaining = [candidate for candidate in remaining if (candidate.path, candidate.line) != (best.path, best.line)]
         for test, lines in reached.items():
             tried[test] += (best.path, best.line) in lines
     return picked
+
+
+def _latest(
+    breaks: Sequence[Break], reached: Reached, tried: Mapping[str, int], picked: Collection[Break]
+) -> Break | None:
+    """Returns the break of the line that was run last by the test with the fewest breaks, in a function that has none
+    yet."""
+    functions = {(chosen_break.path, chosen_break.function) for chosen_break in picked}
+    by_line = {
+        (candidate.path, candidate.line): candidate
+        for candidate in reversed(breaks)
+        if (candidate.path, candidate.function) not in functions
+    }
+    for test in sorted(reached, key=lambda name: tried[name]):
+        if place := next((place for place in reached[test] if place in by_line), None):
+            return by_line[place]
+    return None
 
 
 def _in_order(candidate: Break) -> tuple[int, int]:
@@ -63,7 +94,7 @@ def _scattered(candidate: Break) -> tuple[int, int]:
     return candidate.kind == "condition", zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
-def _worth(candidate: Break, reached: Mapping[str, Collection[tuple[str, int]]], tried: Mapping[str, int]) -> float:
+def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> float:
     return sum(
         1 / (1 + 3 * tried[test]) for test, lines in reached.items() if (candidate.path, candidate.line) in lines
     )

@@ -256,6 +256,6 @@ class OldTestTrial:
             wanted.setdefault(path, set()).add(test)
         ends = await folder.run(self.command, wanted, {}, versions, seconds)
         broken = {end.file for end in ends if end.outcome == "broken"}
-        failed = {end.name for end in ends if end.outcome == "failed"}
+        failed = {end.name for end in ends if end.outcome in ("failed", "begun")}
         failed |= {name for name in names if name.partition("::")[0] in broken}
         return {end.name for end in ends if end.outcome == "passed"} - failed, failed

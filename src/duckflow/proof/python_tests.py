@@ -45,6 +45,8 @@ class FileTests(NamedTuple):
     """The lines with assertions that can fail."""
     altered: frozenset[str] = frozenset()
     """The tests among all these that existed before in another form."""
+    asserting_tests: frozenset[str] = frozenset()
+    """The tests of the file with such lines."""
     imported: frozenset[str] = frozenset()
     """The files that the tests may import, by their usual places."""
 
@@ -72,8 +74,9 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
     copies = tuple(name for name in copied if name not in renamed)
     trivial = tuple(name for name in changed if name not in copied and _cannot_fail(new[name]))
     tried = tuple(name for name in changed if name not in copied and name not in trivial)
-    asserting = frozenset(line for test in new.values() for line in _asserting_lines(test))
-    return FileTests(tried, trivial, copies, asserting, frozenset(changed).intersection(old))
+    lines = {name: frozenset(_asserting_lines(test)) for name, test in new.items()}
+    asserting, altered = frozenset[int]().union(*lines.values()), frozenset(changed).intersection(old)
+    return FileTests(tried, trivial, copies, asserting, altered, frozenset(name for name in lines if lines[name]))
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:

@@ -46,6 +46,14 @@ MakeLaunch = Callable[[Sandbox, str], Launch]
 """Makes the launch of a command line in the work folder, not yet confined."""
 
 
+class EndlessRun(TimeoutError):
+    """A run took too long. `ends` holds how its tests have ended until then."""
+
+    def __init__(self, ends: list[TrialEnd]) -> None:
+        super().__init__()
+        self.ends = ends
+
+
 class TrialCopy(NamedTuple):
     """The copy for one run: a sandbox that shows it, and the handle of its report."""
 
@@ -74,7 +82,7 @@ class TrialFolder:
         seconds: float,
     ) -> list[TrialEnd]:
         """Runs these tests of the command, by file. Returns how each ended and which of `lines` it ran, or which lines
-        of the folder if `lines` is None. Raises a TimeoutError where that takes too long, and a DuckflowError where the
+        of the folder if `lines` is None. Raises an EndlessRun where that takes too long, and a DuckflowError where the
         folder cannot be copied."""
         deadline = time.monotonic() + seconds
         async with self._copied(versions) as copied:
@@ -102,8 +110,8 @@ class TrialFolder:
             }
             try:
                 await run(confined, ignore, ignore, seconds=seconds_left)
-            except OverrunError as problem:
-                raise TimeoutError from problem
+            except (TimeoutError, OverrunError) as problem:
+                raise EndlessRun(await asyncio.to_thread(_read, copied.report)) from problem
             return await asyncio.to_thread(_read, copied.report)
 
     async def printed(self, command: str, versions: Versions, deadline: float) -> str:
@@ -232,4 +240,5 @@ def _read(report: int) -> list[TrialEnd]:
     for line in os.pread(report, LONGEST_REPORT, 0).split(b"\n", MOST_ENDS)[:MOST_ENDS]:
         with contextlib.suppress(ValueError):
             ends.append(adapter.validate_json(line))
-    return ends
+    ended = {(end.file, end.test) for end in ends if end.outcome != "begun"}
+    return [end for end in ends if end.outcome != "begun" or (end.file, end.test) not in ended]

@@ -24,9 +24,10 @@ class TrialEnd(NamedTuple):
     file: str
     test: str
     """The name in its file; empty where the whole file could not be loaded."""
-    outcome: Literal["passed", "failed", "skipped", "broken"]
-    ran: frozenset[tuple[str, int]] = frozenset()
-    """The watched lines that it ran."""
+    outcome: Literal["passed", "failed", "skipped", "broken", "begun"]
+    """`broken`: its file could not be loaded; `begun`: it never ended, or ended the whole process."""
+    ran: tuple[tuple[str, int], ...] = ()
+    """The watched lines that it ran, the last one first."""
     kinds: tuple[str, ...] = ()
     message: str = ""
     line: int = 0

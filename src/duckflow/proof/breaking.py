@@ -1,0 +1,125 @@
+"""Runs tests of a change on other code than the present one: the code before it, and code that is broken on purpose."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from duckflow.proof.mutants import Break, Reached, broken
+from duckflow.proof.python_tests import FileTests
+from duckflow.proof.trial_folder import EndlessRun, TrialFolder, Versions
+from duckflow.proof.verdicts import TrialEnd, notices
+
+PATIENCE, FEW_SECONDS = 2.0, 2.0
+ENOUGH = 3
+"""Number of breaks that a test must have missed to be hollow, of lines that it runs, if there are so many."""
+UNCHANGED: Versions = {}
+
+
+@dataclass
+class TestRuns:
+    """Runs tests, named as in `tests/test_x.py::test_y`, in copies of the folder until a deadline."""
+
+    folder: TrialFolder
+    command: str
+    deadline: float
+    patience: float = 0.0
+    """Seconds that broken code gets to run."""
+
+    async def first(self, names: Iterable[str], lines: Mapping[str, set[int]]) -> list[TrialEnd]:
+        """Runs the tests on the present code. How long that takes says how long they may take on other code."""
+        begun = time.monotonic()
+        ends = await self.run(names, lines)
+        self.patience = FEW_SECONDS + PATIENCE * (time.monotonic() - begun)
+        return ends
+
+    async def run(
+        self,
+        names: Iterable[str],
+        lines: Mapping[str, set[int]] | None,
+        versions: Versions = UNCHANGED,
+        seconds: float | None = None,
+    ) -> list[TrialEnd]:
+        seconds_left = self.deadline - time.monotonic()
+        if seconds_left <= 0:
+            raise TimeoutError
+        by_file = dict[str, set[str]]()
+        for name in names:
+            path, _, test = name.partition("::")
+            by_file.setdefault(path, set()).add(test)
+        limit = seconds_left if seconds is None else min(seconds, seconds_left)
+        return await self.folder.run(self.command, by_file, lines, versions, limit)
+
+    async def on_other(self, names: Iterable[str], versions: Versions, patience: float = 1.0) -> list[TrialEnd]:
+        """Runs tests on other code, which may run forever. Returns how those have ended that did. `patience`: how many
+        times as long as broken code it may run."""
+        try:
+            return await self.run(names, {}, versions, patience * self.patience)
+        except EndlessRun as problem:
+            if time.monotonic() >= self.deadline:
+                raise
+            return problem.ends
+
+
+@dataclass
+class BrokenCode:
+    """Tries tests on breaks of the code, and counts what they notice."""
+
+    runs: TestRuns
+    files: Mapping[str, FileTests]
+    tried: set[Break] = field(default_factory=set[Break])
+    tries: Counter[str] = field(default_factory=Counter[str])
+    """Number of breaks that each test was tried on, of lines that it runs."""
+    missed: Counter[str] = field(default_factory=Counter[str])
+    """Number of these with which it still passed."""
+    crashed: Counter[str] = field(default_factory=Counter[str])
+    """Number of these with which it failed, whether it asserted something or the broken code raised an error."""
+
+    async def find(
+        self,
+        noticing: set[str],
+        breaks: Sequence[Break],
+        texts: Mapping[str, str],
+        reached: Reached,
+        most: int,
+        by_crash: bool = False,
+    ) -> None:
+        """Tries breaks on the tests that run the broken line, until each has noticed one or has been tried on `most` of
+        them, and adds those to `noticing` that have. A break with which no test can be loaded shows nothing, and does
+        not count. With `by_crash`, an error of the broken code is enough for a test that asserts something."""
+        tries = Counter[str]()
+        for place in breaks:
+            unnoticing = [name for name in reached if name not in noticing and tries[name] < most]
+            wanted = [name for name in unnoticing if (place.path, place.line) in reached[name]]
+            if not wanted:
+                continue
+            self.tried.add(place)
+            ends = await self.runs.on_other(wanted, {place.path: broken(texts[place.path], place).encode()})
+            for name, own in by_test([end for end in ends if end.outcome != "broken"], wanted).items():
+                tries[name] += 1
+                self.tries[name] += 1
+                self.missed[name] += all(end.outcome == "passed" for end in own)
+                self.crashed[name] += any(end.outcome == "failed" for end in own)
+                if any(notices(end, self.files[end.file]) for end in own) or (by_crash and self.fails(name)):
+                    noticing.add(name)
+
+    def fails(self, name: str) -> bool:
+        """Says whether a test that asserts something fails on broken code, even if an error comes before what it
+        asserts. A test without assertions fails so whatever it was written for."""
+        path, _, test = name.partition("::")
+        return self.crashed[name] > 0 and test in self.files[path].asserting_tests
+
+    def missed_enough(self, name: str) -> bool:
+        """Says whether a test has missed so many breaks that it notices nothing; if there were few, all of them."""
+        return 0 < min(ENOUGH, self.tries[name]) <= self.missed[name]
+
+
+def by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:
+    """Returns how each test ended, with all its parameters. If its file could not be loaded, that is its end."""
+    by_name = {name: list[TrialEnd]() for name in names}
+    for end in ends:
+        ended = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]
+        for name in ended:
+            if name in by_name:
+                by_name[name].append(end)
+    return {name: own for name, own in by_name.items() if own}
