@@ -7,7 +7,7 @@ import pytest
 
 from duckflow.programs.launch import Launch
 from duckflow.proof import python_tests
-from duckflow.proof.mutants import breaks_of
+from duckflow.proof.mutants import breaks_of, chosen
 from duckflow.proof.reach import new_names
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial import FileVersions, RedGreenTrial, questions_of
@@ -163,6 +163,47 @@ async def test_a_test_of_old_behaviour_is_no_proof_but_not_hollow(tmp_path: Path
     after["test_app.py"] = source("kept = half(4)\n    assert half(4) == kept", "test_half")
     proof = await tried(tmp_path, {"app.py": OLD + half}, after)
     assert (proof.guarding, proof.hollow) == ((), ("test_app.py::test_half",)), proof
+
+
+async def test_a_file_that_cannot_be_loaded_on_the_old_code_does_not_stop_the_others(tmp_path: Path) -> None:
+    triple = "\n\ndef triple(x):\n    return 3 * x\n"
+    loading = "from app import triple\n\n\ndef test_triple():\n    assert triple(2) == 6\n"
+    after = {"app.py": NEW + triple, "test_app.py": source("assert double(2) == 4"), "test_new.py": loading}
+    proof = await tried(tmp_path, {"app.py": OLD}, after)
+    assert (proof.red, proof.noticing) == (("test_app.py::test_double",), ("test_new.py::test_triple",)), proof
+
+
+async def test_old_code_that_never_ends_is_red_and_the_other_tests_are_tried_without_it(tmp_path: Path) -> None:
+    endless = OLD + "\n\ndef down(x):\n    while x != 0:\n        x -= 2\n    return x\n"
+    ending = NEW + "\n\ndef down(x):\n    while x > 0:\n        x -= 2\n    return x\n"
+    tests = source("assert down(3) == -1", "test_down") + "\n\ndef test_two():\n    assert double(2) == 4\n"
+    proof = await tried(tmp_path, {"app.py": endless}, {"app.py": ending, "test_app.py": tests})
+    assert proof.red == ("test_app.py::test_down", "test_app.py::test_two"), proof
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ("first = words('a b')[0].upper()\n    assert first == 'A'", "guarding"),
+        ("words('a b')[0].upper()", "untold"),
+        ("words('a b')", "hollow"),
+    ],
+)
+async def test_an_error_of_broken_code_is_noticed_only_by_a_test_that_asserts_something(
+    tmp_path: Path, body: str, field: str
+) -> None:
+    words = "\n\ndef words(text):\n    parts = text.split()\n    return parts\n"
+    after = {"app.py": NEW + words, "test_app.py": source(body, "test_words")}
+    proof = await tried(tmp_path, {"app.py": OLD + words}, after)
+    assert getattr(proof, field) == ("test_app.py::test_words",), proof
+
+
+def test_breaks_begin_with_what_a_test_ran_last_once_in_each_function() -> None:
+    code = "def first(x):\n    y = x\n    return y\n\n\ndef last(x):\n    z = first(x)\n    return z\n"
+    breaks = breaks_of("app.py", code, range(1, 9))
+    ran = dict.fromkeys(("app.py", line) for line in (8, 3, 2, 7))
+    picked = chosen(breaks, {"test": ran}, 4, scattered=True)
+    assert [one.line for one in picked[::2]] == [8, 3]
 
 
 @pytest.mark.parametrize(
