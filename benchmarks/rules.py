@@ -1,11 +1,13 @@
 """How many corrections become a check, and whether the check is right.
 
-    python -m benchmarks.rules
+    python -m benchmarks.rules [--fresh]
 
 Each correction comes after a change that it is about. The rule that the product finds in its words is written into a
 folder, read again, and held against a change that breaks the correction and one that keeps to it. What is kept on disk
-does not depend on what a model remembers. Sentences that hold nothing to check must become no rule."""
+does not depend on what a model remembers. Sentences that hold nothing to check must become no rule. `--fresh` takes 40
+other corrections and 20 other sentences, which were written after the rules of the product and tried once."""
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -91,6 +93,58 @@ NO_RULES = [
 ]  # fmt: skip
 
 
+FRESH = [
+    ("please get rid of print, nobody reads stdout", "print"),
+    ("print has no place in this code base", "print"),
+    ("You used print again. Don't.", "print"),
+    ("we don't use print in production code", "print"),
+    ("log instead of calling print()", "print"),
+    ("replace requests by httpx everywhere from now on", "requests"),
+    ("don't import requests", "requests"),
+    ("never use requests directly", "requests"),
+    ("httpx instead of requests, please", "requests"),
+    ("please avoid eval", "eval"),
+    ("we don't allow eval here", "eval"),
+    ("do not use eval, it is a security hole", "eval"),
+    ("remove pdb before you finish and never use pdb again", "pdb"),
+    ("Stop using Optional; we are on 3.12.", "Optional"),
+    ("use `int | None` instead of `Optional`", "Optional"),
+    ("os.system is banned", "os.system"),
+    ("please don't use os.system", "os.system"),
+    ("don't leave console.log in there", "console.log"),
+    ("never use console.log", "console.log"),
+    ("use spread instead of lodash", "lodash"),
+    ("we no longer use lodash", "lodash"),
+    ("all tests should be in tests/unit", "tests"),
+    ("new tests must live under tests/unit", "tests"),
+    ("put .sql files in db/sql", "sql"),
+    ("hands off vendor/", "vendor"),
+    ("do not modify vendor/", "vendor"),
+    ("please leave db/migrations/ alone", "migrations"),
+    ("run `make lint` before finishing", "lint"),
+    ("print は避けてください", "print"),
+    ("print を使わないようにしてください", "print"),
+    ("print の代わりに logging を使うこと", "print"),
+    ("requests は使用禁止です", "requests"),
+    ("requests ではなく httpx でお願いします", "requests"),
+    ("eval は使わないでください", "eval"),
+    ("os.system は使わないでください", "os.system"),
+    ("console.log を使わないでください", "console.log"),
+    ("テストは tests/unit に入れてください", "tests"),
+    ("vendor/ には手を入れないでください", "vendor"),
+    ("db/migrations/ は編集しないでください", "migrations"),
+    ("必ず `make lint` を実行してから完了してください", "lint"),
+]
+FRESH_NO_RULES = [
+    "don't print the whole file, just the part I asked for", "use fewer words instead of long sentences", "stop asking",
+    "please don't touch anything yet, just look", "never mind", "the tests in tests/unit are slow", "is eval slow?",
+    "why did you use requests and not httpx?", "do not commit this", "this must not happen again", "run the tests again",
+    "print the result at the end", "put the file where it was", "don't use that tone",
+    "eval とは何ですか", "print した結果を見せて", "これは使わないでおきましょう", "もう一度やり直してください",
+    "requests の使い方を教えて", "テストを先に書いて",
+]  # fmt: skip
+
+
 def judged(words: str, about: str, folder: Path) -> str:
     """`none`: nothing is offered; `right`: the check notices the breach and nothing else; else `wrong`."""
     rule = rule_in(words, "en", BEFORE)
@@ -109,14 +163,16 @@ def judged(words: str, about: str, folder: Path) -> str:
 
 
 def main() -> None:
+    fresh = "--fresh" in sys.argv[1:]
+    corrections, nothing = (FRESH, FRESH_NO_RULES) if fresh else (CORRECTIONS, NO_RULES)
     ends = dict[str, list[str]]()
-    for words, about in CORRECTIONS:
+    for words, about in corrections:
         with tempfile.TemporaryDirectory() as top:
             ends.setdefault(judged(words, about, Path(top)), []).append(words)
-    from_nothing = [words for words in NO_RULES if rule_in(words, "en", BEFORE)]
-    total, wrong = len(CORRECTIONS), len(ends.get("wrong", ())) + len(from_nothing)
+    from_nothing = [words for words in nothing if rule_in(words, "en", BEFORE)]
+    total, wrong = len(corrections), len(ends.get("wrong", ())) + len(from_nothing)
     print(f"{len(ends.get('right', ()))} of {total} corrections became a check that notices the breach")
-    print(f"{wrong} wrong checks of {total + len(NO_RULES)} sentences: {[*ends.get('wrong', ()), *from_nothing]}")
+    print(f"{wrong} wrong checks of {total + len(nothing)} sentences: {[*ends.get('wrong', ()), *from_nothing]}")
     print(f"nothing offered: {ends.get('none', [])}")
 
 
