@@ -138,7 +138,7 @@ FRESH = [
 FRESH_NO_RULES = [
     "don't print the whole file, just the part I asked for", "use fewer words instead of long sentences", "stop asking",
     "please don't touch anything yet, just look", "never mind", "the tests in tests/unit are slow", "is eval slow?",
-    "why did you use requests and not httpx?", "do not commit this", "this must not happen again", "run the tests again",
+    "why did you use requests and not httpx?", "do not commit this", "this must not happen again", "run them again",
     "print the result at the end", "put the file where it was", "don't use that tone",
     "eval とは何ですか", "print した結果を見せて", "これは使わないでおきましょう", "もう一度やり直してください",
     "requests の使い方を教えて", "テストを先に書いて",
