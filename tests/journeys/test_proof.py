@@ -139,6 +139,15 @@ async def test_a_key_skips_it(tmp_path: Path) -> None:
     assert not [event for event in story.all(Noticed) if event.what.key == "turn.interrupted"]
 
 
+async def test_a_trial_that_takes_too_long_ends_in_time_and_says_so(tmp_path: Path) -> None:
+    slow = write("import time\n    time.sleep(2)\n    assert double(2) == 4")
+    story = project(tmp_path, *work(FIX, slow, RUN), settings={"proof": {"seconds": 1}})
+    assert await story.tell("fix it") == "done"
+    proof = story.all(ProofTried)[-1].proof
+    assert (proof.why.key, proof.untold) == ("proof.time", ("test_app.py::test_two",))
+    assert proof.seconds < 10 and not list(story.folder.parent.glob("**/trial-*"))
+
+
 @pytest.mark.parametrize(("tests", "code", "verdict"), [(REAL, 0, "proven"), (HOLLOW, 8, "hollow"), (None, 8, None)])
 def test_an_end_without_proof_is_no_success_where_proof_is_required(
     tmp_path: Path, tests: Any, code: int, verdict: str | None
