@@ -206,6 +206,15 @@ def test_breaks_begin_with_what_a_test_ran_last_once_in_each_function() -> None:
     assert [one.line for one in picked[::2]] == [8, 3]
 
 
+async def test_a_test_alone_that_runs_nothing_of_the_package_it_imports_is_hollow(tmp_path: Path) -> None:
+    package = "def one(x):\n    a = x\n    return a\n\n\ndef two(x):\n    b = x\n    return b\n"
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack/__init__.py").write_text(package)
+    body = "from unittest import mock\nimport pack\n\n\ndef test_it():\n    assert mock.Mock(return_value=7)() == 7\n"
+    proof = await tried(tmp_path, {}, {"test_pack.py": body})
+    assert proof.hollow == ("test_pack.py::test_it",), proof
+
+
 @pytest.mark.parametrize(
     ("body", "trivial"),
     [

@@ -90,7 +90,8 @@ def _imported(tree: ast.Module) -> frozenset[str]:
                 names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
             case _:
                 pass
-    return frozenset(f"{top}{name.replace('.', '/')}.py" for name in names for top in ("", "src/"))
+    paths = (f"{top}{name.replace('.', '/')}" for name in names for top in ("", "src/"))
+    return frozenset(f"{path}{end}" for path in paths for end in (".py", "/__init__.py"))
 
 
 def tests_of(tree: ast.Module) -> dict[str, Function]:
