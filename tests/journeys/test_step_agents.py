@@ -122,12 +122,50 @@ async def test_a_failing_check_comes_back_and_the_same_failure_twice_is_the_end(
     assert len(story.model.requests) == 8
 
 
+class Asked(Story):
+    """Says yes at every Gate."""
+
+    def answer(self, question: Question) -> Answer | None:
+        return Answer(choice="yes")
+
+
+async def test_the_edits_of_one_reply_share_a_gate(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        of_step(
+            "first", *written(a="A = 1\n", b="B = 2\n"), act("file_ops.read_file", path="a.py"), *written(c="C = 3\n")
+        ),
+        REPORT,
+    ]
+    story = await told(Asked(tmp_path, replies, mode="ask", native=True))
+    assert (await job_ended(story)).status == "completed"
+    gates = [question.gate for question in story.questions if question.job and question.gate]
+    assert [[impact.path for impact in gate.impacts] for gate in gates] == [["a.py", "b.py"], ["c.py"]]
+    tasks = [(event.task_id, event.status) for event in story.all(TaskChanged)]
+    assert [status for _, status in tasks].count("completed") == 4, "each edit is a task of its own all the same"
+
+
 class Wishing(Story):
     """Has a wish at the first Gate of the job."""
 
     def answer(self, question: Question) -> Answer | None:
         first = sum(bool(one.job) for one in self.questions) == 1
         return Answer(choice="no", text="make it 2") if first else Answer(choice="yes")
+
+
+async def test_a_wish_about_several_edits_answers_each_call_once(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        of_step("first", *written(a="A = 1\n", b="B = 1\n"), act("shell.run", command="ls")),
+        says("loop 2 of", calls(*written(a="A = 2\n", b="B = 2\n"))),
+        REPORT,
+    ]
+    story = await told(Wishing(tmp_path, replies, mode="ask", native=True))
+    assert (await job_ended(story)).status == "completed"
+    again = next(r for r in story.model.requests if any("make it 2" in message.text for message in r.messages))
+    made = [call.call_id for message in again.messages for call in message.calls]
+    assert sorted(made) == sorted(message.answers for message in again.messages if message.answers)
+    assert (story.folder / "b.py").read_text() == "B = 2\n"
 
 
 async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:

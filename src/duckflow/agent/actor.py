@@ -1,7 +1,7 @@
 """The actor: the conversation itself, or a job in the background. It is passed to everything that acts in its name."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +38,8 @@ class Actor:
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
     """An event that is cleared while the user's words are being heard. No task is begun until it is set again."""
+    unheard: Callable[[], str] | None = None
+    """Returns the user's words that the model must read before the next action."""
     inner: bool = False
     """True if the actor emits into an agent's own context. Events that leave that context get the job's id there."""
 
@@ -60,6 +62,13 @@ class Actor:
         while self.hearing and not self.hearing.is_set():
             await self.hearing.wait()
             await self.pause.wait_while_paused()
+
+    async def is_spoken_to(self) -> bool:
+        """Says whether the user has said something that the model must read first. A list of actions stops then."""
+        if self.unheard is None:
+            return False
+        await self.wait_until_clear()
+        return bool(self.unheard())
 
     async def ask(self, question: Question) -> Answer:
         question = self._signed_question(question)

@@ -33,7 +33,7 @@ from duckflow.tools.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
 
-Stop = Literal["", "error", "refused", "nobody", "question", "held"]
+Stop = Literal["", "error", "refused", "nobody", "question", "held", "user_spoke"]
 """Reasons to stop. `question`: the user is asked and has to answer. `held`: the reply reads like a question, so the
 model has to say once more what it wants. `nobody`: a yes is needed, and no person is there."""
 ASKING: tuple[Stop, ...] = ("question", "held")
@@ -56,6 +56,8 @@ class Dispatched:
     """True if something failed that later actions may build on: more than a read, or the edit of one file."""
     held: int = 0
     """The number of actions that were not run because the user was asked something before them."""
+    left_out: set[str] = field(default_factory=set[str])
+    """The actions that were not run. The model has been told why."""
     texts: int = 0
     """The number of texts that were asked for in requests of their own."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
@@ -72,6 +74,7 @@ class Dispatched:
         self.wished |= other.wished
         self.broken |= other.broken
         self.held += other.held
+        self.left_out |= other.left_out
         self.texts += other.texts
         self.whole |= other.whole
 
@@ -205,6 +208,8 @@ class Dispatcher:
         free = clearance.free(ready)
         async with read_ahead(free, actor) as ahead:
             for call in free:
+                if await actor.is_spoken_to():
+                    done.stop_for("user_spoke")
                 if not self._not_held_back([call.action], done, actor):
                     continue
                 name = call.action.action_id
@@ -228,6 +233,7 @@ class Dispatcher:
                 going_on.append(action)
             else:
                 done.held += done.stop in ASKING and self._preparation.acts(action)
+                done.left_out.add(action.action_id)
                 why = self._note(done.why_not_run, operation=done.failed)
                 self._tell(action.operation, action.action_id, why, actor)
         return going_on

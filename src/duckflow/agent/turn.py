@@ -264,7 +264,7 @@ class Turn:
                 drafted = done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN)
                 why = say("plan.ask") if drafted else say("turn.held", count=done.held) if done.held else None
                 return Ending("pending_user", why, waits=not drafted and _waits_for_answer(turn))
-            case "":
+            case "" | "user_spoke":
                 return None
 
 

@@ -231,13 +231,13 @@ class StepWork:
 
     def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
         """Answers the calls that were not made: each call of a reply must have an answer."""
-        ran = {result.action_id for result in done.results}
+        answered = {result.action_id for result in done.results} | done.left_out
         stopped = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
         key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stopped}"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:
-            if action.action_id not in ran:
+            if action.action_id not in answered:
                 text = failures.get(action.action_id) or why
                 message = Message(role="tool", operation=action.operation, text=text, answers=action.action_id)
                 actor.emit(MessageAdded(message=message))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
@@ -63,25 +64,34 @@ class TaskRunner:
         """Carries out a reply whose calls are not tasks of the step."""
         return await self._dispatcher.run(reading, actor)
 
-    async def run(self, plan: Plan, step: Step, action: Action, actor: Actor, why: str) -> tuple[Dispatched, str]:
-        """Runs the action. Returns its results, and the same in words for the model."""
+    async def run(
+        self, plan: Plan, step: Step, actions: list[Action], actor: Actor, why: str
+    ) -> tuple[Dispatched, dict[str, str]]:
+        """Runs the actions of one task, or of edits that share a Gate. Returns the results, and the same in words for
+        the model, by action."""
         language = self._drafter.state.language
         try:
-            async with replace(actor, step_id=step.step_id).at_most(self._seconds) as actor:
-                operation = self._operation(action.operation)
-                if operation and operation.body and operation.body not in action.args:
-                    self._explain(plan, step, actor)
-                    await self._look(plan, step, action, actor)
-                done = await self._dispatcher.run(_reading(action, why), actor)
+            async with replace(actor, step_id=step.step_id).at_most(self._seconds * len(actions)) as actor:
+                for action in actions:
+                    operation = self._operation(action.operation)
+                    if operation and operation.body and operation.body not in action.args:
+                        self._explain(plan, step, actor)
+                        await self._look(plan, step, action, actor)
+                done = await self._dispatcher.run(_reading(actions, why), actor)
         except TimeoutError:
-            return Dispatched(), note(language, "task_too_long", seconds=f"{self._seconds:g}")
+            seconds = f"{self._seconds * len(actions):g}"
+            return Dispatched(), _for_each(actions, note(language, "task_too_long", seconds=seconds))
         except DuckflowError as problem:
-            return Dispatched(), f"{problem}"
+            return Dispatched(), _for_each(actions, f"{problem}")
         for result in done.results:
             self._looked_at -= {(step_id, path) for step_id, path in self._looked_at if path in result.changed}
-        if not done.results:
-            return done, note(language, "task_not_run")
-        return done, telling_part(done.results[-1].for_model, RESULT)
+        told = {result.action_id: telling_part(result.for_model, RESULT) for result in done.results}
+        return done, _for_each(actions, note(language, "task_not_run")) | told
+
+    def only_edits(self, task: Task) -> bool:
+        """Says whether the task only puts a text, which is there already, into a file."""
+        operation = self._operation(task.operation)
+        return operation is not None and bool(operation.body) and operation.body in task.args
 
     async def put_differently(self, plan: Plan, step: Step, task: Task, action: Action, wish: str) -> Action:
         """Returns the action as the user wishes it: its text is written anew, or its arguments are drafted anew. If
@@ -130,15 +140,25 @@ class TaskRunner:
             if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
                 why = note(self._drafter.state.language, "task_builds_on")
                 look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
-                await self._dispatcher.run(_reading(look, why), actor)
+                await self._dispatcher.run(_reading([look], why), actor)
                 self._looked_at.add((step.step_id, path))
 
     def _operation(self, name: str) -> Operation | None:
         return next((operation for operation in self._drafter.operations() if operation.name == name), None)
 
 
-def _reading(action: Action, why: str) -> ParsedReply:
-    return ParsedReply(Decision.made_up(why, [action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
+def _reading(actions: list[Action], why: str) -> ParsedReply:
+    return ParsedReply(Decision.made_up(why, actions, TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION))
+
+
+def _for_each(actions: list[Action], text: str) -> dict[str, str]:
+    return {action.action_id: text for action in actions}
+
+
+def _action(task: Task, step: Step) -> Action:
+    why = task.reasoning.strip() or step.name
+    action = Action(operation=task.operation, args=task.args, reasoning=why, subject=task.subject)
+    return action.model_copy(update={"action_id": task.action_id}) if task.action_id else action
 
 
 class JobStopped(Exception):
@@ -210,36 +230,54 @@ class StepTasks:
                 if (step := self.step()) is None or next_task(step) is not task or self.unheard():
                     continue
                 if await self._may_run(task):
-                    await self._run_task(step, task, done, actor, why or step.name)
+                    await self._run_tasks(step, self._with_edits(step, task, actor), done, actor, why or step.name)
                 else:
                     self._tell(task, "cancelled", note(self._state.language, "task_left_out"))
         return done
 
-    async def _run_task(self, step: Step, task: Task, done: Dispatched, actor: Actor, why: str) -> None:
-        self._tell(task, "in_progress", None)
-        why_task = task.reasoning.strip() or step.name
-        action = Action(operation=task.operation, args=task.args, reasoning=why_task, subject=task.subject)
-        action = action.model_copy(update={"action_id": task.action_id}) if task.action_id else action
+    def _with_edits(self, step: Step, task: Task, actor: Actor) -> list[Task]:
+        """Returns the task. If it is an edit in an agent's reply, the edits that stand behind it come along: they share
+        one Gate."""
+        behind = step.tasks[step.tasks.index(task) :]
+        edits = list(takewhile(self._may_join, behind))
+        return edits if actor.inner and len(edits) > 1 else [task]
+
+    def _may_join(self, task: Task) -> bool:
+        return task.status == "pending" and self._runner.only_edits(task)
+
+    async def _run_tasks(self, step: Step, tasks: list[Task], done: Dispatched, actor: Actor, why: str) -> None:
+        self._tell(tasks[0], "in_progress", None)
+        actions = [_action(task, step) for task in tasks]
+        actor = replace(actor, unheard=self.unheard) if len(tasks) > 1 else actor
         try:
-            ran, text = await self._runner.run(self.plan, step, action, actor, why)
+            ran, texts = await self._runner.run(self.plan, step, actions, actor, why)
             while ran.stop == "refused" and ran.refusal and not actor.inner:
                 # A no with a wish is no failure: the task is changed as the user wants it, and asked about again.
-                action = await self._runner.put_differently(self.plan, step, task, action, ran.refusal)
-                ran, text = await self._runner.run(self.plan, step, action, actor, why)
+                actions = [await self._runner.put_differently(self.plan, step, tasks[0], actions[0], ran.refusal)]
+                ran, texts = await self._runner.run(self.plan, step, actions, actor, why)
         except asyncio.CancelledError:
             job = self._state.jobs[self._actor.job_id]
             status = "pending" if only_asked(self._state, job) else "interrupted"
-            self._tell(task, status, task.result)
+            for task in tasks:
+                self._tell(task, status, task.result)
             raise
-        ok = bool(ran.results) and not ran.stop and all(map(succeeded, ran.results))
+        results = {result.action_id: succeeded(result) for result in ran.results}
+        if ran.stop == "user_spoke":
+            # The tasks that were not begun stay open. The agent reads the words and decides anew.
+            for task in tasks[len(results) :]:
+                self._tell(task, "pending", task.result)
+            tasks, actions = tasks[: len(results)], actions[: len(results)]
+            ran.stop = ""
         done.add(ran)
         self.unwanted |= ran.stop == "refused" and not ran.refusal
-        self._tell(task, "completed" if ok else "failed", text)
+        for task, action in zip(tasks, actions, strict=True):
+            ok = results.get(action.action_id, False) and (len(tasks) > 1 or not ran.stop)
+            self._tell(task, "completed" if ok else "failed", texts[action.action_id])
         if actor.inner:
             return
         for result in ran.results:
-            self._pacemaker.observe(step_of(action, result))
-        if ok:
+            self._pacemaker.observe(step_of(actions[0], result))
+        if all(results.values()) and results and not ran.stop:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
