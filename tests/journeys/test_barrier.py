@@ -49,6 +49,34 @@ async def test_who_waits_for_the_user_does_not_act_either(tmp_path: Path, langua
     assert story.said() == [TOLD[language]] and not (story.folder / "a.txt").exists()
 
 
+IN_PASSING = [
+    ("en", "Is the old table still needed, or may I drop it? For now I write a.txt."),
+    ("en", "Would you rather have YAML? I begin with a.txt.\nIt is short."),
+    ("ja", "先にバックアップを取りましょうか？それでは a.txt を書きます。"),
+    ("ja", "名前は a.txt でよろしいですか。では書きます。"),
+]
+
+
+@NATIVE
+@pytest.mark.parametrize(("language", "text"), IN_PASSING)
+async def test_a_question_that_the_text_runs_over_holds_the_calls_once(
+    tmp_path: Path, native: bool, language: str, text: str
+) -> None:
+    both = decide(respond(text), WRITE, next_step="continue", rationale="it is asked for")
+    alone = decide(WRITE, next_step="continue", rationale="it was asked for")
+    story = Story(tmp_path, [both, alone, decide(respond("ok"))], language=language, native=native)
+    assert await story.tell("go") == "done"
+    written = [event for event in story.all(ActionFinished) if event.result.operation == WRITE["operation"]]
+    assert len(written) == 1, "it runs only when it is called again without a question"
+    assert note(language, "not_run_held") in "".join(message.text for message in story.model.requests[1].messages)
+    assert len(story.model.requests) == 3
+
+
+async def test_a_question_that_the_text_answers_itself_ends_as_an_answer(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Should I worry about it? No: nothing uses it."))], native=True)
+    assert await story.tell("is it dangerous?") == "done"
+
+
 WONDERS = [
     ("en", "What does f return now?"),
     ("en", "Let me look at the tests. Why does the second one fail?"),

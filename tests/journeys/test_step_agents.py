@@ -15,6 +15,7 @@ from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_steps import RUN_ALL, a_plan, written
 
 REPORT = when("A background job has ended", json.dumps(report()))
+LOOK = act("file_ops.read_file", path="a.py")
 
 
 def calls(*actions: dict[str, Any]) -> dict[str, Any]:
@@ -132,9 +133,7 @@ class Asked(Story):
 async def test_the_edits_of_one_reply_share_a_gate(tmp_path: Path) -> None:
     replies = [
         *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
-        of_step(
-            "first", *written(a="A = 1\n", b="B = 2\n"), act("file_ops.read_file", path="a.py"), *written(c="C = 3\n")
-        ),
+        of_step("first", *written(a="A = 1\n", b="B = 2\n"), LOOK, *written(c="C = 3\n")),
         REPORT,
     ]
     story = await told(Asked(tmp_path, replies, mode="ask", native=True))

@@ -137,12 +137,14 @@ class Dispatcher:
         done, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
         waiting = await self._preparation.in_order(reading.decision, language)
         waits = reading.decision.next_step == "pending_user"
+        asks = waits or reading.asks_in_passing(language)
         while waiting:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
-            if waits and not done.stop and self._preparation.deeds(part, language):
+            if asks and not done.stop and self._preparation.deeds(part, language):
                 # The model waits for the user, so what it said counts as a question, however it was put.
-                done.stop = "question" if any(result.effect == "talk" for result in done.results) else "held"
+                talked = waits and any(result.effect == "talk" for result in done.results)
+                done.stop = "question" if talked else "held"
             await self._run_part(part, reading, blocks, done, actor)
             deeds = self._preparation.deeds(waiting, language)
             if done.stop == "question" and _is_said_again(reading.decision, done.results[-1:], deeds, language):

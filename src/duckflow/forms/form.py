@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from duckflow.i18n.asking import asks_in_passing
 from duckflow.llm.provider import Reply, Request
-from duckflow.state.action import Decision, Operation
+from duckflow.state.action import RESPOND, Decision, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, WireReply
 
@@ -30,6 +31,11 @@ class ParsedReply(NamedTuple):
     """True if a text that an action lacks is asked for in a request of its own."""
     ignores_tools: bool = False
     """True if the calls were written as text: then the endpoint did not pass the tools on."""
+
+    def asks_in_passing(self, language: str) -> bool:
+        """Says whether a text beside the calls asks the user something and goes on as if that were answered."""
+        said = [str(action.args.get("text", "")) for action in self.decision.actions if action.operation == RESPOND]
+        return any(asks_in_passing(text, language) for text in (self.decision.rationale, self.text, *said))
 
 
 class ReplyRoom(NamedTuple):

@@ -161,7 +161,7 @@ def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     last = last_question(text)
     if not ends_asking(text, language) or search("asking.leave", last, language):
         return False
-    wonders = search("asking.wonders", last, language) and not search("asking.chooses", last, language)
+    wonders = search("asking.wonders", last, language) and not _is_for_user(last, language)
     return bool(wonders or search("asking.offers_more", last, language))
 
 
@@ -176,6 +176,17 @@ def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
         if not sentences or not (re.match(BESIDE, sentence) or begins("asking.beside", sentence, language)):
             return False
     return False
+
+
+def asks_in_passing(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a text asks for permission or offers a choice, and then goes on: the user has not answered yet."""
+    marked = re.sub(SPOKEN, "？", re.sub(HIDDEN, "x", text.strip()[-LONGEST_HELD:]))
+    sentences = [unicodedata.normalize("NFKC", part.strip()) for part in re.split(SENTENCES, marked) if part.strip()]
+    return any(re.search(MARKED, sentence) and _is_for_user(sentence, language) for sentence in sentences[:-1])
+
+
+def _is_for_user(question: str, language: str) -> bool:
+    return bool(search("asking.leave", question, language) or search("asking.chooses", question, language))
 
 
 def asks(sentence: str, language: str = DEFAULT_LANGUAGE) -> bool:

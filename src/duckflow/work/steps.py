@@ -215,7 +215,10 @@ class StepWork:
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Carries out an agent's reply: its calls become the tasks of the step, beside those that are done."""
         decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
-        if step is None or decision.objection() or any(action.operation in talk for action in decision.actions):
+        talks = any(action.operation in talk for action in decision.actions) or reading.asks_in_passing(
+            self._state.language
+        )
+        if step is None or decision.objection() or talks:
             return await self._runner.dispatch(reading, actor)
         self._note_failure(step)
         readable = list(takewhile(lambda action: action.action_id not in reading.broken, decision.actions))
