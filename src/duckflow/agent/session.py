@@ -76,9 +76,10 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     """Returns the sentences that forbid something or narrow it down. A question does neither, a yes only says how far
-    it goes, and "don't start yet" waits for the next message only. Of a sentence that is longer than a line only the
-    clause that is an order by itself is taken: half of a description would say something else."""
-    if not may_find("requests.forbids", text, language):
+    it goes, and "don't start yet" waits for the next message only. A message that is nothing but "don't do that" points
+    at the last work. Of a sentence that is longer than a line only the clause that is an order by itself is taken: half
+    of a description would say something else."""
+    if not may_find("requests.forbids", text, language) or search("requests.points", text.strip(" .。!！\n"), language):
         return []
     plain = re.sub(CODE, lambda code: "x" * len(code[0]), text)
     beside = rf"(?i)^{joined('requests.joint', text, language)}[\s、,]*|{HANDED_OVER}"
