@@ -5,6 +5,7 @@ read word by word (`patterns/answers.txt`). An unclear answer is never taken for
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -37,6 +38,7 @@ SHORT = 6
 TELLING = 3
 """The least number of words that say more than a sigh of consent."""
 PUNCTUATION = " 。、.,!！"
+SIGNS = (":", ",", "、", "。", ".")
 DASH = r"\s+[–—-]+\s+"
 """A dash between two parts of a sentence."""
 SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
@@ -117,7 +119,9 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
     parts = _taken_apart(plain, language)
     if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
-        return WholeAnswer(asks=True, waits=waits, against=against)
+        order = _polite_order(plain, language)
+        read = read_whole(order, language) if order else WholeAnswer()
+        return read if read.plain_yes else WholeAnswer(asks=True, waits=waits, against=against)
     word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
     if parts.rest != plain:
         word = word or words_of_choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
@@ -155,6 +159,13 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     reaches = not condition and (bool(parts.scope) or scoped.speaks)
     read = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=against)
     return read if waits else _clause_by_clause(plain, read, language)
+
+
+def _polite_order(plain: str, language: str) -> str:
+    """Returns the order in a yes that is put politely as a question ("yes, could you run it?"), if there is one."""
+    polite = search("scopes.polite", plain, language)
+    agrees = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
+    return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and agrees else ""
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
@@ -326,7 +337,9 @@ def _begins_agreeing(plain: str, language: str) -> bool:
 
 def _refusal(plain: str, language: str) -> str:
     """Returns the reason in `no, because …`, or nothing where the text does not begin with a no."""
-    head, separator, reason = _split_reason(plain)
+    # The no may have several words: "rather not, …".
+    splits = _split_reason(plain), _split_reason(plain, SIGNS)
+    head, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first = next(kinds_in(plain, language), "") if separator else ""
     if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
         return ""
@@ -349,10 +362,8 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
     return Answer(choice="no", text=reason.strip()) if is_no else None
 
 
-def _split_reason(text: str) -> tuple[str, str, str]:
-    """Splits a text at the first separator after the first word."""
-    places = [(place, mark) for mark in (":", ",", "、", "。", ".", " ") if (place := text.find(mark)) > 0]
-    if not places:
-        return text, "", ""
-    place, mark = min(places)
+def _split_reason(text: str, marks: Sequence[str] = (*SIGNS, " ")) -> tuple[str, str, str]:
+    """Splits a text at the first of the marks."""
+    places = [(place, mark) for mark in marks if (place := text.find(mark)) > 0]
+    place, mark = min(places, default=(len(text), ""))
     return text[:place], mark, text[place + len(mark) :].lstrip(PUNCTUATION + ":")
