@@ -10,11 +10,12 @@ import pytest
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PermissionGiven, PlanChanged, QuestionClosed
 from duckflow.events.work import JobStarted
-from duckflow.i18n.answers import read_whole
+from duckflow.i18n.answers import read_answer, read_whole
 from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import Message
-from duckflow.state.question import Answer
+from duckflow.state.phrase import say
+from duckflow.state.question import GATE_KEYS, Answer, Choice
 from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -492,6 +493,19 @@ async def test_a_number_means_the_same_at_every_gate(tmp_path: Path) -> None:
         await story.chat.take("1")
     await turn
     assert numbers == {1: "yes", 2: "no", 3: "session", 4: "always", 5: "edit"}
+
+
+@pytest.mark.parametrize(
+    "offered", [("yes", "no", "edit"), ("yes", "no", "diff", "files"), ("yes", "no", "session", "always", "edit")]
+)
+def test_the_numbers_that_are_shown_have_no_gap(offered: tuple[str, ...]) -> None:
+    choices = [Choice(key=key, label=say("gate.yes"), number=GATE_KEYS.index(key) + 1) for key in offered]
+    shown = [choice.letter or str(choice.number) for choice in choices]
+    numbers = [sign for sign in shown if sign.isdecimal()]
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)] and len(set(shown)) == len(shown)
+    for key, sign in zip(offered, shown, strict=True):
+        answer = read_answer(sign, offered)
+        assert (answer.choice if answer else "asked again") == (key if key != "always" else "asked again")
 
 
 @pytest.mark.parametrize("native", [False, True], ids=["json", "native"])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
 from duckflow.i18n.language import begins, entries, facts_of, languages_in, search
-from duckflow.state.question import GATE_KEYS
+from duckflow.state.question import gate_key
 
 DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
 REASONS = {*DEEDS, "reason"}
@@ -179,18 +179,13 @@ def words_of_choices(languages: tuple[str, ...]) -> dict[str, str]:
     return {word: name.removeprefix("choice.") for name, rule in pairs for word in rule.source.split("|") if word}
 
 
-def key_of(number: str) -> str:
-    """Returns the choice that a number stands for at a Gate."""
-    return GATE_KEYS[int(number) - 1] if number.isdecimal() and 1 <= int(number) <= len(GATE_KEYS) else ""
-
-
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
     or letter of a choice, or with a first part that is an answer by itself."""
     plain = unicodedata.normalize("NFKC", text).strip()
     part = search("answers.part", plain, language)
     head = plain[: part.start()] if part else plain
-    if key_of(head) or head.casefold() in words_of_choices(languages_in(plain, language)):
+    if gate_key(head) or head.casefold() in words_of_choices(languages_in(plain, language)):
         return True
     first = next(kinds_in(plain[:BEGINNING], language), "")
     return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""

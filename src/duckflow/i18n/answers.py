@@ -14,7 +14,6 @@ from duckflow.i18n.answer_words import (
     BEGINNING,
     REASONS,
     agrees_somewhere,
-    key_of,
     kinds_in,
     scope_words,
     words_of_choices,
@@ -22,7 +21,7 @@ from duckflow.i18n.answer_words import (
 )
 from duckflow.i18n.asking import asks, ends_asking
 from duckflow.i18n.language import begins, fitting, fullmatch, languages_in, search
-from duckflow.state.question import Answer
+from duckflow.state.question import Answer, gate_key
 
 Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
@@ -231,8 +230,8 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
     nothing."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.strip(PUNCTUATION).casefold()
-    if word.isdecimal():
-        choice = key_of(word)
+    choice = gate_key(word)
+    if choice in offered or word.isdecimal():
         return Answer(choice=choice) if choice in offered and choice != PERMANENT else None
     if (choice := words_of_choices(languages_in(plain, language)).get(word)) in offered:
         return Answer(choice=choice)
@@ -249,7 +248,7 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
 def spelled_out(text: str) -> str:
     """Puts a yes in place of the number for yes, where an answer begins with that and says more."""
     head, separator, remainder = _split_reason(unicodedata.normalize("NFKC", text).strip())
-    return f"{AGREED.strip()}, {remainder}" if separator and remainder and key_of(head) == "yes" else text
+    return f"{AGREED.strip()}, {remainder}" if separator and remainder and gate_key(head) == "yes" else text
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -270,7 +269,7 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
     """Says whether a text points at the permanent rule, but without the word that this requires."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
-    return PERMANENT in offered and (word == "a" or key_of(word) == PERMANENT)
+    return PERMANENT in offered and (word == "a" or gate_key(word) == PERMANENT)
 
 
 def _names_always(plain: str, language: str) -> bool:
@@ -358,7 +357,7 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
     head, separator, reason = _split_reason(plain)
     if "no" not in offered or not separator.strip() or not reason.strip():
         return None
-    is_no = key_of(head) == "no" or words_of_choices(languages_in(plain, language)).get(head.casefold()) == "no"
+    is_no = gate_key(head) == "no" or words_of_choices(languages_in(plain, language)).get(head.casefold()) == "no"
     return Answer(choice="no", text=reason.strip()) if is_no else None
 
 

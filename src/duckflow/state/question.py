@@ -78,9 +78,24 @@ class Choice(FrozenData):
     """The fixed number of a choice at a Gate, where a number means the same everywhere. 0 means its place among the
     choices."""
 
+    @property
+    def letter(self) -> str:
+        """Returns the letter of a choice that few Gates offer. It is shown instead of a number, which would leave a
+        gap after the numbers of the others."""
+        return self.key[0] if self.number > NUMBERED_CHOICES else ""
+
 
 GATE_KEYS = ("yes", "no", "session", "always", "edit", "diff", "files", "all")
 """The choices at a Gate, in the order of their numbers. A choice that is not offered leaves its number unused."""
+NUMBERED_CHOICES = 4
+"""The choices whose numbers are shown. The others are shown with the first letter of their key."""
+
+
+def gate_key(sign: str) -> str:
+    """Returns the choice that a number or a letter stands for at a Gate."""
+    if sign.isdecimal():
+        return GATE_KEYS[int(sign) - 1] if 1 <= int(sign) <= len(GATE_KEYS) else ""
+    return next((key for key in GATE_KEYS[NUMBERED_CHOICES:] if key[0] == sign.casefold()), "")
 
 
 HIDDEN = "••••••••"

@@ -89,7 +89,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
     # A question that takes any words has no numbered choices: a number would be words, too.
     numbered = question.kind != "text"
     choices = [
-        f"{number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
+        f"{choice.letter or number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
         for number, choice in question.numbered.items()
     ]
     for choice in ["   ".join(choices)] if len(choices) == 2 else choices:

@@ -9,6 +9,8 @@ import { Notices } from "./notices.js";
 import { inSight, useSight } from "./sight.js";
 import { t, visible } from "./words.js";
 
+/** The choices with numbers: the others are offered at few Gates, and their numbers would leave gaps. */
+const NUMBERED = 4;
 const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
 /** Says whether an answer may be a yes: words can be one. */
 const accepts = ({ key, choice = key }) => !choice || ACCEPTING.has(choice);
@@ -77,7 +79,7 @@ export function Card({ question, session, first, alone, tell }) {
 	useSight(question.question_id);
 	useEffect(() => () => setTimeout(giveFocus, 0), []);
 	const { gate } = question;
-	const choices = question.choices.map((one, place) => ({ ...one, number: one.number || place + 1 })).sort((one, other) => one.number - other.number);
+	const choices = question.choices.map((one, place) => ({ ...one, rare: one.number > NUMBERED, number: one.number || place + 1 })).sort((one, other) => one.number - other.number);
 	const grave = gate?.risk === "forbidden";
 
 	const send = async (answer) => {
@@ -163,7 +165,7 @@ export function Card({ question, session, first, alone, tell }) {
 						disabled=${busy || !session.writable}
 						aria-expanded=${choice.key === "edit" || choice.wants_text ? String(mode === choice.key) : undefined}
 						onClick=${() => choose(choice)}
-					>${question.kind === "text" || !first ? null : html`<kbd aria-hidden="true">${choice.number}</kbd>`}${visible(choice.label)}</button>`,
+					>${question.kind === "text" || !first || choice.rare ? null : html`<kbd aria-hidden="true">${choice.number}</kbd>`}${visible(choice.label)}</button>`,
 				)}
 			</div>
 			${first && !alone ? html`<${Notices} />` : null}
