@@ -186,3 +186,4 @@ def test_a_proxy_that_cannot_be_reached_is_reported_at_once(bare: Shell) -> None
     proxy = {"HTTPS_PROXY": "http://127.0.0.1:9", "OPENAI_API_KEY": "sk-0123456789abcdef"}
     done = bare.run("-p", "hi", **proxy)
     assert done.returncode != 0 and "HTTPS_PROXY" in done.stderr and "again" not in done.stderr
+    assert "127.0.0.1:9 cannot be reached" in done.stderr, "it is the proxy that does not answer, and it is named"

@@ -147,9 +147,11 @@ async def test_the_edits_of_one_reply_share_a_gate(tmp_path: Path) -> None:
 class Wishing(Story):
     """Has a wish at the first Gate of the job."""
 
+    wish: Answer | None = Answer(choice="no", text="make it 2")
+
     def answer(self, question: Question) -> Answer | None:
         first = sum(bool(one.job) for one in self.questions) == 1
-        return Answer(choice="no", text="make it 2") if first else Answer(choice="yes")
+        return self.wish if first else Answer(choice="yes")
 
 
 async def test_a_wish_about_several_edits_answers_each_call_once(tmp_path: Path) -> None:
@@ -165,6 +167,23 @@ async def test_a_wish_about_several_edits_answers_each_call_once(tmp_path: Path)
     made = [call.call_id for message in again.messages for call in message.calls]
     assert sorted(made) == sorted(message.answers for message in again.messages if message.answers)
     assert (story.folder / "b.py").read_text() == "B = 2\n"
+
+
+async def test_a_wish_is_not_told_as_a_failure(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        of_step("first", *written(a="A = 1\n")),
+        says("loop 2 of", calls(*written(a="A = 2\n"))),
+        REPORT,
+    ]
+    story = Wishing(tmp_path, replies, mode="ask", native=True)
+    story.wish = None
+    await told(story)
+    await until(story, lambda: any(question.job for question in story.questions))
+    await story.chat.take("yes, but make it 2")
+    assert (await job_ended(story)).status == "completed"
+    [step] = next(iter(story.session.state.plans.values())).steps
+    assert "make it 2" not in step.found and "make it 2" not in story.prompt(-1)
 
 
 async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:

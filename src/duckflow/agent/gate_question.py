@@ -237,6 +237,9 @@ def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:
 
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
+    edits, tools = ([rule for rule in rules if rule.sort == sort] for sort in ("edits", "tool"))
+    if len(rules) == 2 and edits and tools:
+        return say(f"gate.{scope}_edits_tool", pattern=edits[0].told, tool=tools[0].told)
     if len(rules) > 1:
         return say(f"gate.{scope}_several", rules="; ".join(rule.shown() for rule in rules))
     [rule] = rules

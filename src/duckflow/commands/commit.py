@@ -81,10 +81,15 @@ async def _asked_for(context: CommandContext) -> str:
 
 
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
-    """Makes the message: what was asked for, what was run to check it, and what the proof says."""
+    """Makes the message: what was asked for, the checks that were run, and what the proof says. A command is a check if
+    it is a test run, or if a plan names it as one."""
     subject = subject or _plan_of(state, paths) or state.five.goal or state.heading or ", ".join(paths)
     lines = [shorten(subject, SUBJECT)]
-    checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in state.evidence]
+    named = "\n".join(step.success for plan in state.plans.values() for step in plan.steps)
+    ran = (
+        evidence for evidence in state.evidence if evidence.check or (evidence.command and evidence.command in named)
+    )
+    checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in ran]
     proof = state.proof
     tests = [*proof.red, *proof.noticing] if proof else []
     checks += [words("commit.proof", tests=", ".join(tests[:LISTED]))] if tests else []

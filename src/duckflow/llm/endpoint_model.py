@@ -198,8 +198,9 @@ def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect
         # A retry is pointless: nobody starts a server or a proxy during the pause. So the user is told at once.
         case NotConnected() if REFUSED in reason and endpoint.is_loopback:
             return failures.no_connection("model.nothing_listens", again=False)
-        case NotConnected() if REFUSED in reason and proxy_for(urlsplit(endpoint.base_url)) is not None:
-            return failures.no_connection("model.proxy_failed", reason, again=False)
+        case NotConnected() if REFUSED in reason and (proxy := proxy_for(urlsplit(endpoint.base_url))):
+            address = f"{proxy.hostname}:{proxy.port}" if proxy.port else str(proxy.hostname)
+            return failures.no_connection("model.proxy_unreachable", address, again=False)
         case NotConnected():
             return failures.no_connection("model.proxy_failed" if isinstance(error, ProxyFailed) else NO_ANSWER, reason)
         case _:

@@ -246,7 +246,7 @@ class StepWork:
                 actor.emit(MessageAdded(message=message))
 
     def _note_failure(self, step: Step) -> None:
-        if failed := _failed_task(step):
+        if (failed := _failed_task(step)) and not self._tasks.wished:
             # The quotes cannot be closed by the text, which a program wrote.
             cause = json.dumps(" ".join(telling_part(failed.result or "", CAUSE).split()), ensure_ascii=False)
             self._mended = note(self._state.language, "step_mended", task=failed.line, cause=cause)

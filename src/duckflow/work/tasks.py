@@ -192,6 +192,8 @@ class StepTasks:
         self._loops = 0
         self.unwanted = False
         """True if the user has refused a task without saying what they want instead."""
+        self.wished = False
+        """True if the last task was not run because the user wants something else first. That is no failure."""
         self._heard = 0
         """The number of the user's messages to the step that a request has already contained."""
 
@@ -270,6 +272,7 @@ class StepTasks:
             ran.stop = ""
         done.add(ran)
         self.unwanted |= ran.stop == "refused" and not ran.refusal
+        self.wished = ran.wished
         for task, action in zip(tasks, actions, strict=True):
             ok = results.get(action.action_id, False) and (len(tasks) > 1 or not ran.stop)
             self._tell(task, "completed" if ok else "failed", texts[action.action_id])

@@ -231,3 +231,12 @@ def test_events_while_a_box_is_half_shown_stand_below_it() -> None:
     screen.catch_up()
     shown = out.getvalue()
     assert shown.index("echo 59") < shown.index("╰") < shown.index("other work")
+
+
+@pytest.mark.parametrize("key", ["gate.explained", "step.answers"])
+def test_a_models_answer_in_a_notice_is_shown_without_markup(key: str) -> None:
+    out = io.StringIO()
+    printer = Printer(Console(file=out, width=80, height=30, force_terminal=True, color_system=None))
+    what = say(key, step="First", text="It is **new**, see `a.py`.")
+    Screen(printer, Words("en")).draw(NoticeItem("1", 0, 0.0, "noticed", what))
+    assert "It is new, see a.py." in out.getvalue()

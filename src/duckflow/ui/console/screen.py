@@ -104,6 +104,8 @@ OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
 """How many first and last lines of a command are shown: for a job (True), and for the conversation itself (False)."""
 LIVE_ROWS = 8
 TOLD = PASSING | {"again"}
+WRITTEN_BY_MODEL = {"gate.explained", "step.answers"}
+"""The notices that quote a model's answer, which is Markdown."""
 ECHOED_LINES = 12
 
 
@@ -154,6 +156,8 @@ class Screen:
                 self._show_result(item, result)
             case NoticeItem(about="ended", what=why, outcome=outcome) if why and outcome:
                 (self.say if ended_well(outcome) else self.warn)(self._words.phrase(why))
+            case NoticeItem(what=what) if what and what.key in WRITTEN_BY_MODEL:
+                self._print_markdown(notice_line(item, self._words))
             case NoticeItem():
                 if item.about in TOLD and (line := notice_line(item, self._words)):
                     loud = item.what is not None and item.what.key in LOUD
@@ -161,9 +165,7 @@ class Screen:
             case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(plan, self._words), self._printer)
             case ReportItem():
-                report = Markdown(self._printer)
-                report.add(job_summary(item.job_name, item.status, item.report, self._words))
-                report.end()
+                self._print_markdown(job_summary(item.job_name, item.status, item.report, self._words))
             case TurnItem(outcome=None):
                 self.thoughts.begin()
                 self.wait.begin()
@@ -171,6 +173,11 @@ class Screen:
                 self.wait.end()
             case _:
                 pass
+
+    def _print_markdown(self, text: str) -> None:
+        markdown = Markdown(self._printer)
+        markdown.add(text)
+        markdown.end()
 
     def moves(self) -> bool:
         """Says whether something is going on that will look different in a moment."""
