@@ -157,7 +157,8 @@ class Phases:
             self._session.emit(Noticed(what=say("checks.nothing")))
 
     def close(self, failed: str) -> bool:
-        """Ends the work, if there was any, when the user is asked what else there is to do."""
+        """Ends the work of a turn that closes by asking what else to do. Says whether it ended; `failed` says what
+        speaks against it."""
         worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
         return worked and self.finish(failed, reviewed=True)
 

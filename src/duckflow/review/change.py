@@ -85,7 +85,7 @@ async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, b
 
 
 async def lies_there(git: Git, end: str) -> bool:
-    """Says whether the folder is just that commit."""
+    """Says whether the files in the folder are exactly those of the commit `end`."""
     async with _staged_anew(git) as there:
         return not await there.changed(end) and end == await git.commit_of("HEAD")
 

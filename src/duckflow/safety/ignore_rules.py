@@ -36,7 +36,7 @@ class Wildcard:
 
 
 def _name(pattern: str) -> re.Pattern[str] | None:
-    """Compiles the pattern of one name; nothing stands for `**`, any number of folders."""
+    """Compiles the pattern of one name. Returns None for `**`, which matches any number of folders."""
     if pattern == ANY_FOLDERS:
         return None
     return re.compile(fnmatch.translate(re.sub(PARTS, _as_library_says, pattern)))

@@ -259,8 +259,8 @@ class Mention(NamedTuple):
 
     @property
     def file_like(self) -> str:
-        """Returns the path that is meant even if none of them exists, provided that it looks like a path; a decorator
-        or a name does not."""
+        """Returns the first of the paths that looks like a file, for a mention of which no path exists. Decorators and
+        names do not look like files."""
         return next((path for path in self.paths if re.fullmatch(FILE_LIKE, path) or path.startswith(ELSEWHERE)), "")
 
 

@@ -195,7 +195,8 @@ def written_to(command: str) -> list[str]:
 
 
 def folder_of(command: str) -> str:
-    """Returns the folder that a command changes to before the call that decides; nothing when it stays where it is."""
+    """Returns the folder that a command changes to before the call that decides its exit code; nothing if it changes
+    to none."""
     folder = posixpath.join("", *(words[1] for _, words in parts_of(command)[:-1] if words[0] == "cd" and words[1:]))
     return "" if posixpath.normpath(folder) == "." else posixpath.normpath(folder)
 
