@@ -1,4 +1,7 @@
-"""The ways a turn can end, and what each means to the outside. This table is the only place that knows."""
+"""The ways a turn can end, and what each means to the outside. This table is the only place that knows.
+
+A run without a person may turn a good ending into `unproven` or `failed` afterwards (ui/turn_report.py).
+"""
 
 from typing import Literal, NamedTuple
 

@@ -24,7 +24,7 @@ GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm
 MOST_WORDS = 500
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
-MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands", "harm.not_fully_read"}
+MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands"}
 MADE_ANEW = re.compile(
     "|".join(map(re.escape, HEAVY))
     + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"

@@ -146,7 +146,8 @@ class DetectorSettings(WithThresholds):
 
     again: Threshold = threshold_field(3, 4)
     """How many repetitions of a call, an error, a round of steps, talk, or an edit of own text lead to a replan, and
-    how many to a Duck Call. A round counts one repetition less, talk twice as many."""
+    how many to a Duck Call. A round counts one repetition less. Talk leads to a
+    replan at the number for a Duck Call, and to a Duck Call at twice that number."""
     within: int = Field(default=12, ge=2)
     """Number of last steps among which the same call or error counts as a repetition."""
 

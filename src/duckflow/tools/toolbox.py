@@ -76,6 +76,7 @@ class Exit(Tool[ExitArgs]):
         return Done(for_model="the session ends", for_user=say(SAID, text=args.text))
 
     def asks(self, args: ExitArgs, language: str) -> bool:
+        """Returns True, so that nothing runs after the end."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""Copies of a work folder from the moment when the user says yes to programs that it brings.
+"""Copies of a work folder, made right before the user is asked about programs that it brings.
 
 A copy is a folder that is named by a digest of its content, so that several yeses share one. Files are hard links to
 contents that all copies share, and nobody may write them. The walk goes by handles and follows no link."""

@@ -1,6 +1,6 @@
 """Starts a program that a work folder brings.
 
-Words of its command that name files are taken from the copy of the folder that was made at the user's yes. In the
+Words of its command that name files are taken from the copy of the folder that the user agreed to. In the
 sandbox it works in the real folder, with the rights of the model's own commands. With any further right it runs from
 the copy only: every path that it gets leads there, and the real folder is named only by a variable that no foreign
 program knows."""
