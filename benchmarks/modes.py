@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,11 @@ class Gate:
             Phases(session, transition_table(settings.transitions)),
             Permissions(top / "permissions.json"),
         )
-        self._gatekeeper = Gatekeeper(session, phases, Mode.ASK, permissions, True, self._sandboxed)
+        self._gatekeeper = Gatekeeper(session, phases, Mode.ASK, permissions, True, self._sandboxed, self._unkept)
+
+    async def _unkept(self, paths: Sequence[str]) -> frozenset[str]:
+        """Says that undo keeps every file, since the folder is empty."""
+        return frozenset()
 
     def judged(self, command: str) -> CommandVerdict:
         return judge_command(command, self._facts)

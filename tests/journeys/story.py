@@ -164,6 +164,7 @@ class Story:
         home = self._home
         paths, words = Paths(home, home, home), Words(self._language)
         if PLUGINS and not paths.plugins.exists():
+            paths.plugins.touch(mode=0o600)
             paths.plugins.write_bytes(PLUGINS[0])
         setup = Setup(self.settings, paths, self.folder, words, by_client=self._by_client, home=self._user)
 

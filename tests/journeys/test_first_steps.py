@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.errors import ProviderUnreachable
-from duckflow.events.types import PhaseMoved, PhaseRefused, ReplyRejected, TextStreamed
+from duckflow.events.types import ActionFinished, PhaseMoved, PhaseRefused, ReplyRejected, TextStreamed
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase, Status
-from duckflow.state.phrase import say
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 
@@ -310,7 +309,11 @@ async def test_rules_of_the_project_are_in_the_prompt(tmp_path: Path) -> None:
 
 
 async def test_a_work_folder_that_is_gone_is_told(tmp_path: Path) -> None:
-    story = Story(tmp_path, [decide(act("file_ops.write_file", path="a.py")), "x = 1\n"])
+    told = decide(respond("The folder was removed."), step="PLANNING")
+    story = Story(tmp_path, [decide(act("file_ops.write_file", path="a.py")), "x = 1\n", told])
     story.folder.rmdir()
-    assert await story.tell("write a.py") == "failed"
-    assert story.ending().why == say("turn.folder_gone")
+    await story.tell("write a.py")
+    refused = story.all(ActionFinished)[0].result
+    assert refused.operation == "file_ops.write_file" and not refused.ok
+    assert refused.for_user.key == "path.no_folder"
+    assert not story.folder.exists() and "was removed" in story.prompt(-1)

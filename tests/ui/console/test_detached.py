@@ -171,7 +171,7 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     host = process_at(path)
     given = Path(f"/proc/{host}/cmdline")
-    assert not given.exists() or "--max-budget-usd\x005.0" in given.read_text(), "the limits go with it"
+    assert not given.exists() or "--max-budget-usd=5.0" in given.read_text(), "the limits go with it"
 
     # Its Gate is answered from a terminal that joins, while the job stays where it is.
     again = join(opened, top, "en")
