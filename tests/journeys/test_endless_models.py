@@ -204,6 +204,8 @@ ENDLESS: dict[str, Endless] = {
     "wanders through files that nobody named": Endless(lambda n: [read(f"store/room_{n}.txt")]),
     "wanders by searches": Endless(lambda n: [act("file_ops.grep", pattern=f"crate {n} ", path=".")]),
     "wanders by commands": Endless(lambda n: [run(f"head -30 store/room_{n}.txt")]),
+    "wanders, and every other look fails": Endless(lambda n: [run(f"head -30 store/room_{n}.txt; exit {n % 2}")]),
+    "wanders, and has seen some of it": Endless(lambda n: [run(f"head -30 store/room_{n if n % 3 else 1}.txt")]),
     "wanders and talks of other things": Endless(
         lambda n: [respond(f"I go on with {word(n)}."), read(f"store/room_{n}.txt")]
     ),
@@ -359,12 +361,17 @@ def researching(number: int) -> list[dict[str, Any]]:
     return [*([respond(told)] if number % 8 == 0 else []), read(f"parts/p{number}.py")]
 
 
+def reviewing(number: int) -> list[dict[str, Any]]:
+    return [read(f"shop/{('pay', 'stock', 'ship')[number % 3]}/m{number}.py")]
+
+
 def reading_what_was_named(number: int) -> list[dict[str, Any]]:
     return [read(f"docs/page{number}.md")]
 
 
 WORKERS: dict[str, Worker] = {
     "60 modules looked into": Worker("Where do things expire here, and how?", researching, 60),
+    "45 modules that look alike": Worker("Review all modules under shop and tell me what is wrong.", reviewing, 45),
     "40 pages read": Worker("What do the pages of docs say about harbours?", reading_what_was_named, 40),
     "40 files that the request names": Worker("Write these: " + ", ".join(MODULES), named_in_the_request, 40),
     "15 modules by test and code": Worker("Build what SPEC.md describes, test first.", specified, 61),
@@ -389,6 +396,11 @@ def with_work(story: Story) -> Story:
     )
     for name in ("docs", "data", "sums", "parts"):
         (folder / name).mkdir()
+    for number in range(1, 46):
+        lines = "".join(f"def step_{number}_{n}(x):\n    value = x + {n}\n    return value\n" for n in range(14))
+        module = folder / f"shop/{('pay', 'stock', 'ship')[number % 3]}/m{number}.py"
+        module.parent.mkdir(parents=True, exist_ok=True)
+        module.write_text(lines)
     for number in range(1, 61):
         name = letters(number)
         code = f"class Keeper{name}:\n    def renew_{name}(self):\n        return self.span_{name}\n"
@@ -401,7 +413,7 @@ def with_work(story: Story) -> Story:
     return story
 
 
-@pytest.mark.parametrize(CASES, cases(WORKERS, "40 files that the request names", "a class renamed in 40 files"))
+@pytest.mark.parametrize(CASES, cases(WORKERS, "40 files that the request names", "45 modules that look alike"))
 async def test_honest_workers_are_left_alone(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
     worker = WORKERS[behaviour]
     last = [decide(respond("Everything that you asked for is there."))] * 2

@@ -215,6 +215,8 @@ class LoopAllowance:
         self._idle = 0
         self._elsewhere: set[int] = set()
         """Numbers of the loops that only looked at things that the user did not ask about."""
+        self._foreign: set[int] = set()
+        """Numbers of the loops that looked there at material the model did not make, also in vain."""
 
     def beat(self, in_agent: bool = False) -> None:
         """Counts a loop that begins."""
@@ -242,6 +244,8 @@ class LoopAllowance:
     def gained(self, gained: Gained, beat: int) -> None:
         """Records a gain. `beat` is the number of the loop that made it, since other agents may have begun loops
         meanwhile."""
+        if gained.elsewhere and (gained.solid or not gained.kind):
+            self._foreign.add(beat)
         if not gained.kind:
             return
         self._gain, self._gained_at = gained.kind, self._beats
@@ -291,7 +295,7 @@ class LoopAllowance:
         more loops, up to the ceiling."""
         if self._plain is None:
             return ""
-        if len(self._elsewhere) >= self._settings.wandering:
+        if max(len(self._elsewhere), len(self._foreign)) >= self._settings.wandering:
             return "wandering"
         plain = self._plain
         if self._agents:

@@ -101,7 +101,8 @@ class Pacemaker:
         entry = self._ledger.record(step, tells)
         self._meter.see(entry)
         self._new_since += entry.new
-        self.allowance.gained(entry.gained, self._last_beat)
+        if entry.gained.kind or not entry.waits:
+            self.allowance.gained(entry.gained, self._last_beat)
         if entry.waits:
             self.allowance.waited()
         elif entry.idle:

@@ -49,7 +49,7 @@ class Gained(NamedTuple):
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """True if the material comes from a place that has nothing to do with the request."""
+    """True if the step only looked at a place that has nothing to do with the request, in vain or not."""
 
 
 NOTHING = Gained()
@@ -201,6 +201,7 @@ class TurnProgress:
         self._unused: set[str] = set()
         self._written: set[int] = set()
         self._calls: dict[int, int] = {}
+        self._opened: set[str] = set()
         self.gains = 0
         self.is_told_in(asked)
 
@@ -223,15 +224,24 @@ class TurnProgress:
         measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
         # The command put other versions of files in place, as a bisection does, so its outcome is new.
         moved = brought and not elsewhere
-        if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
-            return max(measured, self._used(command), key=_worth)
         gains = [measured]
-        if not step.is_error and (step.kind == "edit" or step.changed):
-            gains.append(self._edited(step, command))
-        if step.kind != "edit" or command:
-            gains += self._used(command), self._seen(step, command, moved)
+        if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
+            gains.append(self._used(command))
+        else:
+            if not step.is_error and (step.kind == "edit" or step.changed):
+                gains.append(self._edited(step, command))
+            if step.kind != "edit" or command:
+                gains += self._used(command), self._seen(step, command, moved or self._opens(step, elsewhere))
         best = max(gains, key=_worth)
-        return best._replace(elsewhere=elsewhere and best.kind == "read")
+        own = self._own.writes_output(command) if command else self._reads_own(step)
+        looked = step.kind in ("read", "search", "run") and not step.changed and not own
+        return best._replace(elsewhere=elsewhere and (best.kind == "read" or (looked and not best.kind)))
+
+    def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
+        """Says whether a file that was asked for is read for the first time. Files of one project may look alike."""
+        first = step.kind == "read" and not elsewhere and step.subject not in self._opened
+        self._opened |= {step.subject} if first else set()
+        return first
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
         """Says whether a step names nothing that has to do with the request. For a call that names no file, all its
@@ -242,11 +252,12 @@ class TurnProgress:
         return not any(map(self._was_asked_for, places or {" ".join(texts)}))
 
     def _was_asked_for(self, place: str) -> bool:
-        """Says whether the request names a place, its folder, or a word of its name."""
-        folder, _, name = place.rpartition("/")
-        words = re.findall(TERM, f"{folder.rpartition('/')[2]} {name.replace('_', ' ')}".casefold())
+        """Says whether the request names a place, a folder that it lies in, or a word of its name."""
+        *folders, name = place.split("/")
+        words = re.findall(TERM, f"{' '.join(folders[-1:])} {name.replace('_', ' ')}".casefold())
         asked = set(re.findall(TERM, self._asked.casefold()))
-        return names_file(self._asked, place) or not asked.isdisjoint(words)
+        inside = {folder for folder in folders if len(folder) >= STEM}.intersection(re.findall(WORD, self._asked))
+        return names_file(self._asked, place) or bool(inside) or not asked.isdisjoint(words)
 
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
@@ -256,7 +267,8 @@ class TurnProgress:
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
         """Returns a gain for text that is shown for the first time and that the model did not write. It is not solid
-        for output of the model's own programs, or a repeated call with nothing edited or `moved` since."""
+        for output of the model's own programs, or a repeated call with nothing edited or `moved` since. After a move,
+        any new line counts."""
         call = call_signature(step.name, step.args)
         made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
