@@ -26,15 +26,18 @@ FILES = {
 }
 
 
-def story_of(top: Path, changes: dict[str, str | None], command: str = RUN, native: bool = True) -> Story:
+def story_of(
+    top: Path, changes: dict[str, str | None], command: str = RUN, native: bool = True, before: str = ""
+) -> Story:
     """A turn that changes files, by shell as the user would not see it, and runs the check."""
     edits = [
         act("file_ops.delete_file", path=path) if text is None else act("file_ops.write_file", path=path, content=text)
         for path, text in changes.items()
     ]
     reads = [act("file_ops.read_file", path=path) for path in changes if path in FILES]
-    doing = [decide(*reads, next_step="continue")] if reads else []
-    doing += [decide(*edits, next_step="continue"), decide(act("shell.run", command=command), next_step="continue")]
+    run = act("shell.run", command=command)
+    replies = [[act("shell.run", command=before)] if before else [], reads, edits, [run]]
+    doing = [decide(*actions, next_step="continue") for actions in replies if actions]
     story = Story(top, [*doing, *[decide(respond("It is done."))] * 4], settings=QUICK, native=native)
     for path, text in FILES.items():
         (story.folder / path).write_text(text)
@@ -71,6 +74,28 @@ async def test_tests_that_are_bent_until_they_pass_are_named(
     assert (
         "The check itself was changed" in story.prompt(-1) or "the check itself was changed" in story.prompt(-1)
     ) is (weakened)
+
+
+ALONE = "mkdir -p alone && printf 'def test_alone():\\n    assert True\\n' > alone/test_alone.py"
+LEFT_OUT: list[tuple[str, dict[str, str | None], bool]] = [
+    ("mkdir .old && mv test_calc.py .old/", {}, True),
+    ("mkdir build && mv test_calc.py build/", {}, True),
+    (ALONE, {"pytest.ini": "[pytest]\ntestpaths = alone\n"}, True),
+    (ALONE, {"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['alone', 'nowhere']\n"}, True),
+    ("mkdir tests && mv test_calc.py tests/", {"calc.py": FIXED}, False),
+    (ALONE, {"calc.py": FIXED, "pytest.ini": "[pytest]\ntestpaths = .\n"}, False),
+]
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(("before", "changes", "weakened"), LEFT_OUT)
+async def test_tests_that_are_moved_out_of_a_run_are_named(
+    tmp_path: Path, before: str, changes: dict[str, str | None], weakened: bool, native: bool
+) -> None:
+    story = story_of(tmp_path, changes, RUN, native, before)
+    await story.tell("fix add so that all tests pass")
+    (run,) = story.session.state.check_runs
+    assert bool(run.report.weakened) is weakened and (run.report.ok is None) is weakened
 
 
 @pytest.mark.parametrize(

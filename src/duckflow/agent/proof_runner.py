@@ -100,12 +100,12 @@ class CheckDoubts:
         changed."""
         from duckflow.proof.old_tests import OldTestTrial, old_tests
         from duckflow.proof.reach import texts_of
-        from duckflow.tools.shell.runner_settings import files_of_scripts
+        from duckflow.tools.shell.runner_settings import files_of_scripts, left_out_by_settings
 
         assert result.check
         folder, settings = Path(self._session.state.folder), self._proof.settings
         texts = partial(texts_of, folder, settings.reach_seconds)
-        old = await asyncio.to_thread(old_tests, changes, lambda: texts() or {})
+        old = await asyncio.to_thread(old_tests, changes, lambda: texts() or {}, left_out_by_settings)
         missing = old.missing(result.check.passed) if result.check.passed and result.check.runs_all else old.gone
         missing = tuple(name for name in missing if result.check.covers_file(name.partition("::")[0]))
         bent = set[str]()

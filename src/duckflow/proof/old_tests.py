@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError
-from duckflow.proof.python_tests import UNREADABLE, belongs_to_tests, is_code, shape_of, tests_of
+from duckflow.proof.python_tests import SETTINGS, UNREADABLE, belongs_to_tests, is_code, shape_of, tests_of
 from duckflow.proof.runners import runner_of, tests_by_runner
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
@@ -20,6 +20,7 @@ from duckflow.safety.undo.undo import FileVersions
 ALIKE = 0.7
 LEFT_OUT = re.compile(r"skip|xfail|expectedFailure", re.IGNORECASE)
 UNCHANGED: Versions = {}
+LeftOut = Callable[[Sequence[FileVersions], Iterable[str]], Iterable[str]]
 
 
 class OldTests(NamedTuple):
@@ -35,6 +36,8 @@ class OldTests(NamedTuple):
     """Tests that use helpers or fixtures whose text has changed."""
     renamed: tuple[tuple[str, str], ...] = ()
     """Tests that have another name now, and much the same text."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """Tests that stand in another file now, each with its new name."""
 
     def joined(self, other: "OldTests") -> "OldTests":
         return OldTests(
@@ -43,16 +46,16 @@ class OldTests(NamedTuple):
             self.altered + other.altered,
             self.touched + other.touched,
             self.renamed + other.renamed,
+            self.moved + other.moved,
         )
 
     def missing(self, passed: Collection[str]) -> tuple[str, ...]:
         """Returns the tests that a run of all tests should have passed and did not. `passed` holds names as runners
         report them."""
         plain = [f".{name.partition('[')[0]}" for name in passed]
-        return (
-            *self.gone,
-            *(name for name in self.watched if not any(reported.endswith(_tail(name)) for reported in plain)),
-        )
+        places = [*((name, name) for name in self.watched), *self.moved]
+        unseen = (old for old, new in places if not any(reported.endswith(_tail(new)) for reported in plain))
+        return (*self.gone, *dict.fromkeys(unseen))
 
 
 def _tail(name: str) -> str:
@@ -61,10 +64,15 @@ def _tail(name: str) -> str:
     return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
 
 
-def old_tests(changes: Sequence[FileVersions], texts_of: Callable[[], Mapping[str, str]]) -> OldTests:
-    """Returns the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now."""
-    result = OldTests()
-    added = {name for change in changes for name in _names(change.path, change.new) - _names(change.path, change.old)}
+def old_tests(
+    changes: Sequence[FileVersions], texts_of: Callable[[], Mapping[str, str]], left_out: LeftOut | None = None
+) -> OldTests:
+    """Returns the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now, and
+    `left_out` says which of them the settings of the runner leave out since the change."""
+    result, added = OldTests(), dict[str, str]()
+    for change in changes:
+        names, before = _names(change.path, change.new), _names(change.path, change.old)
+        added |= {bare: f"{change.path}::{name}" for bare, name in names.items() if bare not in before}
     for change in changes:
         if change.before is None or not belongs_to_tests(change.path):
             continue
@@ -72,10 +80,15 @@ def old_tests(changes: Sequence[FileVersions], texts_of: Callable[[], Mapping[st
         if names := _shared_names(change):
             module = OldTests(touched=tuple(_users(change.path, names, texts_of())))
         result = result.joined(module)
-    return result
+    settings = [change for change in changes if "/" not in change.path and change.path in SETTINGS]
+    texts = texts_of() if settings else dict[str, str]()
+    outside = left_out(settings, texts) if left_out else ()
+    return result.joined(
+        OldTests(watched=tuple(f"{path}::{name}" for path in outside for name in _qualified(texts[path])))
+    )
 
 
-def _read_by_runner(change: FileVersions, added: Collection[str]) -> OldTests:
+def _read_by_runner(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     old, new = tests_by_runner(change.path, change.old), tests_by_runner(change.path, change.new)
     gone = tuple(f"{change.path}::{name}" for name in old if name not in new and name not in added)
     return OldTests(
@@ -83,19 +96,16 @@ def _read_by_runner(change: FileVersions, added: Collection[str]) -> OldTests:
     )
 
 
-def _names(path: str, text: str) -> set[str]:
-    """Returns the tests of a file, without their classes: a test may have moved."""
+def _names(path: str, text: str) -> dict[str, str]:
+    """Returns the tests of a file, by their names without classes: a test may have moved."""
     if not belongs_to_tests(path):
-        return set()
+        return {}
     if not path.endswith(".py"):
-        return set(tests_by_runner(path, text))
-    try:
-        return {name.rpartition("::")[2] for name in tests_of(ast.parse(text))}
-    except UNREADABLE:
-        return set()
+        return {name: name for name in tests_by_runner(path, text)}
+    return {name.rpartition("::")[2]: name for name in _qualified(text)}
 
 
-def _read(change: FileVersions, added: Collection[str]) -> OldTests:
+def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     try:
         before, after = ast.parse(change.old), ast.parse(change.new)
     except UNREADABLE:
@@ -105,14 +115,16 @@ def _read(change: FileVersions, added: Collection[str]) -> OldTests:
     marks, old_marks = _marks(after), _marks(before)
     around = _surroundings(before) != _surroundings(after)
     gone, watched, altered, touched = list[str](), list[str](), list[str](), list[str]()
-    renamed = list[tuple[str, str]]()
+    renamed, moved = list[tuple[str, str]](), list[tuple[str, str]]()
     for name, test in old.items():
         full = f"{change.path}::{name}"
         if name not in new:
             if twin := _most_like(ast.unparse(test), fresh):
                 del fresh[twin]
                 renamed.append((full, f"{change.path}::{twin}"))
-            elif name.rpartition("::")[2] not in added:
+            elif place := added.get(name.rpartition("::")[2]):
+                moved.append((full, place))
+            else:
                 gone.append(full)
             continue
         changed = shape_of(test) != shape_of(new[name])
@@ -122,7 +134,7 @@ def _read(change: FileVersions, added: Collection[str]) -> OldTests:
             watched.append(full)
         altered += [full] if changed else []
         touched += [full] if around and not changed else []
-    return OldTests(tuple(gone), tuple(watched), tuple(altered), tuple(touched), tuple(renamed))
+    return OldTests(tuple(gone), tuple(watched), tuple(altered), tuple(touched), tuple(renamed), tuple(moved))
 
 
 def _most_like(text: str, others: Mapping[str, str]) -> str:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
 TEST_FILE = re.compile(r"test_.*|.*_tests?|tests?|conftest|.*[.-](?:test|spec)|.*Tests?")
 SETTINGS = frozenset(
-    ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini", "noxfile.py", "package.json", "Cargo.toml")
-)
+    ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
+     "noxfile.py", "package.json", "Cargo.toml")
+)  # fmt: skip
 """Files that say how tests are run; a trial keeps their present version."""
 TEST_AFFIX = re.compile(r"^_*tests?_|[_.-](?:tests?|spec)$|Tests?$")
 CASES = re.compile(r"Test|.*TestCase|.*Tests?$")

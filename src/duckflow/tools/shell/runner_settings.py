@@ -3,20 +3,26 @@
 import ast
 import asyncio
 import json
+import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from duckflow.i18n.template import note
 from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import CheckReport, left_out_of
+from duckflow.state.plan import lies_in
 from duckflow.tools.shell.checkers import SHOWING, recognised, text_in
 
+if TYPE_CHECKING:
+    from duckflow.safety.undo.undo import FileVersions
+
 TextOf = Callable[[str], str]
+
 
 INI = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg")
 TOML = ("pyproject.toml", "pytest.toml", ".pytest.toml")
@@ -98,7 +104,7 @@ def _is_loaded(words: list[str], path: str) -> bool:
         joined = option.partition("=")[2] if option.startswith("--") else option[2:]
         value = (joined or behind).removeprefix("./").removesuffix(".py").replace("\\", "/")
         names = {value, value.replace(".", "/")} if value else set[str]()
-        if any(plain in (name, path) or plain.endswith(f"/{name}") or path == name for name in names):
+        if any(name in (plain, path) or plain.endswith(f"/{name}") for name in names):
             return True
     return False
 
@@ -148,6 +154,31 @@ def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
     except (ValueError, AttributeError, RecursionError):
         return False
     return all(_is_harmless(key, value) for key, value in settings.items())
+
+
+def left_out_by_settings(settings: "Iterable[FileVersions]", files: Iterable[str]) -> list[str]:
+    """Returns the files of tests that pytest finds by itself, and that a changed `testpaths` leaves out."""
+    moves = [(_testpaths(change.path, change.old), _testpaths(change.path, change.new)) for change in settings]
+    tests = [
+        file for file in files if TEST_NAME.fullmatch(_name(file)) and not file.startswith(".") and "/." not in file
+    ]
+    return [
+        file
+        for file in tests
+        if any(after and _lies_in(file, before) and not _lies_in(file, after) for before, after in moves)
+    ]
+
+
+def _testpaths(name: str, text: str) -> list[str]:
+    try:
+        value = (_ini_settings(text) if name in INI else _toml_settings(text)).get("testpaths", [])
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    return value.split() if isinstance(value, str) else [str(place) for place in cast("list[Any]", value)]
+
+
+def _lies_in(file: str, places: Sequence[str]) -> bool:
+    return not places or any(lies_in(file, posixpath.normpath(place)) for place in places)
 
 
 def _ini_settings(text: str) -> Mapping[str, Any]:
