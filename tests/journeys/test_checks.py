@@ -173,6 +173,9 @@ async def test_a_run_in_the_background_is_on_the_record_when_its_end_is_told(tmp
         ("関数の名前を変えて", "はい、どうぞ。", True),
         ("app.py を直してテストを通してください", "赤はひとつも残っていません。", True),
         ("テストを実行して結果を教えて", "2件とも成功しました。", True),
+        ("app.py の指摘をなくしてください。", "指摘はなくなりました。", True),
+        ("警告が出ないようにしていただけますか", "もう出ません。", True),
+        ("could you silence the warnings?", "They are silent.", True),
         ("what does app.py do?", "It was completed earlier: it sets x.", False),
         ("explain app.py", "I have added nothing: it sets x.", False),
         ("app.py を説明して", "x を 1 にします。", False),
@@ -188,6 +191,14 @@ async def test_work_that_was_ordered_and_is_not_on_the_record_is_told(
     await story.tell(request_)
     key = "checks.other" if command else "checks.nothing"
     assert (key in [one.what.key for one in story.all(Noticed)]) is marked
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_last_command_that_ended_badly_is_told_whatever_was_asked(tmp_path: Path, native: bool) -> None:
+    replies = [decide(act("shell.run", command="no-such-linter app.py"), next_step="continue")]
+    story = project(tmp_path, [*replies, *[decide(respond("The linter is silent."))] * 2], GOOD, native=native)
+    await story.tell("the linter?")
+    assert "checks.other" in [one.what.key for one in story.all(Noticed)]
 
 
 @pytest.mark.parametrize(("answer", "doubted"), [("The new test fails, as wanted: 1 failed.", False), ("Done.", True)])
@@ -507,6 +518,13 @@ async def test_settings_that_leave_nothing_out_spoil_no_run(tmp_path: Path, path
     made = act("file_ops.write_file", path=path, content=text)
     step = await claimed(tmp_path, "`pytest` passes", [made, act("shell.run", command="pytest -q")], GOOD)
     assert step.evidence.endswith("exit code 0"), step
+
+
+@pytest.mark.parametrize("path", ["README.md", "data/prices.json", "Dockerfile"])
+@pytest.mark.parametrize("options", ["-p no:cacheprovider", "--maxfail=1", "-n 2"])
+def test_a_document_is_no_plug_in_of_the_runner(path: str, options: str) -> None:
+    report = CheckReport(check=f"pytest {options}", kind="tests", ok=True, tests=2)
+    assert deciding_files(report, 0, [path], lambda _: "x") == []
 
 
 @pytest.mark.parametrize(

@@ -146,10 +146,12 @@ class Phases:
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
         """Reports the last checks and their results at the end of work that is called done. `owed` means that the
-        request orders work, so that a turn without any is reported, whatever the model says."""
+        request orders work, so that a turn without any is reported, whatever the model says. So is a command that ended
+        badly and was the last one."""
         state = self._session.state
         stand, ran = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
-        if ran or state.changed_in_turn or stand == "failing" or (owed and ran_commands):
+        broken = bool(state.evidence) and not state.evidence[-1].ok
+        if ran or state.changed_in_turn or stand == "failing" or (ran_commands and (owed or broken)):
             last = state.evidence[-1].text if stand == "none" and state.evidence else ""
             key = "checks.other" if last else f"checks.{stand}"
             self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))

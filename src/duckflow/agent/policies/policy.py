@@ -26,7 +26,7 @@ FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
 """A pattern for the end of a clause. A colon before a number does not end one, as in `failed: 2`."""
 
-WORK = ("write", "run", "deed", "rest")
+WORK = frozenset(("write", "run", "deed", "rest"))
 """The kinds of orders in a request that must leave a trace in the journal when they are carried out."""
 
 
@@ -171,11 +171,7 @@ class TurnSoFar:
         results = [result for loop in self.loops for result in loop.done.results if result.ok]
         if not all(result.effect in ("read", "talk") or evidence_of(result) for result in results):
             return False
-        spoken = languages_in(self.request, self.state.language)
-        orders = (
-            match for language in spoken for match in in_language(language, "requests.part").finditer(self.request)
-        )
-        return any(order.lastgroup in WORK for order in orders)
+        return any(_orders_work(self.request, language) for language in languages_in(self.request, self.state.language))
 
     def said(self) -> frozenset[str]:
         """Returns what the user was told in this turn, word for word."""
@@ -184,6 +180,16 @@ class TurnSoFar:
 
     def ran_commands(self) -> bool:
         return any(evidence_of(result) for loop in self.loops for result in loop.done.results)
+
+
+def _orders_work(request: str, language: str) -> bool:
+    """Says whether one of its sentences orders a change or a run, or asks in a polite form for something unknown."""
+    part, bids = in_language(language, "requests.part"), in_language(language, "requests.bids")
+    for sentence in in_language(language, "requests.sentence_end").split(request):
+        kinds = [order.lastgroup for order in part.finditer(sentence)]
+        if not WORK.isdisjoint(kinds) or (not kinds and bids.search(sentence)):
+            return True
+    return False
 
 
 class _Clause(NamedTuple):
