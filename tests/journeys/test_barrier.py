@@ -118,6 +118,45 @@ async def test_a_question_in_passing_costs_one_request_and_never_the_work(
     assert not story.session.state.asked and not story.session.state.five.open_questions
 
 
+ANNOUNCED = [
+    ("en", "Should I use tabs or spaces? I will start with tabs."),
+    ("en", "May I overwrite the old one? I'm going ahead with a backup."),
+    ("en", "Python 3.10 or 3.12? For now we target 3.12."),
+    ("ja", "タブとスペースのどちらにしましょうか。まずタブで進めます。"),
+    ("ja", "上書きしてもよろしいですか？先にバックアップを取っておきます。"),
+    ("ja", "ファイル名はどうしましょうか。仮に a.txt とします。"),
+]
+
+
+@pytest.mark.one_in(2)
+@NATIVE
+@pytest.mark.parametrize(("language", "question"), ANNOUNCED)
+async def test_who_asks_and_announces_to_go_on_does_not_act_in_the_same_breath(
+    tmp_path: Path, native: bool, language: str, question: str
+) -> None:
+    both = decide(respond(question), WRITE, next_step="continue", rationale="it is asked for")
+    alone = decide(respond(question.partition("。")[0].partition("?")[0] + "?"), next_step="pending_user")
+    story = Story(tmp_path, [both, alone], language=language, native=native)
+    assert await story.tell("go") == "pending_user"
+    assert not (story.folder / "a.txt").exists() and len(story.model.requests) == 2
+    assert note(language, "not_run_held") in story.prompt()
+
+
+ANSWERED_BY_THE_WORK = [
+    ("en", "Why does the test fail? I will look at it."),
+    ("ja", "なぜ失敗するのでしょうか？ログを見てみます。"),
+    ("ja", "タブを使います。次にテストを書きます。"),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), ANSWERED_BY_THE_WORK)
+async def test_a_question_that_the_work_answers_holds_nothing(tmp_path: Path, language: str, text: str) -> None:
+    both = decide(respond(text), WRITE, next_step="continue", rationale="it is asked for")
+    story = Story(tmp_path, [both, decide(respond("ok"))], language=language, native=True)
+    assert await story.tell("write a.txt") == "done"
+    assert (story.folder / "a.txt").exists() and len(story.model.requests) == 2
+
+
 @pytest.mark.parametrize("again", ["", "I write it now."], ids=["silent", "spoken"])
 async def test_a_held_call_that_is_made_again_keeps_its_reason(tmp_path: Path, again: str) -> None:
     """The note asks for the calls without the question, so nothing need stand before them."""

@@ -15,7 +15,18 @@ from duckflow.forms.live import LiveText, without_thoughts
 from duckflow.i18n.asking import ends_asking
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
-from duckflow.state.action import CALL, DECIDE, RESPOND, Action, Decision, Operation, TaskProfile, looks_only, wire_name
+from duckflow.state.action import (
+    ALIASES,
+    CALL,
+    DECIDE,
+    RESPOND,
+    Action,
+    Decision,
+    Operation,
+    TaskProfile,
+    looks_only,
+    wire_name,
+)
 from duckflow.state.agent import AgentState
 from duckflow.state.data import shorten
 from duckflow.state.message import Message, PromptMessage, ToolCall, ToolSpec, WireReply
@@ -237,7 +248,8 @@ def _action(
     """Makes an action. If it has no reason, it gets the one before the calls, or that of the same call just
     `before`."""
     own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
-    reasoning = str(args.pop(REASON, "") or "") if REASON not in own else ""
+    names = [name for name in (REASON, *ALIASES) if ALIASES.get(name, name) == REASON and name not in own]
+    reasoning = "".join(str(args.pop(name, "") or "") for name in names)
     name = operation.name if operation else name
     again = (action.reasoning for action in before if (action.operation, action.args) == (name, args))
     return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or next(again, name)}

@@ -137,7 +137,7 @@ def _line_from(text: str, place: int) -> int:
 LONGEST_END = 600
 """Characters at the end that are looked at: a question further up is not what the text ends with."""
 MARKED = r"[?？]+[)）*_\"”’']*\Z"
-SENTENCES = r"(?<=[。！？])|(?<=[^\d][.!?])(?=\s)|(?<=[?？][)）])|\n+"
+SENTENCES = r"(?<=[。！？])|(?<=[!?])(?=\s|[^\x00-\x7f」』])|(?<=[^\d]\.)(?=\s)|(?<=[?？][)）])|\n+"
 ENDING = r"[\s。．.!！…~〜ー:：;；*_)）]+\Z"
 BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
 """Text that may stand behind a question without taking it back: a choice, a remark in brackets, or code."""
