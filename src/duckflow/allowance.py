@@ -60,8 +60,8 @@ class CallPermit:
         if not answer:
             raise BudgetSpent("budget.nobody_grants")
         if answer.strip():
-            refused = Phrase.model_validate_json(answer)
-            raise BudgetSpent(refused.key, **refused.values)
+            refusal = Phrase.model_validate_json(answer)
+            raise BudgetSpent(refusal.key, **refusal.values)
 
     def tell(self, used: CallUsed) -> None:
         if self._writer:

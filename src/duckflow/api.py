@@ -68,8 +68,8 @@ class AsyncDuckflow:
         trust: bool = False,
         settings: dict[str, Any] | None = None,
     ) -> None:
-        place = Path(folder).expanduser().resolve()
-        self._options = _Options(place, model, mode, language, answer, resume, trust, dict(settings or {}))
+        resolved_folder = Path(folder).expanduser().resolve()
+        self._options = _Options(resolved_folder, model, mode, language, answer, resume, trust, dict(settings or {}))
         self._chosen: ChosenSession | None = None
         self._built: BuiltConversation | None = None
         self._view: View | None = None
@@ -137,35 +137,35 @@ class AsyncDuckflow:
 
     async def events(self, text: str, attachments: Sequence[Attachment] = ()) -> AsyncIterator[Event | TurnSummary]:
         """Says something and yields every event as it happens. The last item is the summary of the turn."""
-        conversation, chosen = self._now.conversation, self._chosen
-        assert chosen and self._view
-        report = TurnReport(conversation, chosen.setup.words, self._view)
-        heard: asyncio.Queue[Event | None] = asyncio.Queue()
+        conversation, chosen_session = self._now.conversation, self._chosen
+        assert chosen_session and self._view
+        report = TurnReport(conversation, chosen_session.setup.words, self._view)
+        event_queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
         def hear(number: int, event: Event) -> None:
             report.hear(number, event)
             if isinstance(event, QuestionAsked):
                 self._put(event.question, report)
-            heard.put_nowait(event)
+            event_queue.put_nowait(event)
 
         async def turn() -> None:
             try:
                 await conversation.say(text, attachments)
                 await conversation.work.jobs_over(alone=True)
             finally:
-                heard.put_nowait(None)
+                event_queue.put_nowait(None)
 
-        unhear = conversation.hear(hear)
-        running = asyncio.create_task(turn())
+        stop_hearing = conversation.hear(hear)
+        turn_task = asyncio.create_task(turn())
         try:
-            while event := await heard.get():
+            while event := await event_queue.get():
                 yield event
-            await running
+            await turn_task
         finally:
-            unhear()
-            if not running.done():
+            stop_hearing()
+            if not turn_task.done():
                 conversation.interrupt()
-                await asyncio.gather(running, return_exceptions=True)
+                await asyncio.gather(turn_task, return_exceptions=True)
         yield report.result(conversation.state)
 
     def interrupt(self) -> None:
@@ -191,8 +191,8 @@ class AsyncDuckflow:
             words = await self._words_for(question)
             if words is None:
                 break
-            chosen = {"choice": words} if words in keys else {"text": words}
-            if (await conversation.answer(question.question_id, **chosen)).meaning != "unclear":
+            answer_fields = {"choice": words} if words in keys else {"text": words}
+            if (await conversation.answer(question.question_id, **answer_fields)).meaning != "unclear":
                 return
         if question.kind == "gate":
             report.stopped_at = question
@@ -284,13 +284,13 @@ class Duckflow:
                 items.put(None)
 
         assert self._loop
-        filling = asyncio.run_coroutine_threadsafe(fill(), self._loop)
+        fill_future = asyncio.run_coroutine_threadsafe(fill(), self._loop)
         try:
             while (item := items.get()) is not None:
                 yield item
-            filling.result()
+            fill_future.result()
         finally:
-            filling.cancel()
+            fill_future.cancel()
 
     def interrupt(self) -> None:
         """Stops the running turn. It may be called from another thread or a signal handler."""

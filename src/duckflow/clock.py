@@ -125,16 +125,16 @@ class PauseControl:
     @contextmanager
     def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
         """While the context is open, the time limit stands still during a pause."""
-        pausable = PausableTimeout(timeout)
-        self._timeouts.add(pausable)
+        pausable_timeout = PausableTimeout(timeout)
+        self._timeouts.add(pausable_timeout)
         if not self._running.is_set():
-            pausable.hold()
+            pausable_timeout.hold()
         try:
-            yield pausable
+            yield pausable_timeout
         finally:
-            self._timeouts.discard(pausable)
+            self._timeouts.discard(pausable_timeout)
 
     def _stop(self, command: Pausable) -> None:
-        stopping = asyncio.create_task(command.stop())
-        self._stopping.add(stopping)
-        stopping.add_done_callback(self._stopping.discard)
+        stop_task = asyncio.create_task(command.stop())
+        self._stopping.add(stop_task)
+        stop_task.add_done_callback(self._stopping.discard)

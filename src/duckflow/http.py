@@ -68,17 +68,17 @@ class HttpAnswer:
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yields the body unpacked. No piece is much larger than what is read at once, however tightly it was
         packed."""
-        packed = self.headers.get("content-encoding", "").strip().lower()
-        if packed not in (*PACKED, "identity", ""):
-            raise HttpError(f"packed as {packed[:20]}, which was not asked for")
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        if encoding not in (*PACKED, "identity", ""):
+            raise HttpError(f"packed as {encoding[:20]}, which was not asked for")
         # Some servers pack the answer though they were asked not to; 32 detects the format.
-        unpack = zlib.decompressobj(32 + zlib.MAX_WBITS) if packed in PACKED else None
+        unpacker = zlib.decompressobj(32 + zlib.MAX_WBITS) if encoding in PACKED else None
         try:
             while isinstance(event := await self._connection.next_event(), h11.Data):
                 data = bytes(event.data)
-                while unpack and data:
-                    yield unpack.decompress(data, READ_BYTES)
-                    data = unpack.unconsumed_tail
+                while unpacker and data:
+                    yield unpacker.decompress(data, READ_BYTES)
+                    data = unpacker.unconsumed_tail
                 if data:
                     yield data
         except zlib.error as error:
@@ -109,8 +109,8 @@ class _Connection:
 
     @property
     def usable(self) -> bool:
-        idle = asyncio.get_running_loop().time() - self._idle_since
-        return idle < KEEP_ALIVE_SECONDS and not (self._reader.at_eof() or self._writer.is_closing())
+        idle_seconds = asyncio.get_running_loop().time() - self._idle_since
+        return idle_seconds < KEEP_ALIVE_SECONDS and not (self._reader.at_eof() or self._writer.is_closing())
 
     async def send(self, request: h11.Request, content: bytes) -> HttpAnswer:
         try:
@@ -247,14 +247,14 @@ class HttpClient:
         name = parts.hostname if certificates else None
         loop = asyncio.get_running_loop()
         # The host is passed as bytes: for a text the library would encode the name itself, and load the rules for that.
-        places = await loop.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
-        *others, last = (str(place[4][0]) for place in places)
-        for other in others:
+        address_rows = await loop.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
+        *other_addresses, last_address = (str(address_row[4][0]) for address_row in address_rows)
+        for address in other_addresses:
             with suppress(OSError):
                 async with asyncio.timeout(NEXT_ADDRESS_SECONDS):
-                    streams = await asyncio.open_connection(other, port, ssl=certificates, server_hostname=name)
+                    streams = await asyncio.open_connection(address, port, ssl=certificates, server_hostname=name)
                     return _Connection(self, *streams)
-        streams = await asyncio.open_connection(last, port, ssl=certificates, server_hostname=name)
+        streams = await asyncio.open_connection(last_address, port, ssl=certificates, server_hostname=name)
         return _Connection(self, *streams)
 
     async def _trusted(self) -> ssl.SSLContext:
@@ -290,8 +290,8 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
 
 async def _tunnel(connection: _Connection, parts: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
     host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
-    where = f"{_bracketed(host)}:{port}"
-    request = h11.Request(method="CONNECT", target=where, headers=[("host", where), *_proxy_key(proxy).items()])
+    target = f"{_bracketed(host)}:{port}"
+    request = h11.Request(method="CONNECT", target=target, headers=[("host", target), *_proxy_key(proxy).items()])
     answer = await connection.send(request, b"")
     if not answer.is_success:
         connection.close()
@@ -303,8 +303,8 @@ def _proxy_key(proxy: SplitResult) -> dict[str, str]:
         return {}
     from base64 import b64encode
 
-    secret = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return {"proxy-authorization": f"Basic {b64encode(secret.encode()).decode()}"}
+    credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"proxy-authorization": f"Basic {b64encode(credentials.encode()).decode()}"}
 
 
 def _ascii(parts: SplitResult) -> str:

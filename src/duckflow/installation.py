@@ -42,17 +42,17 @@ class Installation:
         if self._noted.get("dir_info", {}).get("editable"):
             return f"git -C {quote(self.folder)} pull && make -C {quote(self.folder)} install"
         # A copy installed from a clone can only be as new as the clone.
-        pulled = f"git -C {quote(self.folder)} pull && " if self.folder else ""
+        pull_command = f"git -C {quote(self.folder)} pull && " if self.folder else ""
         if "/pipx/venvs/" in f"{self.prefix}/":
-            return f"{pulled}pipx upgrade {NAME}"
+            return f"{pull_command}pipx upgrade {NAME}"
         if "/uv/tools/" in f"{self.prefix}/":
-            return f"{pulled}uv tool upgrade {NAME}"
-        return f"{pulled}{self._pip_install} --upgrade {self._source('')}"
+            return f"{pull_command}uv tool upgrade {NAME}"
+        return f"{pull_command}{self._pip_install} --upgrade {self._source('')}"
 
     @property
     def _noted(self) -> dict[str, Any]:
-        noted: dict[str, Any] = json.loads(self.origin or "{}")
-        return noted
+        origin_fields: dict[str, Any] = json.loads(self.origin or "{}")
+        return origin_fields
 
     @property
     def folder(self) -> str:
@@ -68,14 +68,14 @@ class Installation:
 
     def _source(self, extra: str) -> str:
         """Returns what to install. If the origin is unknown, it is the clone that the user is asked to stand in."""
-        wanted = f"[{extra}]" if extra else ""
+        extra_suffix = f"[{extra}]" if extra else ""
         url = str(self._noted.get("url", ""))
         if url and "dir_info" not in self._noted:
             revision = self._noted.get("vcs_info", {})
             address = f"{revision['vcs']}+{url}" if revision else url
-            return quote(f"{NAME}{wanted} @ {address}")
+            return quote(f"{NAME}{extra_suffix} @ {address}")
         option = "-e " if self._noted.get("dir_info", {}).get("editable") else ""
-        return f"{option}'{self.folder or '.'}{wanted}'"
+        return f"{option}'{self.folder or '.'}{extra_suffix}'"
 
 
 def this_installation() -> Installation:
@@ -83,8 +83,8 @@ def this_installation() -> Installation:
         origin = distribution(NAME).read_text("direct_url.json") or ""
     except (PackageNotFoundError, OSError):
         origin = ""
-    active = os.environ.get("VIRTUAL_ENV", "")
-    return Installation(sys.prefix, sys.executable, origin, active, find_spec("pip") is not None)
+    active_environment = os.environ.get("VIRTUAL_ENV", "")
+    return Installation(sys.prefix, sys.executable, origin, active_environment, find_spec("pip") is not None)
 
 
 class InstallCommands:

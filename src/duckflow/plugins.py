@@ -44,12 +44,12 @@ def switch_off(names: Iterable[str]) -> None:
 @cache
 def installed(kept_in: Path | None = None) -> tuple[Plugin, ...]:
     """Returns every installed plugin, even one that is switched off."""
-    places = _places()
-    if kept_in and (known := _read(kept_in, places)) is not None:
-        return known
-    plugins = _scanned(places)
+    modified_times = _places()
+    if kept_in and (saved_plugins := _read(kept_in, modified_times)) is not None:
+        return saved_plugins
+    plugins = _scanned(modified_times)
     if kept_in:
-        _write(kept_in, places, plugins)
+        _write(kept_in, modified_times, plugins)
     return plugins
 
 
@@ -60,19 +60,19 @@ def wanted(group: str, kept_in: Path | None = None) -> list[Plugin]:
 def _places() -> dict[str, int]:
     """Returns the folders of packages, with the times of their last change: an installation always changes one. The
     current folder brings no plugins, even if Python would import from it."""
-    places, here = dict[str, int](), str(Path.cwd())
+    modified_times, current_folder = dict[str, int](), str(Path.cwd())
     for name in dict.fromkeys(sys.path):
         try:
-            if name not in ("", here):
-                places[name] = Path(name).stat().st_mtime_ns
+            if name not in ("", current_folder):
+                modified_times[name] = Path(name).stat().st_mtime_ns
         except OSError:
             continue
-    return places
+    return modified_times
 
 
 def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
     # Most installations have no plugin. Finding that out needs no slow import.
-    if not any(_brings_some(Path(place)) for place in places):
+    if not any(_brings_some(Path(folder)) for folder in places):
         return ()
     from importlib.metadata import distributions
 
@@ -94,8 +94,12 @@ def _brings_some(place: Path) -> bool:
 
 def _read(kept_in: Path, places: dict[str, int]) -> tuple[Plugin, ...] | None:
     try:
-        saved = json.loads(kept_in.read_text("utf-8"))
-        return tuple(Plugin(*map(str, fields)) for fields in saved["plugins"]) if saved["places"] == places else None
+        saved_fields = json.loads(kept_in.read_text("utf-8"))
+        return (
+            tuple(Plugin(*map(str, fields)) for fields in saved_fields["plugins"])
+            if saved_fields["places"] == places
+            else None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

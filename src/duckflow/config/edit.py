@@ -49,16 +49,16 @@ Lines = list[str]
 def set_value(text: str, key: Key, value: Any) -> str:
     """Returns the text with the value set. Raises UsageError when the layout leaves no safe way to do that."""
     expected = tomllib.loads(text)
-    place: Any = expected
+    table: Any = expected
     for name in key[:-1]:
-        place = cast("dict[str, Any]", place).setdefault(name, {})
-        if not isinstance(place, dict):
+        table = cast("dict[str, Any]", table).setdefault(name, {})
+        if not isinstance(table, dict):
             raise _uneditable(key, value)
-    place[key[-1]] = tomllib.loads(f"value = {write_value(value)}")["value"]
-    for way in (_replace, _add_to_table, _add_table, _add_dotted):
-        changed = _try(way, text, key, write_value(value))
-        if changed is not None and _reads_as(changed, expected):
-            return changed
+    table[key[-1]] = tomllib.loads(f"value = {write_value(value)}")["value"]
+    for edit in (_replace, _add_to_table, _add_table, _add_dotted):
+        changed_text = _try(edit, text, key, write_value(value))
+        if changed_text is not None and _reads_as(changed_text, expected):
+            return changed_text
     raise _uneditable(key, value)
 
 
@@ -75,10 +75,10 @@ def remove_value(text: str, key: Key) -> str:
 def remove_table(text: str, key: Key) -> str:
     """Returns the text without a table and everything in it."""
     lines = text.splitlines(keepends=True)
-    inside = [statement for statement in find_statements(lines) if statement.key[: len(key)] == key]
-    if not inside:
+    statements = [statement for statement in find_statements(lines) if statement.key[: len(key)] == key]
+    if not statements:
         raise UsageError("config.not_set", name=write_key(key))
-    for statement in reversed(inside):
+    for statement in reversed(statements):
         del lines[statement.first : statement.after]
     return "".join(lines)
 
@@ -95,41 +95,45 @@ def _replace(lines: Lines, key: Key, value: str, newline: str) -> bool:
     assignment = _find_assignment(lines, key)
     if assignment is None:
         return False
-    left = lines[assignment.first].partition("=")[0].rstrip()
+    left_side = lines[assignment.first].partition("=")[0].rstrip()
     comment = find_comment(lines[assignment.first]) if assignment.after == assignment.first + 1 else ""
-    lines[assignment.first : assignment.after] = [f"{left} = {value}{comment}{newline}"]
+    lines[assignment.first : assignment.after] = [f"{left_side} = {value}{comment}{newline}"]
     return True
 
 
 def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     table = key[:-1]
-    inside = [statement for statement in find_statements(lines) if statement.table == table]
-    if table and not any(statement.header for statement in inside):
+    statements = [statement for statement in find_statements(lines) if statement.table == table]
+    if table and not any(statement.header for statement in statements):
         return False
-    place = inside[-1].after if inside else 0
+    line_index = statements[-1].after if statements else 0
     end = next(
-        (statement.first for statement in find_statements(lines) if statement.header and statement.first >= place),
+        (statement.first for statement in find_statements(lines) if statement.header and statement.first >= line_index),
         len(lines),
     )
     # A reader looks for the value at a commented-out line with the same name.
-    hint = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
-    begin = inside[0].first if inside else 0
-    place = next((number + 1 for number in range(begin, end) if hint.match(lines[number])), place)
-    lines.insert(place, f"{write_key(key[-1:])} = {value}{newline}")
+    comment_pattern = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
+    first_line = statements[0].first if statements else 0
+    line_index = next(
+        (number + 1 for number in range(first_line, end) if comment_pattern.match(lines[number])), line_index
+    )
+    lines.insert(line_index, f"{write_key(key[-1:])} = {value}{newline}")
     return True
 
 
 def _add_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     if len(key) == 1:
         return False
-    gap = [newline] if lines and lines[-1].strip() else []
-    lines += [*gap, f"[{write_key(key[:-1])}]{newline}", f"{write_key(key[-1:])} = {value}{newline}"]
+    blank_lines = [newline] if lines and lines[-1].strip() else []
+    lines += [*blank_lines, f"[{write_key(key[:-1])}]{newline}", f"{write_key(key[-1:])} = {value}{newline}"]
     return True
 
 
 def _add_dotted(lines: Lines, key: Key, value: str, newline: str) -> bool:
-    top = [statement for statement in find_statements(lines) if not statement.header and statement.table == ()]
-    lines.insert(top[-1].after if top else 0, f"{write_key(key)} = {value}{newline}")
+    top_statements = [
+        statement for statement in find_statements(lines) if not statement.header and statement.table == ()
+    ]
+    lines.insert(top_statements[-1].after if top_statements else 0, f"{write_key(key)} = {value}{newline}")
     return True
 
 

@@ -72,11 +72,11 @@ def nest(flat: Mapping[str, Any]) -> Layer:
     """Turns `{"llm.model": x}` into `{"llm": {"model": x}}`."""
     layer: Layer = {}
     for name, value in flat.items():
-        *parents, last = name.split(".")
-        place = layer
+        *parents, last_name = name.split(".")
+        inner = layer
         for parent in parents:
-            place = place.setdefault(parent, {})
-        place[last] = value
+            inner = inner.setdefault(parent, {})
+        inner[last_name] = value
     return layer
 
 
@@ -123,10 +123,10 @@ def read_project_file(path: Path) -> Layer:
 
 
 def require_project_may(names: Iterable[str], path: Path) -> None:
-    if strange := sorted(set(names) - {*PROJECT_MAY_SET}):
+    if forbidden_names := sorted(set(names) - {*PROJECT_MAY_SET}):
         raise UsageError(
             "config.project_forbidden",
             path=str(path),
-            names=", ".join(strange),
+            names=", ".join(forbidden_names),
             allowed=", ".join(PROJECT_MAY_SET),
         )

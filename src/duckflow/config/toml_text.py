@@ -47,8 +47,8 @@ def write_value(value: Any) -> str:
         case Mapping():
             # TOML cannot express None.
             table = {name: part for name, part in cast("Mapping[str, Any]", value).items() if part is not None}
-            inside = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in table.items())
-            return f"{{ {inside} }}" if inside else "{}"
+            pairs = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in table.items())
+            return f"{{ {pairs} }}" if pairs else "{}"
         case list() | tuple():
             return f"[{', '.join(write_value(part) for part in cast('Sequence[Any]', value))}]"
         case _:
@@ -60,17 +60,17 @@ def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
     table: Key = ()
     number = 0
     while number < len(lines):
-        first = number
+        first_line = number
         number += 1
-        if not lines[first].strip() or lines[first].lstrip().startswith("#"):
+        if not lines[first_line].strip() or lines[first_line].lstrip().startswith("#"):
             continue
-        while (content := _read("".join(lines[first:number]))) is None and number < len(lines):
+        while (content := _read("".join(lines[first_line:number]))) is None and number < len(lines):
             number += 1
-        if lines[first].lstrip().startswith("["):
-            table = ELSEWHERE if lines[first].lstrip().startswith("[[") else _path(content or {})
-            yield Statement(first, number, table, table, header=True)
-        elif assignment := LEFT.match(lines[first]):
-            yield Statement(first, number, (*table, *read_key(assignment[1])), table, header=False)
+        if lines[first_line].lstrip().startswith("["):
+            table = ELSEWHERE if lines[first_line].lstrip().startswith("[[") else _path(content or {})
+            yield Statement(first_line, number, table, table, header=True)
+        elif assignment := LEFT.match(lines[first_line]):
+            yield Statement(first_line, number, (*table, *read_key(assignment[1])), table, header=False)
 
 
 def find_comment(line: str) -> str:
@@ -91,9 +91,9 @@ def _read(text: str) -> dict[str, Any] | None:
 def _path(table: Mapping[str, Any]) -> Key:
     """Returns the names on the way down to the first thing that is not a table, or an empty table."""
     names: list[str] = []
-    inside: Any = table
-    while isinstance(inside, Mapping) and inside:
-        name, inside = next(iter(cast("Mapping[str, Any]", inside).items()))
+    inner: Any = table
+    while isinstance(inner, Mapping) and inner:
+        name, inner = next(iter(cast("Mapping[str, Any]", inner).items()))
         names.append(name)
     return tuple(names)
 

@@ -25,13 +25,15 @@ def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
 def find_nearest(name: str, names: Sequence[str]) -> str:
     """Returns the name that was probably meant: one with the same last word, or one spelt nearly the same; else
     nothing."""
-    last = name.rpartition(".")[2]
-    same = [known for known in names if known.rpartition(".")[2] == last]
-    close = difflib.get_close_matches(name, same or names, n=1, cutoff=0 if same else NEAR)
-    if not close:
-        by_last = {known.rpartition(".")[2]: known for known in names}
-        close = [by_last[match] for match in difflib.get_close_matches(last, by_last, n=1, cutoff=NEAR)]
-    return close[0] if close else ""
+    last_part = name.rpartition(".")[2]
+    same_last_part = [known_name for known_name in names if known_name.rpartition(".")[2] == last_part]
+    close_names = difflib.get_close_matches(name, same_last_part or names, n=1, cutoff=0 if same_last_part else NEAR)
+    if not close_names:
+        by_last_part = {known_name.rpartition(".")[2]: known_name for known_name in names}
+        close_names = [
+            by_last_part[match] for match in difflib.get_close_matches(last_part, by_last_part, n=1, cutoff=NEAR)
+        ]
+    return close_names[0] if close_names else ""
 
 
 def _walk_names(model: type[BaseModel], prefix: str) -> Iterator[str]:
@@ -64,29 +66,31 @@ BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "
 
 def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
     """Explains the first thing that is wrong, with the origin of the value."""
-    first: Any = problem.errors()[0]
-    name = ".".join(filter(None, (section, *map(str, first["loc"]))))
-    origin = origins.get(name) or next((at for known, at in origins.items() if known.startswith(name)), "?")
-    kind, context = str(first["type"]), first.get("ctx", {})
+    first_error: Any = problem.errors()[0]
+    name = ".".join(filter(None, (section, *map(str, first_error["loc"]))))
+    origin = origins.get(name) or next(
+        (known_origin for known_name, known_origin in origins.items() if known_name.startswith(name)), "?"
+    )
+    kind, context = str(first_error["type"]), first_error.get("ctx", {})
     if kind == "extra_forbidden":
         return explain_unknown_setting(name, origin)
     values = {"name": name, "origin": origin}
     if kind in ("literal_error", "enum"):
-        known = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
-        return UsageError("config.choice", known=known, **values)
+        choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
+        return UsageError("config.choice", known=choices, **values)
     if bound := BOUNDS.get(kind):
         return UsageError(f"config.bound.{bound}", bound=context[bound], **values)
     if reason := REASONS.get(kind):
         return UsageError(f"config.kind.{reason}", **values)
-    return UsageError("config.bad_value", reason=str(first["msg"]), **values)
+    return UsageError("config.bad_value", reason=str(first_error["msg"]), **values)
 
 
 def explain_unknown_setting(name: str, origin: str) -> UsageError:
     """Explains an unknown name, with the one that was probably meant. Secret keys are not allowed in files at all."""
     if SECRET.search(name.rpartition(".")[2]):
         return UsageError("config.secret", name=name, origin=origin)
-    if near := find_nearest(name, list_setting_names(Settings)):
-        return UsageError("config.near", name=name, origin=origin, near=near)
+    if nearest_name := find_nearest(name, list_setting_names(Settings)):
+        return UsageError("config.near", name=name, origin=origin, near=nearest_name)
     return UsageError("config.unknown", name=name, origin=origin)
 
 
@@ -123,8 +127,10 @@ def list_settings(settings: Settings) -> Iterator[tuple[str, Any]]:
 
 def show_value(name: str, value: Any) -> str:
     """Returns the value as TOML, without anything that may be a secret."""
-    secret = name.startswith(("shell.set_environment.", "mcp.servers.")) and SECRET.search(name)
-    return write_value(HIDDEN) if secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else write_value(value))
+    is_secret = name.startswith(("shell.set_environment.", "mcp.servers.")) and SECRET.search(name)
+    return (
+        write_value(HIDDEN) if is_secret else CREDENTIALS.sub(HIDDEN, NOTHING if value is None else write_value(value))
+    )
 
 
 def _walk(table: Mapping[str, Any], prefix: Key) -> Iterator[tuple[str, Any]]:
@@ -137,7 +143,7 @@ def _walk(table: Mapping[str, Any], prefix: Key) -> Iterator[tuple[str, Any]]:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    plain = unicodedata.normalize("NFKC", text).strip()
+    normalized = unicodedata.normalize("NFKC", text).strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        yield tomllib.loads(f"value = {plain}")["value"]
+        yield tomllib.loads(f"value = {normalized}")["value"]
     yield text
