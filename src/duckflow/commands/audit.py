@@ -59,18 +59,22 @@ def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
     """Returns the record in the order in which things were begun or asked for. An action without an end was cut off;
     one that was asked for and has no answer was not done."""
     entries: list[AuditEntry] = []
-    message, approved = "", set[str]()
+    message, approved_ids = "", set[str]()
     for item in items_of(record):
         match item:
             case TextItem(by="user"):
                 message = item.text
             case PlanItem(plan=plan):
-                yes = plan.status == "approved" and plan.plan_id not in approved
-                if yes or not item.active:
-                    result = say("plan.approved", name=plan.name) if yes else None
+                is_new_approval = plan.status == "approved" and plan.plan_id not in approved_ids
+                if is_new_approval or not item.active:
+                    result = say("plan.approved", name=plan.name) if is_new_approval else None
                     args = {"name": plan.name}
-                    entries.append(AuditEntry(item.at, "plan", args, "", "", message, yes, told=result, subject="name"))
-                approved = approved - {plan.plan_id} if plan.status == "draft" else approved | {plan.plan_id}
+                    entries.append(
+                        AuditEntry(item.at, "plan", args, "", "", message, is_new_approval, told=result, subject="name")
+                    )
+                approved_ids = (
+                    approved_ids - {plan.plan_id} if plan.status == "draft" else approved_ids | {plan.plan_id}
+                )
             case TurnItem():
                 message = ""
             case _:
@@ -89,8 +93,8 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
             entry.why_told = say(f"severity.{item.severity}") if item.severity else None
             yield entry
         case NoticeItem(about="reviewed", review=review) if review:
-            why = f"{review.rating}, {review.verdict} ({review.by})"
-            yield AuditEntry(item.at, "review", {}, why, ok=True)
+            reason = f"{review.rating}, {review.verdict} ({review.by})"
+            yield AuditEntry(item.at, "review", {}, reason, ok=True)
         case NoticeItem(about="forgotten"):
             yield AuditEntry(item.at, "/forget", {"words": item.subject}, "", ok=True, subject="words")
         case NoticeItem(about="undone"):
@@ -100,8 +104,8 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
 
 
 def _deed(item: ActionItem, action: Action) -> AuditEntry:
-    why = "" if action.reasoning == action.operation else action.reasoning
-    entry = AuditEntry(item.at, item.operation, action.args, why, item.gate, subject=action.subject)
+    reason = "" if action.reasoning == action.operation else action.reasoning
+    entry = AuditEntry(item.at, item.operation, action.args, reason, item.gate, subject=action.subject)
     if item.gate:
         _note_answer(entry, item.answer)
     if result := item.result:
@@ -111,8 +115,8 @@ def _deed(item: ActionItem, action: Action) -> AuditEntry:
 
 
 def _duck_call(item: QuestionItem, question: Question) -> AuditEntry:
-    why = f"{question.reason} ({question.severity})"
-    entry = AuditEntry(item.at, "duck_call", {}, why, ok=True if item.answer else None, why_told=question.title)
+    reason = f"{question.reason} ({question.severity})"
+    entry = AuditEntry(item.at, "duck_call", {}, reason, ok=True if item.answer else None, why_told=question.title)
     _note_answer(entry, item.answer, {choice.key: choice.label for choice in question.choices})
     return entry
 
@@ -122,8 +126,8 @@ def _note_answer(entry: AuditEntry, answer: Answer | None, labels: Mapping[str, 
         return
     text = answer.text if answer.choice != "edit" else ""
     entry.answer, entry.answer_text = f"{answer.choice}: {text}" if text else answer.choice, text
-    named = say(f"audit.chosen.{answer.choice}") if answer.choice in NAMED_ANSWERS else None
-    entry.answer_told = labels.get(answer.choice) or named
+    chosen_phrase = say(f"audit.chosen.{answer.choice}") if answer.choice in NAMED_ANSWERS else None
+    entry.answer_told = labels.get(answer.choice) or chosen_phrase
 
 
 MOST_NAMED = 10
@@ -133,17 +137,17 @@ MARKS = {True: "✓", False: "✗", None: "…"}
 def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
     for entry in entries:
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
+        time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
         subject, outcome = entry.about, words.phrase(entry.told) if entry.told else ""
-        lines.append(f"{MARKS[entry.ok]} {when}  {entry.operation} {' '.join(subject.split())}")
+        lines.append(f"{MARKS[entry.ok]} {time_text}  {entry.operation} {' '.join(subject.split())}")
         # The reason of an answer may only repeat its beginning.
-        why = "" if outcome.startswith(entry.why.rstrip("…")) else entry.why
-        why = words.phrase(entry.why_told) if entry.why_told else why
-        why = words("audit.typed") if entry.operation.startswith("user.") else why
-        unanswered = words("audit.unanswered") if entry.gate and entry.ok is None else ""
+        reason = "" if outcome.startswith(entry.why.rstrip("…")) else entry.why
+        reason = words.phrase(entry.why_told) if entry.why_told else reason
+        reason = words("audit.typed") if entry.operation.startswith("user.") else reason
+        unanswered_note = words("audit.unanswered") if entry.gate and entry.ok is None else ""
         parts = {
-            "audit.why": why,
-            "audit.answer": entry.answer_line(words) or unanswered,
+            "audit.why": reason,
+            "audit.answer": entry.answer_line(words) or unanswered_note,
             "audit.came": outcome,
             "audit.changed": name_first(entry.changed),
         }
@@ -153,5 +157,5 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
 
 def name_first(paths: Sequence[str]) -> str:
     """Returns the first few paths, and the number of the others."""
-    others = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
-    return ", ".join([*map(shown, paths[:MOST_NAMED]), *others])
+    more_note = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
+    return ", ".join([*map(shown, paths[:MOST_NAMED]), *more_note])

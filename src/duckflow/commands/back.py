@@ -21,15 +21,18 @@ async def back(context: CommandContext, _: str) -> str:
     messages = conversation.memory.own_messages()[-OFFERED:]
     if not messages:
         return words("back.nothing")
-    offered = {str(message.turn): message for message in reversed(messages)}
-    labels = [Choice(key=key, label=say("back.message", text=_line(message.text))) for key, message in offered.items()]
-    stay = Choice(key="no", label=say("back.stay"))
-    wanted = await context.ask(Question(kind="choice", title=say("back.title"), choices=(*labels, stay)))
-    if wanted.choice not in offered:
+    offered_messages = {str(message.turn): message for message in reversed(messages)}
+    labels = [
+        Choice(key=key, label=say("back.message", text=_line(message.text)))
+        for key, message in offered_messages.items()
+    ]
+    stay_choice = Choice(key="no", label=say("back.stay"))
+    message_answer = await context.ask(Question(kind="choice", title=say("back.title"), choices=(*labels, stay_choice)))
+    if message_answer.choice not in offered_messages:
         return words("back.left")
-    ways = tuple(Choice(key=key, label=say(f"back.{key}")) for key in ("both", "talk", "files", "stay"))
-    answer = await context.ask(Question(kind="choice", title=say("back.what"), choices=ways))
-    return await _go(context, offered[wanted.choice], answer.choice, words)
+    way_choices = tuple(Choice(key=key, label=say(f"back.{key}")) for key in ("both", "talk", "files", "stay"))
+    answer = await context.ask(Question(kind="choice", title=say("back.what"), choices=way_choices))
+    return await _go(context, offered_messages[message_answer.choice], answer.choice, words)
 
 
 def _line(text: str) -> str:

@@ -26,8 +26,8 @@ def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
             *(f"  ⚙ {agent.agent_id}: {_figures(agent.usage, words)}" for agent in state.agents.values()),
         ]
     if budget_usd:
-        remaining = max(0.0, budget_usd - state.usage.cost_usd)
-        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{remaining:.2f}"))
+        remaining_usd = max(0.0, budget_usd - state.usage.cost_usd)
+        lines.append(words("cost.budget", budget=f"{budget_usd:.2f}", left=f"{remaining_usd:.2f}"))
     return lines
 
 
@@ -37,8 +37,8 @@ def model_cost(model: str, usage: Usage, words: Words) -> str:
     figures = _figures(usage, words)
     if usage.cost_usd > 0:
         return figures
-    free = model.partition(":")[0] in FREE_OF_CHARGE
-    return f"{figures} · {words('cost.free' if free else 'cost.unknown')}"
+    is_free = model.partition(":")[0] in FREE_OF_CHARGE
+    return f"{figures} · {words('cost.free' if is_free else 'cost.unknown')}"
 
 
 def _figures(usage: Usage, words: Words) -> str:
@@ -55,13 +55,13 @@ def _figures(usage: Usage, words: Words) -> str:
 
 def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
     """Returns one line for each layer, with its tokens and its budget, and their sum."""
-    shown: list[str] = []
+    lines: list[str] = []
     total = 0
     for layer in layers:
         total += layer.tokens
         key = "context.budget" if layer.budget else "context.layer"
-        shown.append(words(key, name=words(f"context.{layer.name}"), tokens=layer.tokens, budget=layer.budget))
-    return [*shown, words("context.sum", tokens=total)]
+        lines.append(words(key, name=words(f"context.{layer.name}"), tokens=layer.tokens, budget=layer.budget))
+    return [*lines, words("context.sum", tokens=total)]
 
 
 @dataclass(frozen=True, slots=True)

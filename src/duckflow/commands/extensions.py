@@ -33,8 +33,8 @@ def agent_lines(state: AgentState, kinds: Iterable[AgentKind], words: Words) -> 
     lines = lines or [words("agent.none")]
     lines.append(words("agent.kinds", kinds=", ".join(PACKAGED)))
     for kind in kinds:
-        whose = words("agent.kind_own" if kind.own else "agent.kind_project")
-        lines.append(f"  {kind.name} ({whose}) {shorten(kind.description, DESCRIBED)}")
+        owner = words("agent.kind_own" if kind.own else "agent.kind_project")
+        lines.append(f"  {kind.name} ({owner}) {shorten(kind.description, DESCRIBED)}")
     return lines
 
 
@@ -53,15 +53,15 @@ def report_lines(state: AgentState, agent_id: str, words: Words) -> list[str]:
 
 
 def _line(agent: SubAgent, words: Words) -> str:
-    used = agent.usage
+    usage = agent.usage
     return words(
         "agent.line",
         agent=agent.agent_id,
         status=words("agent.status.waits" if agent.question else f"agent.status.{agent.status}"),
         elapsed=duration(agent.took()),
-        calls=used.calls,
-        tokens=grouped(used.prompt_tokens + used.completion_tokens, words),
-        cost=f", ${used.cost_usd:.4f}" if used.cost_usd else "",
+        calls=usage.calls,
+        tokens=grouped(usage.prompt_tokens + usage.completion_tokens, words),
+        cost=f", ${usage.cost_usd:.4f}" if usage.cost_usd else "",
         task=shorten(agent.task, SHOWN),
     )
 
@@ -79,32 +79,34 @@ class ExtensionCommands:
         self._hooks = hooks
 
     def group(self) -> Group:
-        listed = (("agents", self._list_agents), ("skills", self._list_skills), ("hooks", self._list_hooks))
-        return tuple(Command(name, run, AGENT_WORDS if name == "agents" else ()) for name, run in listed)
+        list_commands = (("agents", self._list_agents), ("skills", self._list_skills), ("hooks", self._list_hooks))
+        return tuple(
+            Command(name, list_items, AGENT_WORDS if name == "agents" else ()) for name, list_items in list_commands
+        )
 
     def commands(self) -> Iterator[Command]:
         """Yields the commands. A custom command takes precedence over a skill of the same name."""
-        known = self._extensions.found()
-        for skill in known.skills:
+        extensions = self._extensions.found()
+        for skill in extensions.skills:
             if skill.typed:
-                about = quote(shorten(skill.description, HELP))
-                yield Command(skill.name, partial(self._use_skill, skill), own_help=about)
-        for command in known.commands:
+                description = quote(shorten(skill.description, HELP))
+                yield Command(skill.name, partial(self._use_skill, skill), own_help=description)
+        for command in extensions.commands:
             text = f"{command.hint} · {command.description}" if command.hint else command.description
-            about = quote(shorten(text, HELP))
-            yield Command(command.name, partial(self._run_custom, command), own_help=about)
+            description = quote(shorten(text, HELP))
+            yield Command(command.name, partial(self._run_custom, command), own_help=description)
 
     async def look(self) -> None:
         await self._extensions.look()
 
     async def _list_agents(self, context: CommandContext, wanted: str) -> str:
         state, words = context.conversation.state, context.words
-        deed, _, arguments = wanted.partition(" ")
+        verb, _, arguments = wanted.partition(" ")
         agent_id, _, text = arguments.strip().partition(" ")
-        if deed == "stop":
+        if verb == "stop":
             await context.conversation.work.stop_agent(agent_id)
             return ""
-        if deed == "tell":
+        if verb == "tell":
             await context.conversation.work.tell_agent(agent_id, text)
             return ""
         if wanted:
@@ -115,25 +117,25 @@ class ExtensionCommands:
         await self.look()
         words, lines = context.words, list[str]()
         for skill in self._extensions.found().skills:
-            whose = words("skill.own" if skill.own else "skill.project")
-            lines.append(f"/{skill.name} ({whose}) {shorten(skill.description, HELP)}")
+            owner = words("skill.own" if skill.own else "skill.project")
+            lines.append(f"/{skill.name} ({owner}) {shorten(skill.description, HELP)}")
             lines += [f"  ⚠ {words.phrase(warning)}" for warning in skill.warnings]
         return "\n".join(lines) or words("skill.none")
 
     async def _list_hooks(self, context: CommandContext, wanted: str) -> str:
         """Lists every hook with its whole command, and the problems of some. A number changes the rights of one of the
         folder's hooks; `forget` withdraws every yes."""
-        words, (standing, problems) = context.words, self._hooks.standing()
+        words, (hooks, problems) = context.words, self._hooks.standing()
         programs = self._hooks.consent.programs
         if wanted.strip() == "forget":
             return words("hook.forgotten", count=programs.agreements.withdraw())
-        chosen = int(wanted) - 1 if wanted.strip().isdecimal() else -1
+        hook_index = int(wanted) - 1 if wanted.strip().isdecimal() else -1
         if wanted.strip():
-            if not 0 <= chosen < len(standing) or not standing[chosen].hook.brought:
+            if not 0 <= hook_index < len(hooks) or not hooks[hook_index].hook.brought:
                 return words("hook.rights_usage")
-            await programs.change_rights(standing[chosen].hook.program)
+            await programs.change_rights(hooks[hook_index].hook.program)
         lines: list[str] = []
-        for number, (hook, state) in enumerate(standing, 1):
+        for number, (hook, state) in enumerate(hooks, 1):
             matcher = f" {hook.matcher}" if hook.matcher else ""
             lines.append(f"{number}. {hook.event}{matcher} ({words(f'hook.state.{state}')}): {hook.shown}")
             lines += [f"  {hook.source}"] if hook.source else []
@@ -156,10 +158,10 @@ class ExtensionCommands:
         """Says its text as if it had been typed. Its model and mode hold for this one turn. Only the words typed after
         its name count as the user's own wish."""
         words, text = context.words, fill_in(command.body, typed)
-        why = words("custom.why", name=command.name)
+        reason = words("custom.why", name=command.name)
         await self._extensions.allowed.grant(command.name, command.allowed)
         outputs = {
-            shell_command: await self._shell.output_of(shell_command, why) for shell_command in commands_in(text)
+            shell_command: await self._shell.output_of(shell_command, reason) for shell_command in commands_in(text)
         }
         choices, notes = context.conversation.choices, list[str]()
         model, mode = context.conversation.state.model, choices.mode
@@ -184,8 +186,8 @@ class ExtensionCommands:
         choices = context.conversation.choices
         if command.mode not in STRICTEST_FIRST:
             return False
-        looser = STRICTEST_FIRST.index(Mode(command.mode)) > STRICTEST_FIRST.index(Mode(choices.mode))
-        if looser and not command.own:
+        is_looser = STRICTEST_FIRST.index(Mode(command.mode)) > STRICTEST_FIRST.index(Mode(choices.mode))
+        if is_looser and not command.own:
             return False
         choices.change_mode(command.mode)
         return True
@@ -195,12 +197,12 @@ async def _change_model(command: CustomCommand, context: CommandContext) -> list
     """Changes the model. A command that comes with the folder may only choose another model of the same provider: it
     must not decide to whom prompts are sent."""
     words, state, choices = context.words, context.conversation.state, context.conversation.choices
-    before = state.model
+    model_before = state.model
     try:
         await choices.change_model(command.model)
-        if command.own or state.model.partition(":")[0] == before.partition(":")[0]:
+        if command.own or state.model.partition(":")[0] == model_before.partition(":")[0]:
             return []
-        await choices.change_model(before)
+        await choices.change_model(model_before)
     except DuckflowError as problem:
-        return [words.error(problem), words("model.stays", model=before or "–")]
+        return [words.error(problem), words("model.stays", model=model_before or "–")]
     return [words("custom.model", name=command.name, model=command.model)]

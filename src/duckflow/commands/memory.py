@@ -21,13 +21,13 @@ def recall(context: CommandContext, wanted: str) -> str:
 
 def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
     """Recalls, with `--all` from every session of this machine."""
-    wanted = line.removeprefix(ALL).strip()
-    if not wanted or not line.startswith(ALL):
-        return recall(context, wanted)
+    query = line.removeprefix(ALL).strip()
+    if not query or not line.startswith(ALL):
+        return recall(context, query)
     from duckflow.commands.sessions import search_sessions
 
-    lines = search_sessions(wanted, paths.archives(None), context.conversation.sessions.all(), context.words)
-    return "\n".join(lines) or context.words("memory.nothing", query=wanted)
+    lines = search_sessions(query, paths.archives(None), context.conversation.sessions.all(), context.words)
+    return "\n".join(lines) or context.words("memory.nothing", query=query)
 
 
 async def compact(context: CommandContext, focus: str) -> str:
@@ -39,11 +39,11 @@ async def forget(context: CommandContext, wanted: str) -> str:
     words, forgetting = context.words, context.conversation.memory.forgetting
     if not wanted:
         return words("memory.forget_what")
-    held = forgetting.holding(wanted)
-    if not held:
+    held_phrases = forgetting.holding(wanted)
+    if not held_phrases:
         return words("memory.forget_none", words=wanted)
     choices = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("memory.forget_no")))
-    answer = await context.ask(Question(kind="gate", title=held[0], details=held[1:], choices=choices))
+    answer = await context.ask(Question(kind="gate", title=held_phrases[0], details=held_phrases[1:], choices=choices))
     if answer.choice != "yes":
         return words("memory.forget_not")
     try:

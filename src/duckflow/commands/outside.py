@@ -37,10 +37,10 @@ class OutsideCommands:
         for server in self._servers().values():
             for prompt in server.lists["prompts"]:
                 if name := text_of(prompt, "name"):
-                    about = f"{_usage(prompt)} · {text_of(prompt, 'description', 'title')}".strip(" ·")
-                    help_text = quote(shorten(about, HELP))
-                    typed = "_".join(f"{server.name}:{name}".split())
-                    yield Command(typed, partial(self._prompt, server, prompt), own_help=help_text)
+                    description = f"{_usage(prompt)} · {text_of(prompt, 'description', 'title')}".strip(" ·")
+                    help_text = quote(shorten(description, HELP))
+                    command_name = "_".join(f"{server.name}:{name}".split())
+                    yield Command(command_name, partial(self._prompt, server, prompt), own_help=help_text)
 
     def _servers(self) -> "dict[str, OutsideServer]":
         return self._find().servers if self._find else {}
@@ -53,16 +53,16 @@ class OutsideCommands:
     async def _mcp(self, context: CommandContext, arguments: str) -> str:
         await self.look()
         words, servers = context.words, self._servers()
-        wish, _, name = arguments.partition(" ")
+        verb, _, name = arguments.partition(" ")
         if not servers:
             return words("mcp.none")
         if not arguments:
             return "\n".join(server_line(server, words) for server in servers.values())
-        name = name.strip() if wish == "restart" else arguments
+        name = name.strip() if verb == "restart" else arguments
         if name not in servers:
             raise UsageError("mcp.unknown", name=name, known=", ".join(servers))
         server = servers[name]
-        if wish == "restart":
+        if verb == "restart":
             await server.restart()
             await server.tried.wait()
             return server_line(server, words)
@@ -77,13 +77,13 @@ class OutsideCommands:
         assert self._find
         arguments = tables(prompt.get("arguments"))
         values = _arguments([text_of(argument, "name") for argument in arguments], typed)
-        missing = [
+        missing_names = [
             name
             for argument in arguments
             if argument.get("required") and (name := text_of(argument, "name")) not in values
         ]
         name = text_of(prompt, "name")
-        if missing:
+        if missing_names:
             return context.words("mcp.prompt_usage", usage=f"/{server.name}:{name} {_usage(prompt)}")
         try:
             text = await self._find().prompt_text(server, name, values)
@@ -102,7 +102,7 @@ def server_line(server: "OutsideServer", words: Words) -> str:
 
 def _usage(prompt: Prompt) -> str:
     names = [(text_of(argument, "name"), argument.get("required")) for argument in tables(prompt.get("arguments"))]
-    return " ".join(name.upper() if required else f"[{name.upper()}]" for name, required in names)
+    return " ".join(name.upper() if is_required else f"[{name.upper()}]" for name, is_required in names)
 
 
 def _brief(table: Prompt) -> str:
@@ -122,7 +122,7 @@ def _arguments(names: list[str], typed: str) -> dict[str, str]:
         open_names = [candidate for candidate in names if candidate not in values]
         if not open_names:
             break
-        taken = words if len(open_names) == 1 else words[:1]
-        values[open_names[0]] = " ".join(taken)
-        words = words[len(taken) :]
+        value_words = words if len(open_names) == 1 else words[:1]
+        values[open_names[0]] = " ".join(value_words)
+        words = words[len(value_words) :]
     return values

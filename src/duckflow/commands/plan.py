@@ -38,30 +38,30 @@ def _lines(plan: Plan, numbers: dict[str, int], words: Words) -> Iterator[str]:
         yield f"{number}. {MARKS[step.status]} {step.name}"
         yield f"    {field('what', step.description)}"
         yield f"    {field('success', step.success)}"
-        after = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
-        yield f"    {field('after', after)}"
+        needed_numbers = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
+        yield f"    {field('after', needed_numbers)}"
 
 
 def plan_from_text(text: str, plan: Plan) -> Plan:
     """Returns the plan as edited, or raises an error that names the line it cannot understand. Steps keep their old
     numbers in the text, so a step is recognised wherever it stands."""
-    new = plan.copied()
-    old = dict(enumerate(new.steps, 1))
-    new.steps, new.risks, needs = [], [], dict[str, list[int]]()
+    new_plan = plan.copied()
+    old_steps = dict(enumerate(new_plan.steps, 1))
+    new_plan.steps, new_plan.risks, needs = [], [], dict[str, list[int]]()
     for line in text.split("\n"):
-        step = new.steps[-1] if new.steps else None
+        step = new_plan.steps[-1] if new_plan.steps else None
         if not line.strip() or line.startswith("#"):
             continue
         if match := STEP.match(line):
-            new.steps.append(_step(match, old, line))
+            new_plan.steps.append(_step(match, old_steps, line))
         elif (match := FIELD.fullmatch(line)) and (name := _field(match["label"])):
             if name == "after" and step:
                 needs[step.step_id] = [int(number) for number in NUMBER.findall(match["text"])]
             else:
-                _set(new, step, name, match["text"].strip())
+                _set(new_plan, step, name, match["text"].strip())
         else:
             raise UsageError("plan.text_unclear", line=line.strip())
-    return _checked(new, plan, needs)
+    return _checked(new_plan, plan, needs)
 
 
 def _step(match: re.Match[str], old: dict[int, Step], line: str) -> Step:
@@ -77,8 +77,10 @@ def _step(match: re.Match[str], old: dict[int, Step], line: str) -> Step:
 
 
 def _field(label: str) -> str:
-    named = {Words(language)(f"plan.text.{name}").casefold(): name for language in languages() for name in FIELDS}
-    return named.get(label.strip().casefold(), "")
+    field_by_label = {
+        Words(language)(f"plan.text.{name}").casefold(): name for language in languages() for name in FIELDS
+    }
+    return field_by_label.get(label.strip().casefold(), "")
 
 
 def _set(plan: Plan, step: Step | None, name: str, text: str) -> None:
@@ -99,15 +101,15 @@ def _set(plan: Plan, step: Step | None, name: str, text: str) -> None:
 
 def _checked(new: Plan, plan: Plan, needs: dict[str, list[int]]) -> Plan:
     ids = {number: step.step_id for number, step in enumerate(plan.steps, 1)}
-    remaining = {step.step_id for step in new.steps}
+    remaining_ids = {step.step_id for step in new.steps}
     if not new.steps:
         raise UsageError("plan.text_empty")
     for step in plan.steps:
-        if step.status != "pending" and step.step_id not in remaining:
+        if step.status != "pending" and step.step_id not in remaining_ids:
             raise UsageError("plan.step_begun", step=step.name)
     for step in new.steps:
-        wanted = (ids.get(number, "") for number in needs.get(step.step_id, ()))
-        step.depends_on = [step_id for step_id in wanted if step_id in remaining and step_id != step.step_id]
+        needed_ids = (ids.get(number, "") for number in needs.get(step.step_id, ()))
+        step.depends_on = [step_id for step_id in needed_ids if step_id in remaining_ids and step_id != step.step_id]
     if problems := dependency_problems(new.steps):
         raise UsageError("plan.text_unclear", line=problems[0])
     if new.status == "completed" and any(step.status != "completed" for step in new.steps):
@@ -121,13 +123,13 @@ WRONG = "# ⚠"
 
 async def plan(context: CommandContext, line: str) -> str:
     """Shows, approves or edits the plan, renames or moves a step, or drops a step or the whole plan."""
-    now = context.conversation.state.plan
-    if now is None:
+    current_plan = context.conversation.state.plan
+    if current_plan is None:
         return context.words("plan.none")
-    what, *arguments = line.split(maxsplit=2) or ["show"]
-    if what == "edit" and not arguments:
-        return await _edit(context, now)
-    return _plan(context, now, what, arguments)
+    verb, *arguments = line.split(maxsplit=2) or ["show"]
+    if verb == "edit" and not arguments:
+        return await _edit(context, current_plan)
+    return _plan(context, current_plan, verb, arguments)
 
 
 def _plan(context: CommandContext, now: Plan, what: str, arguments: list[str]) -> str:
@@ -166,13 +168,13 @@ async def _edit(context: CommandContext, now: Plan) -> str:
         if answer.choice != "edit" or answer.text.strip() == text.strip():
             return context.words("plan.unchanged")
         try:
-            new = plan_from_text(answer.text, context.conversation.state.plan or now)
+            new_plan = plan_from_text(answer.text, context.conversation.state.plan or now)
         except UsageError as problem:
             # The user's text is not lost: it is opened again, with the problem above it.
             lines = (line for line in answer.text.split("\n") if not line.startswith(WRONG))
             text = "\n".join([f"{WRONG} {' '.join(context.words.error(problem).split())}", *lines])
         else:
-            return _change(context, new)
+            return _change(context, new_plan)
 
 
 def _change(context: CommandContext, new: Plan) -> str:
@@ -183,18 +185,18 @@ def _change(context: CommandContext, new: Plan) -> str:
 
 async def tasks(context: CommandContext, line: str) -> str:
     """Shows the jobs, or pauses, resumes or cancels one. `ask` asks the user which of these to do."""
-    what, _, job = line.partition(" ")
-    if not what:
+    verb, _, job_name = line.partition(" ")
+    if not verb:
         return job_lines(context.conversation.state, context.words)
-    if what == "ask":
+    if verb == "ask":
         names = ", ".join(live_job.name for live_job in context.conversation.state.live_jobs())
         choices = tuple(Choice(key=key, label=say(f"job.ask.{key}")) for key in ("pause", "cancel", "leave"))
-        what = (await context.ask(Question(kind="choice", title=say("job.ask", job=names), choices=choices))).choice
-        if what == "leave":
+        verb = (await context.ask(Question(kind="choice", title=say("job.ask", job=names), choices=choices))).choice
+        if verb == "leave":
             return ""
-    if what not in CONTROLS:
+    if verb not in CONTROLS:
         return context.words("job.usage")
-    context.conversation.work.control(what, job.strip())
+    context.conversation.work.control(verb, job_name.strip())
     return ""
 
 

@@ -25,14 +25,14 @@ def plan_tree(plan: Plan, words: Words) -> str:
         lines.append(f"│ {words('plan.goal', goal=plan.goal)}")
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     for number, step in enumerate(plan.steps, 1):
-        last = number == len(plan.steps)
-        lines.append(f"{'└─' if last else '├─'} {_step(step, number, numbers, words)}")
+        is_last = number == len(plan.steps)
+        lines.append(f"{'└─' if is_last else '├─'} {_step(step, number, numbers, words)}")
         success = words("plan.success", success=step.success) if step.success else ""
-        about = step.description if step.description != step.name else ""
-        lines += [f"{'  ' if last else '│ '}   {text}" for text in (about, success) if text]
+        description = step.description if step.description != step.name else ""
+        lines += [f"{'  ' if is_last else '│ '}   {text}" for text in (description, success) if text]
     if plan.risks:
-        graded = (risk_line(risk, words) for risk in plan.risks)
-        lines.append(words("plan.risks", risks="; ".join(graded)))
+        risk_lines = (risk_line(risk, words) for risk in plan.risks)
+        lines.append(words("plan.risks", risks="; ".join(risk_lines)))
     if plan.checks and plan.status == "draft":
         lines += [words("plan.checks"), *(f"  $ {check}" for check in plan.checks)]
     return "\n".join(lines)
@@ -41,8 +41,10 @@ def plan_tree(plan: Plan, words: Words) -> str:
 def risk_line(risk: str, words: Words) -> str:
     """Returns the risk with its level in the user's language, if the plan names one."""
     for level in RISK_LEVELS:
-        called = joined(f"plans.{level}", risk, words.language)
-        if match := re.fullmatch(rf"(?is)\s*(?:[\[(（【]\s*{called}\s*[\])）】]|{called}\s*[:：])\s*(.+)", risk):
+        level_words = joined(f"plans.{level}", risk, words.language)
+        if match := re.fullmatch(
+            rf"(?is)\s*(?:[\[(（【]\s*{level_words}\s*[\])）】]|{level_words}\s*[:：])\s*(.+)", risk
+        ):
             return f"{words(f'gate.risk.{level}')}: {match[1].strip()}"
     return risk
 
@@ -50,8 +52,8 @@ def risk_line(risk: str, words: Words) -> str:
 def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str:
     notes: list[str] = []
     if step.depends_on:
-        before = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
-        notes.append(words("plan.after", steps=before))
+        needed_numbers = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
+        notes.append(words("plan.after", steps=needed_numbers))
     if step.tasks:
         notes.append(words("plan.tasks", done=step.tasks_done(), total=len(step.tasks)))
     if step.unverified:
@@ -71,9 +73,11 @@ def job_lines(state: AgentState, words: Words) -> str:
 
 def _job(state: AgentState, job: Job, words: Words) -> str:
     if job.status in ENDED:
-        now = progress(state, job)
+        current_progress = progress(state, job)
         status = words(f"job.status.{job.status}")
-        return words("job.line", job=job.name, status=status, done=now.steps_done, total=now.steps)
+        return words(
+            "job.line", job=job.name, status=status, done=current_progress.steps_done, total=current_progress.steps
+        )
     return "\n".join(map(words.phrase, job_progress(state, job)))
 
 
@@ -82,7 +86,7 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
     counts = {"done": report.done, "failed": report.failed, "left": report.left}
     lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
     lines += [words("job.cause", cause=cause) for cause in report.causes]
-    lines += [words("job.shown", shown=told_evidence(shown, words)) for shown in report.shown]
+    lines += [words("job.shown", shown=told_evidence(evidence, words)) for evidence in report.shown]
     lines += [words("job.unverified", step=step) for step in report.unverified]
     if report.next_action or status != "completed":
         lines.append(words("job.next", next=report.next_action or words(f"job.next_{status}")))
@@ -95,5 +99,5 @@ def plan_bar(state: AgentState, words: Words) -> str:
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""
     counts = {"name": plan.name, "done": plan.done(), "total": len(plan.steps)}
-    now = plan.current()
-    return words("plan.bar_now", **counts, step=now.name) if now else words("plan.bar", **counts)
+    current_step = plan.current()
+    return words("plan.bar_now", **counts, step=current_step.name) if current_step else words("plan.bar", **counts)

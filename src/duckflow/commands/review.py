@@ -39,8 +39,8 @@ KEYS = (NEXT, COMMENT, TAKE, PUT, MARK, FILE)
 
 async def diff(context: CommandContext, arguments: str) -> str:
     """Shows the changes (`/diff [TURN]`), or goes through them hunk by hunk (`/diff walk [TURN]`)."""
-    first, _, turn = arguments.partition(" ")
-    if first == WALK:
+    verb, _, turn = arguments.partition(" ")
+    if verb == WALK:
         return await _Walk(context).run(int(turn) if turn.strip().isdecimal() else 0)
     words = context.words
     preview = await context.conversation.undo.diff(UndoScope(turn=int(arguments)) if arguments.isdecimal() else LATEST)
@@ -60,10 +60,10 @@ class _Walk:
         """The reason why the last key did nothing."""
 
     async def run(self, turn: int) -> str:
-        hunks, place, state = await self._review.hunks(turn), 0, self._context.conversation.state
-        while place < len(hunks):
-            hunk = hunks[place]
-            answer = await self._context.ask(self._question(hunk, place, len(hunks)))
+        hunks, index, state = await self._review.hunks(turn), 0, self._context.conversation.state
+        while index < len(hunks):
+            hunk = hunks[index]
+            answer = await self._context.ask(self._question(hunk, index, len(hunks)))
             if answer.choice == SEND:
                 await self._review.send()
                 return ""
@@ -71,13 +71,13 @@ class _Walk:
                 break
             try:
                 self._problem = None
-                place += await self._do(answer, hunk)
+                index += await self._do(answer, hunk)
             except DuckflowError as problem:
                 self._problem = said(problem)
             if answer.choice == FILE and not self._problem:
-                hunks = [other for other in hunks if other.path != hunk.path]
-        unsent = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
-        return "\n".join([*self._told, *unsent])
+                hunks = [other_hunk for other_hunk in hunks if other_hunk.path != hunk.path]
+        unsent_note = [self._context.words("comment.left", count=len(state.comments))] if state.comments else []
+        return "\n".join([*self._told, *unsent_note])
 
     async def _do(self, answer: Answer, hunk: Hunk) -> bool:
         """Does what a key says. Returns whether to go on to the next change."""
@@ -98,20 +98,20 @@ class _Walk:
 
     def _question(self, hunk: Hunk, place: int, count: int) -> Question:
         state = self._context.conversation.state
-        taken = any(reverted.hunk_id == hunk.hunk_id for reverted in state.taken_back)
+        is_taken_back = any(reverted_hunk.hunk_id == hunk.hunk_id for reverted_hunk in state.taken_back)
         mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
-        keys = [NEXT, COMMENT, PUT if taken else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
+        keys = [NEXT, COMMENT, PUT if is_taken_back else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
         labels = {MARK: f"comment.key.{mark}"}
         choices = tuple(
             Choice(key=key, label=say(labels.get(key, f"comment.key.{key}")), takes_text=key == COMMENT) for key in keys
         )
-        own = [
+        comments = [
             comment
             for comment in state.comments
             if hunk.line(comment.line, comment.side) is not None and comment.path == hunk.path
         ]
         rows = [f"{line.new or line.old:>5} {line.sign}{line.text}" for line in hunk.numbered()]
-        lines = [*rows, *(f"  ✎ {comment.line}: {comment.text}" for comment in own)]
+        lines = [*rows, *(f"  ✎ {comment.line}: {comment.text}" for comment in comments)]
         title = say("comment.hunk", path=shown(hunk.path), place=place + 1, count=count)
         problem = (self._problem,) if self._problem else ()
         return Question(
@@ -123,9 +123,9 @@ class _Walk:
         )
 
     async def _words_for(self, hunk: Hunk) -> str:
-        leave = Choice(key="no", label=say("comment.key.leave"))
+        leave_choice = Choice(key="no", label=say("comment.key.leave"))
         title = say("comment.which", path=shown(hunk.path))
-        answer = await self._context.ask(Question(kind="text", title=title, choices=(leave,), for_person=True))
+        answer = await self._context.ask(Question(kind="text", title=title, choices=(leave_choice,), for_person=True))
         return "" if answer.choice == "no" else answer.text
 
     async def _comment(self, hunk: Hunk, words: str) -> None:
@@ -134,9 +134,9 @@ class _Walk:
         if not words.strip():
             return
         match = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
-        changed = hunk.changed()[0]
-        first = ("" if changed.new else "-", changed.new or changed.old, words)
-        sign, number, text = match.groups() if match else first
+        changed_line = hunk.changed()[0]
+        first_change = ("" if changed_line.new else "-", changed_line.new or changed_line.old, words)
+        sign, number, text = match.groups() if match else first_change
         side: DiffSide = "old" if sign else "new"
         await self._review.comment(hunk.turn, hunk.path, int(number), text, side, hunk.job)
 

@@ -42,11 +42,11 @@ def _row(number: int, entry: SessionSummary, words: Words, now: float) -> Sessio
 
 def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) -> list[str]:
     """Returns one line for each row, at most `width` cells wide, with a line for every other folder."""
-    widths = [max((cells(row.facts[place]) for row in rows), default=0) for place in range(3)]
+    widths = [max((cells(row.facts[column]) for row in rows), default=0) for column in range(3)]
     digits = len(str(max((row.number for row in rows), default=0)))
-    ids = max((len(row.session_id) for row in rows), default=0) if with_id else 0
-    room = max(TITLE_WIDTH, width - digits - 2 - sum(widths) - 6 - (ids + 2 if ids else 0))
-    room = min(room, max((cells(row.title) for row in rows), default=0))
+    id_width = max((len(row.session_id) for row in rows), default=0) if with_id else 0
+    title_width = max(TITLE_WIDTH, width - digits - 2 - sum(widths) - 6 - (id_width + 2 if id_width else 0))
+    title_width = min(title_width, max((cells(row.title) for row in rows), default=0))
     lines: list[str] = []
     folder = ""
     for row in rows:
@@ -54,8 +54,8 @@ def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) 
             folder = row.folder
             lines.append(folder)
         facts = "  ".join(" " * (size - cells(text)) + text for text, size in zip(row.facts, widths, strict=True))
-        shown = f"{row.number:>{digits}}. {padded(fitted(row.title, room), room)}  {facts}"
-        lines.append(f"{shown}  {row.session_id}" if with_id else shown)
+        line = f"{row.number:>{digits}}. {padded(fitted(row.title, title_width), title_width)}  {facts}"
+        lines.append(f"{line}  {row.session_id}" if with_id else line)
     return lines
 
 

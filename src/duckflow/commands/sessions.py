@@ -47,8 +47,8 @@ class SessionCommands:
         if not rows:
             return words("sessions.none")
         if self._pick is None:
-            listed = session_lines(rows[:LISTED], LINE_WIDTH, with_id=False)
-            return "\n".join([*listed, words("resume.usage")])
+            listed_sessions = session_lines(rows[:LISTED], LINE_WIDTH, with_id=False)
+            return "\n".join([*listed_sessions, words("resume.usage")])
         row = await self._pick(rows, words)
         if row is None:
             return words("resume.stays")
@@ -65,10 +65,10 @@ AT_ONCE = 200
 
 async def export(context: CommandContext, line: str) -> str:
     """Exports the session: `/export [md|html] [FILE]`."""
-    first, _, file_name = line.partition(" ")
-    wanted, file = (first, file_name.strip()) if first in tuple(Format) else ("", line)
+    first_word, _, file_name = line.partition(" ")
+    format_name, file = (first_word, file_name.strip()) if first_word in tuple(Format) else ("", line)
     words, state = context.words, context.conversation.state
-    form = chosen_format(wanted, file)
+    form = chosen_format(format_name, file)
     path = target(file, state.session_id, form, Path(state.folder))
     transcript = Transcript()
     for number, event in context.conversation.record():
@@ -104,25 +104,25 @@ def search_sessions(
     """Returns three lines for each hit: when and where it was said, the words around it, and the command that resumes
     the session."""
     lines = list[str]()
-    for place in places_where_said(question, archives, summaries, words):
-        session = place.session
-        title = plain(session.title or session.asked) if session else place.session_id
+    for hit in places_where_said(question, archives, summaries, words):
+        session = hit.session
+        title = plain(session.title or session.asked) if session else hit.session_id
         folder = plain(short_folder(session.folder)) if session else "?"
-        when = time.strftime("%Y-%m-%d", time.localtime(place.at))
-        lines.append(words("search.hit", when=when, title=title, folder=folder, who=place.who))
-        lines.append(f"  {place.excerpt}")
-        lines += [f"  duckflow --resume {place.session_id}"] if session else []
+        date = time.strftime("%Y-%m-%d", time.localtime(hit.at))
+        lines.append(words("search.hit", when=date, title=title, folder=folder, who=hit.who))
+        lines.append(f"  {hit.excerpt}")
+        lines += [f"  duckflow --resume {hit.session_id}"] if session else []
     return lines
 
 
 def places_where_said(
     question: str, archives: Iterable[Path], summaries: Sequence[SessionSummary], words: Words
 ) -> list[SaidSomewhere]:
-    known = {summary.session_id: summary for summary in summaries}
+    summary_by_id = {summary.session_id: summary for summary in summaries}
     return [
         SaidSomewhere(
             hit.session,
-            known.get(hit.session),
+            summary_by_id.get(hit.session),
             hit.at,
             hit.operation or words(f"search.by_{hit.role}"),
             _excerpt(question, older_words(hit.role, hit.text)),
@@ -138,20 +138,20 @@ def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
         with closing(Gravel(path)) as gravel:
             hits += gravel.search(question, MOST, reach=ITSELF)
     hits.sort(key=lambda hit: (-hit.share, -hit.at))
-    chosen, count = list[ArchiveHit](), dict[str, int]()
+    best_hits, count = list[ArchiveHit](), dict[str, int]()
     for hit in hits:
         count[hit.session] = count.get(hit.session, 0) + 1
-        if count[hit.session] <= OF_A_SESSION and len(chosen) < MOST:
-            chosen.append(hit)
-    return chosen
+        if count[hit.session] <= OF_A_SESSION and len(best_hits) < MOST:
+            best_hits.append(hit)
+    return best_hits
 
 
 def _excerpt(question: str, text: str) -> str:
     """Returns a line around the first word of the question that occurs in the text."""
     line = " ".join(text.split())
-    low = line.casefold()
-    wanted = [question.casefold(), *sorted(terms(question), key=len, reverse=True)]
-    at = next((place for word in wanted if (place := low.find(word)) >= 0), 0)
-    start = max(0, at - EXCERPT // 3)
-    cut = line[start : start + EXCERPT]
-    return plain(("…" if start else "") + cut + ("…" if start + EXCERPT < len(line) else ""))
+    folded_line = line.casefold()
+    search_terms = [question.casefold(), *sorted(terms(question), key=len, reverse=True)]
+    offset = next((term_offset for word in search_terms if (term_offset := folded_line.find(word)) >= 0), 0)
+    start = max(0, offset - EXCERPT // 3)
+    excerpt = line[start : start + EXCERPT]
+    return plain(("…" if start else "") + excerpt + ("…" if start + EXCERPT < len(line) else ""))

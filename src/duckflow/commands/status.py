@@ -29,17 +29,17 @@ REPLIED = 600
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
     """Returns a recap of a resumed session. It is made before the conversation is built, which closes the open turn and
     forgets the open question."""
-    last = state.messages[-1].at if state.messages else now
+    last_time = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
-    headline = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last, now, words))
+    headline = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last_time, now, words))
     lines = [headline] if title else []
     if state.forked_from:
         lines.append(words("recap.fork", session=state.forked_from))
     lines += _exchange(state.messages, words)
     if state.turn_open:
         lines.append(words("turn.crashed"))
-        cut_off = [agent.agent_id for agent in state.agents.values() if agent.status == "running"]
-        lines += [words("agent.interrupted", agent=agent) for agent in cut_off]
+        interrupted_agents = [agent.agent_id for agent in state.agents.values() if agent.status == "running"]
+        lines += [words("agent.interrupted", agent=agent) for agent in interrupted_agents]
     if state.pending_gate:
         lines.append(_open_question(state.pending_gate, words))
     if state.plan and state.plan.status != "completed":
@@ -55,12 +55,12 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
 
 def _exchange(messages: list[Message], words: Words) -> list[str]:
     """Returns the user's last message, and the reply to it."""
-    asked = next((place for place in range(len(messages) - 1, -1, -1) if messages[place].role == "user"), None)
-    if asked is None:
+    asked_index = next((index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "user"), None)
+    if asked_index is None:
         return []
-    decisions = [message.decision for message in messages[asked:] if message.decision]
+    decisions = [message.decision for message in messages[asked_index:] if message.decision]
     replies = [text for decision in decisions for text in decision.said(*talk_operations())]
-    lines = [f"› {shorten(messages[asked].text, ASKED)}"]
+    lines = [f"› {shorten(messages[asked_index].text, ASKED)}"]
     return [*lines, shorten(replies[-1], REPLIED)] if replies else lines
 
 
@@ -68,8 +68,8 @@ def _open_question(question: Question, words: Words) -> str:
     if question.gate is None:
         return words("recap.duck", question=words.phrase(question.title))
     files = [impact.path for impact in question.gate.impacts]
-    wanted = "; ".join((*question.gate.intent, *files)) or ", ".join(question.gate.operations)
-    return words("recap.gate", what=shorten(wanted, ASKED))
+    wish = "; ".join((*question.gate.intent, *files)) or ", ".join(question.gate.operations)
+    return words("recap.gate", what=shorten(wish, ASKED))
 
 
 SHOWN_CHANGE = 0.005
@@ -78,12 +78,12 @@ SHOWN_CHANGE = 0.005
 
 def status(context: CommandContext, _: str) -> str:
     state, words = context.conversation.state, context.words
-    shown = [
+    lines = [
         *map(words.phrase, context.conversation.health()),
         *(
-            f"  {words(f'vital.{c.vital}')} {c.delta:+.2f}: {words.phrase(c.cause)}"
-            for c in state.vitals_causes
-            if abs(c.delta) >= SHOWN_CHANGE
+            f"  {words(f'vital.{vital_change.vital}')} {vital_change.delta:+.2f}: {words.phrase(vital_change.cause)}"
+            for vital_change in state.vitals_causes
+            if abs(vital_change.delta) >= SHOWN_CHANGE
         ),
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
@@ -91,28 +91,28 @@ def status(context: CommandContext, _: str) -> str:
         words("status.step", step=state.phase, status=state.status),
     ]
     if state.review:
-        shown.append(review_line(state.review, words))
+        lines.append(review_line(state.review, words))
     if state.limit:
-        work = words(f"work.{state.profile}") if state.profile else ""
-        shown.append(words("status.loops", loop=state.loop, limit=state.limit, work=work))
-    five = {
+        work_text = words(f"work.{state.profile}") if state.profile else ""
+        lines.append(words("status.loops", loop=state.loop, limit=state.limit, work=work_text))
+    key_facts = {
         "goal": state.five.goal,
         "why_now": state.five.why_now,
         "constraints": "; ".join(state.five.constraints),
         "plan_brief": "; ".join(state.five.plan_brief),
         "open_questions": "; ".join(state.five.open_questions),
     }
-    shown += [f"{words(f'five.{name}')}: {text}" for name, text in five.items() if text]
+    lines += [f"{words(f'five.{name}')}: {text}" for name, text in key_facts.items() if text]
     if bar := plan_bar(state, words):
-        shown.append(words("status.plan", plan=bar))
-    shown += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
+        lines.append(words("status.plan", plan=bar))
+    lines += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
     if state.last_delta:
-        shown.append(words("status.last_delta", delta=state.last_delta))
+        lines.append(words("status.last_delta", delta=state.last_delta))
     if refs := [ref for ref in state.context_refs if kind_of_ref(ref)]:
-        shown.append(words("status.refs", refs=", ".join(refs)))
+        lines.append(words("status.refs", refs=", ".join(refs)))
     if state.files_changed:
-        shown.append(words("status.files", files=", ".join(state.files_changed)))
-    return "\n".join(shown)
+        lines.append(words("status.files", files=", ".join(state.files_changed)))
+    return "\n".join(lines)
 
 
 def why(context: CommandContext, _: str) -> str:
@@ -140,16 +140,16 @@ def queue(context: CommandContext, text: str) -> str:
     if text:
         context.conversation.queue(text)
         return ""
-    waiting = [queued.text for queued in context.conversation.waiting]
-    return "\n".join(waiting) or context.words("queue.empty")
+    waiting_texts = [queued_message.text for queued_message in context.conversation.waiting]
+    return "\n".join(waiting_texts) or context.words("queue.empty")
 
 
 async def leave(context: CommandContext, _: str) -> str:
     """Leaves the chat. If a job is at work, the user says what to do with it."""
     conversation, choice = context.conversation, "stop"
-    if running := [job.name for job in conversation.state.live_jobs() if job.status == "running"]:
+    if running_jobs := [job.name for job in conversation.state.live_jobs() if job.status == "running"]:
         choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("stop", "detach", "stay"))
-        title = say("leave.jobs", job=", ".join(running))
+        title = say("leave.jobs", job=", ".join(running_jobs))
         choice = (await context.ask(Question(kind="choice", title=title, choices=choices))).choice
     if choice == "detach" and await _stays(context):
         return ""
@@ -162,21 +162,26 @@ async def _stays(context: CommandContext) -> bool:
     """Waits until the running task has ended, so that it is not done twice. The user may leave at once and cut it off,
     or stay after all: says whether they stay."""
     state = context.conversation.state
-    doing = [current for job in state.live_jobs() if in_the_middle(state, job) for current in progress(state, job).now]
-    settling = asyncio.ensure_future(context.conversation.work.settle())
-    if not doing:
-        await settling
+    current_tasks = [
+        current_task
+        for job in state.live_jobs()
+        if in_the_middle(state, job)
+        for current_task in progress(state, job).now
+    ]
+    settle_task = asyncio.ensure_future(context.conversation.work.settle())
+    if not current_tasks:
+        await settle_task
         return False
     choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("cut", "stay"))
-    details = tuple(say("leave.finishing_task", task=current.line()) for current in doing)
+    details = tuple(say("leave.finishing_task", task=current_task.line()) for current_task in current_tasks)
     question = Question(kind="choice", title=say("leave.finishing"), details=details, choices=choices)
-    asking = asyncio.ensure_future(context.ask(question))
+    ask_task = asyncio.ensure_future(context.ask(question))
     try:
-        await asyncio.wait({settling, asking}, return_when=asyncio.FIRST_COMPLETED)
-        return asking.done() and asking.result().choice == "stay"
+        await asyncio.wait({settle_task, ask_task}, return_when=asyncio.FIRST_COMPLETED)
+        return ask_task.done() and ask_task.result().choice == "stay"
     finally:
-        settling.cancel()
-        asking.cancel()
+        settle_task.cancel()
+        ask_task.cancel()
 
 
 SESSION = (Command("queue", queue), Command("cost", cost), Command("quit", leave), Command("exit", leave))
@@ -207,10 +212,10 @@ def permissions(context: CommandContext, arguments: str) -> str:
 def show_audit(context: CommandContext, wanted: str) -> str:
     """Shows the latest entries, as many as wanted. `duckflow audit` shows all of them."""
     entries = list_audit(context.conversation.record())
-    shown = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
-    earlier = len(entries) - len(shown)
-    lines = [context.words("audit.earlier", count=earlier)] if earlier else []
-    return "\n".join([*lines, *audit_lines(shown, context.words)])
+    shown_entries = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
+    earlier_count = len(entries) - len(shown_entries)
+    lines = [context.words("audit.earlier", count=earlier_count)] if earlier_count else []
+    return "\n".join([*lines, *audit_lines(shown_entries, context.words)])
 
 
 RECORD = (Command("permissions", permissions, ("rm", "add")), Command("audit", show_audit))
@@ -227,24 +232,26 @@ def mode(context: CommandContext, wanted: str) -> str:
 def _modes(words: Words, now: str) -> Iterator[str]:
     figures = json.loads(Path(__file__).with_name("mode_figures.json").read_text(encoding="utf-8"))
     yield words("mode.choices", mode=now, modes=", ".join(OFFERED))
-    yield from (f"  {words(f'init.choice.mode.{offered}')}" for offered in OFFERED)
+    yield from (f"  {words(f'init.choice.mode.{mode_name}')}" for mode_name in OFFERED)
     yield words("mode.measured", count=figures["destructive"] + figures["doubtful"] + figures["harmless"])
-    for offered in OFFERED:
-        shares = figures["modes"][offered]
-        shown = {name: f"{share:g}" for name, share in (shares | {"missed": round(100 - shares["asked"], 1)}).items()}
-        yield f"  {words('mode.figures', mode=offered, **shown)}"
+    for mode_name in OFFERED:
+        shares = figures["modes"][mode_name]
+        share_texts = {
+            name: f"{share:g}" for name, share in (shares | {"missed": round(100 - shares["asked"], 1)}).items()
+        }
+        yield f"  {words('mode.figures', mode=mode_name, **share_texts)}"
     yield words("mode.shut_in", caught=f"{figures['caught']:g}")
 
 
 async def model(context: CommandContext, wanted: str) -> str:
     """Names the model, or changes it from now on. The chat itself shows the new one."""
-    words, now = context.words, context.conversation.state.model
+    words, current_model = context.words, context.conversation.state.model
     if not wanted:
-        return words("model.choices", model=now or "–")
+        return words("model.choices", model=current_model or "–")
     try:
         await context.conversation.choices.change_model(wanted)
     except DuckflowError as problem:
-        return "\n".join([words.error(problem), words("model.stays", model=now or "–")])
+        return "\n".join([words.error(problem), words("model.stays", model=current_model or "–")])
     return ""
 
 

@@ -33,8 +33,8 @@ class Commands:
     def __init__(self, words: Words, *added: Group, sources: Sequence[CommandSource] = ()) -> None:
         self._words = words
         self._sources = sources
-        listing = Command("help", self._help)
-        self._own = {command.name: command for group in ((listing,), *GROUPS, *added) for command in group}
+        help_command = Command("help", self._help)
+        self._own = {command.name: command for group in ((help_command,), *GROUPS, *added) for command in group}
 
     @property
     def _commands(self) -> dict[str, Command]:
@@ -42,8 +42,8 @@ class Commands:
         return {command.name: command for source in self._sources for command in source.commands()} | self._own
 
     def __iter__(self) -> Iterator[Command]:
-        known = self._commands
-        return iter([*self._own.values(), *(known[name] for name in known if name not in self._own)])
+        commands = self._commands
+        return iter([*self._own.values(), *(commands[name] for name in commands if name not in self._own)])
 
     async def knows(self, line: str) -> bool:
         name = line[1:].split(" ")[0]
@@ -57,11 +57,11 @@ class Commands:
         names the nearest one."""
         words = Words(language) if language else self._words
         words.emoji = self._words.emoji
-        shown = await self._shown(conversation, ask, line, words)
+        answer = await self._shown(conversation, ask, line, words)
         if language not in ("", words.language):
             # The command itself has changed the language.
             self._words.language = words.language
-        return shown
+        return answer
 
     async def _shown(self, conversation: InnerConversation, ask: Ask, line: str, words: Words) -> str:
         name, _, arguments = line[1:].strip().partition(" ")
@@ -70,18 +70,18 @@ class Commands:
                 await source.look()
         if command := self._commands.get(name):
             try:
-                shown = command.run(CommandContext(conversation, words, ask), arguments.strip())
-                return shown if isinstance(shown, str) else await shown
+                answer = command.run(CommandContext(conversation, words, ask), arguments.strip())
+                return answer if isinstance(answer, str) else await answer
             except DuckflowError as problem:
                 return words.error(problem)
-        near = difflib.get_close_matches(name, self._commands, n=1)
-        if near:
-            return words("command.near", name=name, near=near[0])
+        near_names = difflib.get_close_matches(name, self._commands, n=1)
+        if near_names:
+            return words("command.near", name=name, near=near_names[0])
         return words("command.unknown", name=name)
 
     def _help(self, context: CommandContext, _: str) -> str:
         width = max(map(len, self._own))
         lines = [f"/{command.name:<{width}} {context.words.phrase(command.help)}" for command in self]
-        brought = {command.name for source in self._sources for command in source.commands()}
-        lines += [context.words("command.taken", name=name) for name in sorted(brought & self._own.keys())]
+        brought_names = {command.name for source in self._sources for command in source.commands()}
+        lines += [context.words("command.taken", name=name) for name in sorted(brought_names & self._own.keys())]
         return "\n".join([*lines, "", context.words("help.keys")])

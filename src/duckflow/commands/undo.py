@@ -20,17 +20,17 @@ LEAVE = Choice(key="no", label=say("undo.leave"), takes_text=True)
 
 async def undo(context: CommandContext, wanted: str) -> str:
     """Takes back the last turn, a job, a step of it, or single files. If several could be meant, it asks which."""
-    if busy := _busy(context):
-        return context.words(busy)
+    if busy_key := _busy(context):
+        return context.words(busy_key)
     authors = await context.conversation.undo.authors()
     if wanted.strip():
         return await _Restore(context, back=True).run(_named(wanted.strip(), authors))
-    scopes, unasked = _offered(authors), await _unasked(context)
-    if len(scopes) < 2 and not unasked:
+    scopes, unasked_hunks = _offered(authors), await _unasked(context)
+    if len(scopes) < 2 and not unasked_hunks:
         return await _Restore(context, back=True).run(LATEST)
-    answer, paths = await _chosen(context, scopes, unasked)
+    answer, paths = await _chosen(context, scopes, unasked_hunks)
     if answer.choice == UNASKED:
-        return await _take_back(context, unasked)
+        return await _take_back(context, unasked_hunks)
     if answer.text and (files := files_meant(answer.text, paths, context.words.language)):
         return await _Restore(context, back=True).run(UndoScope(paths=files))
     if not answer.choice.isdecimal():
@@ -41,9 +41,9 @@ async def undo(context: CommandContext, wanted: str) -> str:
 async def _unasked(context: CommandContext) -> list[Hunk]:
     """Returns the changes of the last turn that nobody asked for and that still stand."""
     proof = context.conversation.state.proof
-    named = {change.hunk_id for change in proof.unasked} if proof else set[str]()
-    hunks = await context.conversation.review.hunks(proof.unasked[0].turn) if proof and named else ()
-    return [hunk for hunk in hunks if hunk.hunk_id in named]
+    unasked_ids = {change.hunk_id for change in proof.unasked} if proof else set[str]()
+    hunks = await context.conversation.review.hunks(proof.unasked[0].turn) if proof and unasked_ids else ()
+    return [hunk for hunk in hunks if hunk.hunk_id in unasked_ids]
 
 
 async def _take_back(context: CommandContext, hunks: list[Hunk]) -> str:
@@ -57,8 +57,8 @@ def _places(hunks: list[Hunk]) -> str:
 
 
 async def redo(context: CommandContext, _: str) -> str:
-    busy = _busy(context)
-    return context.words(busy) if busy else await _Restore(context, back=False).run(LATEST)
+    busy_key = _busy(context)
+    return context.words(busy_key) if busy_key else await _Restore(context, back=False).run(LATEST)
 
 
 def _busy(context: CommandContext) -> str:
@@ -70,11 +70,11 @@ def _busy(context: CommandContext) -> str:
 def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
     """Returns what can be offered, the latest work first: the last turn, the latest jobs, and the latest step of a job
     with several."""
-    turns = [author for author in authors if not author.job][:1]
-    scopes = list(dict.fromkeys(author.whole for author in authors if author.job or author in turns))
-    latest = next((author for author in authors if author.job), None)
-    if latest and sum(author.job == latest.job for author in authors) > 1:
-        scopes.insert(scopes.index(latest.whole) + 1, UndoScope(job=latest.job, step=latest.step))
+    latest_turns = [author for author in authors if not author.job][:1]
+    scopes = list(dict.fromkeys(author.whole for author in authors if author.job or author in latest_turns))
+    latest_job = next((author for author in authors if author.job), None)
+    if latest_job and sum(author.job == latest_job.job for author in authors) > 1:
+        scopes.insert(scopes.index(latest_job.whole) + 1, UndoScope(job=latest_job.job, step=latest_job.step))
     return scopes[:OFFERED]
 
 
@@ -116,11 +116,11 @@ async def _chosen(
 
 async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
     """Takes nothing back. If the answer says what is wanted instead, it goes to the model, which can take back less."""
-    wanted = answer.said or answer.text
-    if not wanted:
+    wish = answer.said or answer.text
+    if not wish:
         return context.words("undo.left")
     context.conversation.undo.tell_left(preview)
-    await context.conversation.say(wanted)
+    await context.conversation.say(wish)
     return ""
 
 
@@ -154,8 +154,8 @@ class _Restore:
             return await _left(self.context, answer, preview)
         only_own = answer.choice != "all" and not preview.nothing_else
         outcome = await undo_port.restore(self.back, only_own, scope._replace(paths=answer.paths or scope.paths))
-        done = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
-        return "\n".join([words.phrase(done), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
+        done_phrase = about_work("done" if self.back else "redone", outcome, files=", ".join(outcome.changed) or "–")
+        return "\n".join([words.phrase(done_phrase), *warnings((*outcome.conflicts, *outcome.not_covered), words)])
 
     async def _one_file(self, preview: PlannedUndo) -> Answer:
         paths = [impact.path for impact in preview.impacts[:LISTED]]
@@ -163,9 +163,9 @@ class _Restore:
         return await self.context.ask(Question(kind="choice", title=say("undo.which_file"), choices=(*choices, LEAVE)))
 
     def _question(self, preview: PlannedUndo, with_diff: bool = False) -> Question:
-        extra: list[str] = [] if with_diff or not preview.diff else ["diff"]
-        extra += ["files"] if self.back and len(preview.impacts) > 1 else []
-        return undo_question(preview, self.back, with_diff, extra)
+        extra_keys: list[str] = [] if with_diff or not preview.diff else ["diff"]
+        extra_keys += ["files"] if self.back and len(preview.impacts) > 1 else []
+        return undo_question(preview, self.back, with_diff, extra_keys)
 
 
 def warnings(phrases: tuple[Phrase, ...], words: Words) -> list[str]:

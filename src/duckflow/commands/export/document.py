@@ -94,14 +94,14 @@ def quoted(text: str) -> str:
 
 def code(text: str) -> str:
     ticks = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
-    gap = " " if "`" in text else ""
-    return f"{ticks}{gap}{plain(text)}{gap}{ticks}"
+    padding = " " if "`" in text else ""
+    return f"{ticks}{padding}{plain(text)}{padding}{ticks}"
 
 
 def fenced(text: str, language: str = "") -> str:
     """Returns a block whose fence is longer than any inside it."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
+    longest_run = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest_run + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
@@ -168,13 +168,13 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
 
 def save(path: Path, text: str) -> None:
     """Replaces whatever stands at the path by a new file. A link or a pipe is replaced, never written through."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    new_file = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        new.replace(path)
+        new_file.replace(path)
     except OSError as problem:
         with suppress(OSError):
-            new.unlink()
+            new_file.unlink()
         raise UsageError("export.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None

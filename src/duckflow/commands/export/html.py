@@ -25,8 +25,8 @@ def svg_chart(points: Points, words: Words) -> str:
     """Draws three lines from 0 to 1 over the turns, with their names; nothing without points."""
     if not points:
         return ""
-    shown = thinned(points, MOST_POINTS)
-    scale = (WIDTH - LEFT) / max(1, len(shown) - 1)
+    shown_points = thinned(points, MOST_POINTS)
+    scale = (WIDTH - LEFT) / max(1, len(shown_points) - 1)
 
     def height(value: float) -> float:
         return TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
@@ -38,12 +38,12 @@ def svg_chart(points: Points, words: Words) -> str:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH}" y1="{height(value):.1f}" y2="{height(value):.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{height(value) + 4:.1f}" text-anchor="end">{value:.1f}</text>')
     for name in NAMES:
-        values = [getattr(vitals, name) for _, vitals in shown]
-        line = " ".join(f"{LEFT + place * scale:.1f},{height(value):.1f}" for place, value in enumerate(values))
+        values = [getattr(vitals, name) for _, vitals in shown_points]
+        line = " ".join(f"{LEFT + index * scale:.1f},{height(value):.1f}" for index, value in enumerate(values))
         parts.append(
             f'<polyline class="{name}" points="{line}"><title>{escape(words(f"vital.{name}"))}</title></polyline>'
         )
-    first, last = shown[0][0], shown[-1][0]
+    first, last = shown_points[0][0], shown_points[-1][0]
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}">{escape(words("export.turn", turn=first))}</text>')
     parts.append(
         f'<text x="{WIDTH}" y="{HEIGHT - 4}" text-anchor="end">{escape(words("export.turn", turn=last))}</text></svg>'
@@ -53,10 +53,10 @@ def svg_chart(points: Points, words: Words) -> str:
 
 
 def bar_lines(points: Points, words: Words) -> list[str]:
-    shown = thinned(points, MOST_BARS)
+    shown_points = thinned(points, MOST_BARS)
     lines: list[str] = []
-    for name in NAMES if shown else ():
-        values = [getattr(vitals, name) for _, vitals in shown]
+    for name in NAMES if shown_points else ():
+        values = [getattr(vitals, name) for _, vitals in shown_points]
         lines.append(f"{draw_bars(tuple(values))} {values[-1]:.2f} {words(f'vital.{name}')}")
     return lines
 
@@ -66,7 +66,7 @@ def thinned(points: Points, most: int) -> Points:
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)
-    return [points[round(place * step)] for place in range(most)]
+    return [points[round(index * step)] for index in range(most)]
 
 
 # The page may load no script, picture or font and make no request, even if something slipped through.
@@ -103,10 +103,10 @@ def _page(transcript: Transcript, words: Words) -> Iterator[str]:
 
 
 def _turn(turn: TurnRecord, words: Words, render: Callable[[str], str]) -> Iterator[str]:
-    when = time.strftime("%H:%M", time.localtime(turn.at))
-    place = f"turn-{turn.number}"
+    clock_time = time.strftime("%H:%M", time.localtime(turn.at))
+    anchor = f"turn-{turn.number}"
     name = safe(words("export.turn", turn=turn.number))
-    yield f'<section class="turn" id="{place}"><h3><a href="#{place}">{name}</a> <time>{when}</time></h3>'
+    yield f'<section class="turn" id="{anchor}"><h3><a href="#{anchor}">{name}</a> <time>{clock_time}</time></h3>'
     yield f'<div class="user">{safe(turn.asked)}</div>'
     for entry in turn.entries:
         yield from _entry(entry, words, render)
@@ -142,13 +142,13 @@ def _state(entry: Entry) -> str:
 
 
 def _details(entry: Entry, summary: str, words: Words) -> str:
-    inside = "".join(f"<p>{safe(words.phrase(detail))}</p>" for detail in entry.details)
+    inner_html = "".join(f"<p>{safe(words.phrase(detail))}</p>" for detail in entry.details)
     if entry.diff:
-        inside += f'<pre class="diff">{_diff(entry.diff)}</pre>'
+        inner_html += f'<pre class="diff">{_diff(entry.diff)}</pre>'
     if entry.output:
-        inside += f"<pre>{safe(entry.output)}</pre>"
-    opened = " open" if entry.kind == "duck" else ""
-    return f'<details class="{entry.kind}"{opened}><summary>{summary}</summary>{inside}</details>'
+        inner_html += f"<pre>{safe(entry.output)}</pre>"
+    open_attribute = " open" if entry.kind == "duck" else ""
+    return f'<details class="{entry.kind}"{open_attribute}><summary>{summary}</summary>{inner_html}</details>'
 
 
 def _diff(diff: str) -> str:

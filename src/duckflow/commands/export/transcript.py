@@ -150,9 +150,9 @@ class Transcript:
             case ReportItem(report=report):
                 counts = {"done": report.done, "failed": report.failed, "left": report.left}
                 summary = say(f"job.ended.{item.status}", job=item.job_name, **counts)
-                why = [say("job.cause", cause=clean(cause)) for cause in report.causes]
-                why += [say("job.next", next=clean(report.next_action))] if report.next_action else []
-                self._add(Entry("note", clean(report.summary), summary, ok=item.status == "completed", details=why))
+                details = [say("job.cause", cause=clean(cause)) for cause in report.causes]
+                details += [say("job.next", next=clean(report.next_action))] if report.next_action else []
+                self._add(Entry("note", clean(report.summary), summary, ok=item.status == "completed", details=details))
             case _:
                 pass
 
@@ -163,14 +163,14 @@ class Transcript:
 
 
 def _deed(item: ActionItem) -> Entry:
-    whose = f"⚙ {item.job_name}: " if item.job else ""
+    job_prefix = f"⚙ {item.job_name}: " if item.job else ""
     action = item.action
     # A command of the user's own needs no reason, and a Gate has already shown the diff.
-    told_why = action and item.operation not in USERS_OWN
+    tells_reason = action and item.operation not in USERS_OWN
     return Entry(
         "deed",
-        clean(f"{whose}{item.operation} {' '.join(action.about.split()) if action else ''}"),
-        details=[say("export.why", why=clean(action.reasoning))] if action and told_why else [],
+        clean(f"{job_prefix}{item.operation} {' '.join(action.about.split()) if action else ''}"),
+        details=[say("export.why", why=clean(action.reasoning))] if action and tells_reason else [],
         diff="" if item.gate or not action else _diff(action.args),
     )
 
