@@ -48,9 +48,11 @@ class Budget(NamedTuple):
 
     def excess(self) -> str:
         """Returns the amount beyond the budget, as shown to people; empty within the budget."""
-        over = [f"${self.spent_usd - self.usd:.4f}"] if self.usd and self.spent_usd > self.usd else []
-        over += [f"{self.spent_tokens - self.tokens} tokens"] if self.tokens and self.spent_tokens > self.tokens else []
-        return ", ".join(over)
+        excess_texts = [f"${self.spent_usd - self.usd:.4f}"] if self.usd and self.spent_usd > self.usd else []
+        excess_texts += (
+            [f"{self.spent_tokens - self.tokens} tokens"] if self.tokens and self.spent_tokens > self.tokens else []
+        )
+        return ", ".join(excess_texts)
 
 
 class CallLedger:
@@ -72,9 +74,9 @@ class CallLedger:
             if answer := _within_limits(connection, wanted, now):
                 return answer
             row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": worker}
-            used = {"model": wanted.model, "tokens": wanted.tokens, "dollars": dollars, "at": now}
-            made = sa.insert(CALLS).values(**row, **used).returning(CALLS.c.call)
-            return Granted(connection.execute(made).scalar_one())
+            call_values = {"model": wanted.model, "tokens": wanted.tokens, "dollars": dollars, "at": now}
+            insert = sa.insert(CALLS).values(**row, **call_values).returning(CALLS.c.call)
+            return Granted(connection.execute(insert).scalar_one())
 
         return self._database.do(change)
 
@@ -102,31 +104,33 @@ def end_call(connection: sa.Connection, row: sa.Row[Any], now: float, used: Call
     used = used or CallUsed(tokens=row.tokens, dollars=row.dollars)
     values = {"ended": now, "tokens": used.tokens, "dollars": used.dollars}
     connection.execute(sa.update(CALLS).where(CALLS.c.call == row.call).values(values))
-    mine = (ATTEMPTS.c.fleet == row.fleet) & (ATTEMPTS.c.task == row.task) & (ATTEMPTS.c.number == row.attempt)
-    spent = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
-    connection.execute(sa.update(ATTEMPTS).where(mine).values(spent))
+    is_of_attempt = (ATTEMPTS.c.fleet == row.fleet) & (ATTEMPTS.c.task == row.task) & (ATTEMPTS.c.number == row.attempt)
+    spent_values = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
+    connection.execute(sa.update(ATTEMPTS).where(is_of_attempt).values(spent_values))
 
 
 def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
-    this = sa.select(FLEETS.c.budget_usd, FLEETS.c.budget_tokens).where(FLEETS.c.fleet == order.fleet)
-    whole, task = connection.execute(this).one(), order.task
-    limits = {"task": (task.budget_usd, task.budget_tokens), "fleet": (whole.budget_usd, whole.budget_tokens)}
+    fleet_query = sa.select(FLEETS.c.budget_usd, FLEETS.c.budget_tokens).where(FLEETS.c.fleet == order.fleet)
+    fleet_row, task = connection.execute(fleet_query).one(), order.task
+    limits = {"task": (task.budget_usd, task.budget_tokens), "fleet": (fleet_row.budget_usd, fleet_row.budget_tokens)}
     budgets: list[Budget] = []
-    for what, limit in limits.items():
+    for kind, limit in limits.items():
         if any(limit):
-            spent = sa.select(*_sums(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens)).where(ATTEMPTS.c.fleet == order.fleet)
+            spent_query = sa.select(*_sums(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens)).where(
+                ATTEMPTS.c.fleet == order.fleet
+            )
             under_way = sa.select(*_sums(CALLS.c.dollars, CALLS.c.tokens)).where(OPEN, CALLS.c.fleet == order.fleet)
-            if what == "task":
-                spent = spent.where(ATTEMPTS.c.task == task.name)
+            if kind == "task":
+                spent_query = spent_query.where(ATTEMPTS.c.task == task.name)
                 under_way = under_way.where(CALLS.c.task == task.name)
-            used, under_way = (_figures(connection.execute(sums).one()) for sums in (spent, under_way))
-            budgets.append(Budget(what, *limit, *used, *under_way))
+            spent_figures, under_way = (_figures(connection.execute(sums).one()) for sums in (spent_query, under_way))
+            budgets.append(Budget(kind, *limit, *spent_figures, *under_way))
     return budgets
 
 
 def _sums(dollars: sa.Column[Any], tokens: sa.Column[Any]) -> list[sa.Label[Any]]:
-    named = {"dollars": dollars, "tokens": tokens}
-    return [sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in named.items()]
+    columns = {"dollars": dollars, "tokens": tokens}
+    return [sa.func.coalesce(sa.func.sum(column), 0).label(name) for name, column in columns.items()]
 
 
 def _figures(sums: sa.Row[Any]) -> tuple[float, int]:
@@ -144,11 +148,11 @@ def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | Non
     if budget.usd and wanted.dollars is None:
         return Granted(refused=say("fleet.no_price", model=wanted.model, limit=budget.usd))
     left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens
-    no_money = budget.usd and (left_usd <= 0 or (wanted.dollars or 0.0) > left_usd)
-    if no_money or (budget.tokens and wanted.prompt > left_tokens):
+    lacks_money = budget.usd and (left_usd <= 0 or (wanted.dollars or 0.0) > left_usd)
+    if lacks_money or (budget.tokens and wanted.prompt > left_tokens):
         return Granted(refused=say("fleet.budget_spent", what=budget.what), over=budget.what)
-    tight = budget.usd and budget.open_usd + dollars > left_usd
-    if (tight or (budget.tokens and budget.open_tokens + wanted.tokens > left_tokens)) and budget.open_tokens:
+    is_tight = budget.usd and budget.open_usd + dollars > left_usd
+    if (is_tight or (budget.tokens and budget.open_tokens + wanted.tokens > left_tokens)) and budget.open_tokens:
         return Granted(wait=ANOTHER_LOOK)
     return None
 
@@ -170,9 +174,9 @@ def _recent(connection: sa.Connection, limit: Limit) -> list[sa.Row[Any]]:
 def _wait_for(limit: Limit, wanted: CallWanted, calls: list[sa.Row[Any]], now: float) -> float:
     """Returns the seconds until there may be room for the call."""
     wait = 0.0
-    begun = sorted(call.at for call in calls if call.at > now - MINUTE)
-    if limit.requests and len(begun) >= limit.requests:
-        wait = begun[-limit.requests] + MINUTE - now
+    start_times = sorted(call.at for call in calls if call.at > now - MINUTE)
+    if limit.requests and len(start_times) >= limit.requests:
+        wait = start_times[-limit.requests] + MINUTE - now
     if limit.tokens:
         excess = _used_tokens(calls, now) + min(wanted.tokens, limit.tokens) - limit.tokens
         for call in sorted((call for call in calls if call.ended), key=lambda call: call.ended):
@@ -192,9 +196,11 @@ def _overshoot(connection: sa.Connection, order: AttemptOrder, model: str, now: 
     phrases: list[Phrase] = []
     for limit in read_limits(connection):
         if limit.tokens and limit.covers(model):
-            over = _used_tokens(_recent(connection, limit), now) - limit.tokens
-            phrases += [say("fleet.limit_over", model=limit.model, limit=limit.tokens, over=over)] if over > 0 else []
+            excess = _used_tokens(_recent(connection, limit), now) - limit.tokens
+            phrases += (
+                [say("fleet.limit_over", model=limit.model, limit=limit.tokens, over=excess)] if excess > 0 else []
+            )
     for budget in _budgets(connection, order):
-        if over := budget.excess():
-            phrases.append(say("fleet.budget_over", what=budget.what, over=over))
+        if excess := budget.excess():
+            phrases.append(say("fleet.budget_over", what=budget.what, over=excess))
     return phrases

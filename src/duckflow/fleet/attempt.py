@@ -81,19 +81,21 @@ class Attempt:
             self._workshop.admit(Path(self._task.repository))
             self._secrets = secret_parts(self._workshop.secrets(self._task).values())
             worktree = await open_worktree(self._order, self._workshop.worktrees, marks_of(self._order), self._note)
-            outcome, why = await self._work(worktree)
+            outcome, reason = await self._work(worktree)
         except DuckflowError as problem:
-            outcome, why = "failed", said(problem)
+            outcome, reason = "failed", said(problem)
         except asyncio.CancelledError:
             if worktree is None:
                 raise
-            outcome, why = "cancelled", None
+            outcome, reason = "cancelled", None
         if worktree:
             # The shield keeps a second cancellation from leaving this half done.
-            why = await asyncio.shield(self._close(worktree)) or why
-        if outcome == "done" and why:
+            reason = await asyncio.shield(self._close(worktree)) or reason
+        if outcome == "done" and reason:
             outcome = "failed"
-        report = self._report.model_copy(update={"outcome": outcome, "open": why, "seconds": round(self._seconds(), 1)})
+        report = self._report.model_copy(
+            update={"outcome": outcome, "open": reason, "seconds": round(self._seconds(), 1)}
+        )
         if worktree and self._order.mend and not report.passed:
             await worktree.put_branch_back(self._order)
         return report
@@ -105,8 +107,8 @@ class Attempt:
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
         timeout = asyncio.timeout(self._task.minutes * 60)
         clock = PausableTimeout(timeout)
-        async with granting(self._link, clock) as address:
-            self._marks |= address
+        async with granting(self._link, clock) as address_marks:
+            self._marks |= address_marks
             try:
                 async with timeout:
                     result = await self._talk(worktree, await self._prepare(worktree), clock)
@@ -127,7 +129,7 @@ class Attempt:
         finally:
             state = host.conversation.state
             self._update(
-                evidence=tuple(shown.text for shown in state.evidence if shown.ok),
+                evidence=tuple(evidence.text for evidence in state.evidence if evidence.ok),
                 proof=state.proof.verdict if state.proof else None,
             )
             await talk.close()
@@ -138,9 +140,11 @@ class Attempt:
         """Runs the set-up, and returns the prompt."""
         task = self._task
         if task.setup:
-            done = await self._workshop.run(self._order, worktree.folder, task.setup, True)
-            if done.code:
-                raise DuckflowError("fleet.setup_failed", command=task.setup, code=done.code, output=done.output)
+            setup_result = await self._workshop.run(self._order, worktree.folder, task.setup, True)
+            if setup_result.code:
+                raise DuckflowError(
+                    "fleet.setup_failed", command=task.setup, code=setup_result.code, output=setup_result.output
+                )
             await worktree.spare()
         parts = [self._words("fleet.prompt")]
         parts += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
@@ -153,13 +157,13 @@ class Attempt:
                 parts += [self._words("fleet.prompt_conflict", files=", ".join(files))]
             else:
                 await self._commit(worktree)
-                failing = [check for check in await self._check(worktree) if check.code]
-                parts += [self._failing(failing)] if failing else [self._words("fleet.prompt_merged")]
+                failing_checks = [check for check in await self._check(worktree) if check.code]
+                parts += [self._failing(failing_checks)] if failing_checks else [self._words("fleet.prompt_merged")]
         return "\n\n".join([task.prompt.strip(), *parts])
 
     async def _lead(self, talk: AttemptTalk, prompt: str, worktree: Worktree) -> TurnResult:
         """Talks to the model until the checks pass, or questions and retries are used up."""
-        mends, answers = MENDS, ANSWERS
+        mends_left, answers = MENDS, ANSWERS
         while True:
             result = await talk.say(prompt)
             self._update(said=talk.said)
@@ -169,15 +173,15 @@ class Attempt:
             commit = await self._commit(worktree)
             checks = await self._check(worktree) if commit else ()
             await worktree.git.restore()
-            failing = [check for check in checks if check.code]
-            if commit and checks and not failing:
+            failing_checks = [check for check in checks if check.code]
+            if commit and checks and not failing_checks:
                 return result
             if result.question and answers:
                 answers -= 1
                 prompt = await talk.ask(result.question)
-            elif failing and mends:
-                mends -= 1
-                prompt = self._failing(failing)
+            elif failing_checks and mends_left:
+                mends_left -= 1
+                prompt = self._failing(failing_checks)
             else:
                 return result
 
@@ -186,9 +190,9 @@ class Attempt:
         return self._words("fleet.prompt_failing", checks="\n\n".join(results))
 
     async def _commit(self, worktree: Worktree) -> str:
-        unresolved = [name for name in await conflicts_in(worktree.git) if _marked(worktree.folder / name)]
-        if unresolved:
-            raise DuckflowError("fleet.conflict_left", files=", ".join(unresolved))
+        unresolved_files = [name for name in await conflicts_in(worktree.git) if _marked(worktree.folder / name)]
+        if unresolved_files:
+            raise DuckflowError("fleet.conflict_left", files=", ".join(unresolved_files))
         commit = await worktree.commit(self._order)
         self._update(
             commit=commit,
@@ -213,8 +217,8 @@ class Attempt:
             return say("fleet.nothing_changed")
         if files := await worktree.secrets_in(report.commit, self._secrets):
             return say("fleet.secret_written", files=", ".join(files))
-        if failing := [check.command for check in report.checks if check.code]:
-            return say("fleet.checks_failed", checks=", ".join(failing))
+        if failing_commands := [check.command for check in report.checks if check.code]:
+            return say("fleet.checks_failed", checks=", ".join(failing_commands))
         if report.touched_outside:
             return say("fleet.touched_outside", files=", ".join(report.touched_outside))
         if self._task.attempts > 1:

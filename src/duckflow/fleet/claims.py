@@ -65,12 +65,14 @@ def end_attempt(
 ) -> bool:
     """Ends an attempt with these values if it has this claim; None means that nobody has it. Then its calls are over,
     and nobody waits for answers to its questions. Says whether it has ended now."""
-    mine = attempt.row & (ATTEMPTS.c.claim == claim) & ATTEMPTS.c.state.in_(LIVE)
-    over = {**values, "ended": now, "doing": "", "wanted": "", "claim": None}
-    if not connection.execute(sa.update(ATTEMPTS).where(mine).values(over)).rowcount:
+    is_of_claim = attempt.row & (ATTEMPTS.c.claim == claim) & ATTEMPTS.c.state.in_(LIVE)
+    end_values = {**values, "ended": now, "doing": "", "wanted": "", "claim": None}
+    if not connection.execute(sa.update(ATTEMPTS).where(is_of_claim).values(end_values)).rowcount:
         return False
-    called = (CALLS.c.fleet == attempt.fleet) & (CALLS.c.task == attempt.task) & (CALLS.c.attempt == attempt.number)
-    end_calls(connection, called, now)
+    is_of_attempt = (
+        (CALLS.c.fleet == attempt.fleet) & (CALLS.c.task == attempt.task) & (CALLS.c.attempt == attempt.number)
+    )
+    end_calls(connection, is_of_attempt, now)
     close_questions(connection, *attempt)
     return True
 
@@ -81,34 +83,36 @@ def recover(database: FleetDatabase, connection: sa.Connection, but: str = "") -
     now = database.now(connection)
     mark_dead(connection, now, but)
     end_calls(connection, CALLS.c.worker.in_(DEAD), now)
-    left = sa.select(ATTEMPTS).where(ATTEMPTS.c.state == "running", ATTEMPTS.c.worker.in_(DEAD))
-    for row in connection.execute(left).all():
+    left_attempts = sa.select(ATTEMPTS).where(ATTEMPTS.c.state == "running", ATTEMPTS.c.worker.in_(DEAD))
+    for row in connection.execute(left_attempts).all():
         attempt, phrases = AttemptKey(row.fleet, row.task, row.number), [say("fleet.worker_died", worker=row.worker)]
         if row.wanted:
-            changed = end_attempt(connection, attempt, row.claim, now, state=row.wanted)
+            changed_count = end_attempt(connection, attempt, row.claim, now, state=row.wanted)
         elif row.goes >= MOST_GOES:
             phrases.append(say("fleet.most_goes", count=row.goes))
-            changed = end_attempt(connection, attempt, row.claim, now, state="failed")
+            changed_count = end_attempt(connection, attempt, row.claim, now, state="failed")
         else:
             # The row keeps the name of its worker, whose process may have to be ended first.
-            back = sa.update(ATTEMPTS).where(attempt.row, ATTEMPTS.c.claim == row.claim)
-            changed = connection.execute(back.values(state="queued", doing="", claim=None)).rowcount
-        write_notes(database, connection, [Note(*attempt, phrase) for phrase in phrases if changed])
+            update = sa.update(ATTEMPTS).where(attempt.row, ATTEMPTS.c.claim == row.claim)
+            changed_count = connection.execute(update.values(state="queued", doing="", claim=None)).rowcount
+        write_notes(database, connection, [Note(*attempt, phrase) for phrase in phrases if changed_count])
 
 
 def move_forsaken(connection: sa.Connection, now: float, lease: float) -> None:
     """Gives the tasks of machines that have no worker to other machines of their fleet."""
     workers = connection.execute(sa.select(WORKERS).order_by(WORKERS.c.until)).all()
-    living = {row.place for row in workers if not row.dead}
+    living_places = {row.place for row in workers if not row.dead}
     last_seen = {row.place: row.until for row in workers}
     open_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.place, FLEETS.c.places, FLEETS.c.started)
     open_tasks = open_tasks.join(FLEETS, FLEETS.c.fleet == TASKS.c.fleet)
-    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living))
+    open_tasks = open_tasks.where(TASKS.c.state.notin_(ENDED_TASKS), TASKS.c.place.notin_(living_places))
     for number, row in enumerate(connection.execute(open_tasks).all()):
-        others = [place for place in cast("list[str]", row.places) if place in living]
-        if others and now - last_seen.get(row.place, row.started) > lease * PATIENCE_WITH_PLACES:
-            this = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
-            connection.execute(sa.update(TASKS).where(this).values(place=others[number % len(others)]))
+        other_places = [place for place in cast("list[str]", row.places) if place in living_places]
+        if other_places and now - last_seen.get(row.place, row.started) > lease * PATIENCE_WITH_PLACES:
+            is_this_task = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.name)
+            connection.execute(
+                sa.update(TASKS).where(is_this_task).values(place=other_places[number % len(other_places)])
+            )
 
 
 class Claims:
@@ -127,15 +131,15 @@ class Claims:
             if row is None:
                 return None
             now, claim, goes = self._database.now(connection), secrets.token_hex(8), row.goes + 1
-            before = process_of(connection, row.worker) if row.worker else None
-            held = {"worker": self._lease.worker, "claim": claim, "goes": goes, "state": "running"}
-            times = {"started": row.started or now, "taken": now}
-            this = AttemptKey(row.fleet, row.task, row.number).row
-            connection.execute(sa.update(ATTEMPTS).where(this).values(**held, **times))
-            begun = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
-            connection.execute(sa.update(TASKS).where(begun).values(state="running"))
+            process_before = process_of(connection, row.worker) if row.worker else None
+            claim_values = {"worker": self._lease.worker, "claim": claim, "goes": goes, "state": "running"}
+            time_values = {"started": row.started or now, "taken": now}
+            is_this_attempt = AttemptKey(row.fleet, row.task, row.number).row
+            connection.execute(sa.update(ATTEMPTS).where(is_this_attempt).values(**claim_values, **time_values))
+            is_waiting_task = (TASKS.c.fleet == row.fleet) & (TASKS.c.name == row.task) & (TASKS.c.state == "waiting")
+            connection.execute(sa.update(TASKS).where(is_waiting_task).values(state="running"))
             task = _on_top(connection, row.fleet, read_row(FleetTask, row.task_json))
-            return TakenAttempt(claim, row.fleet, row.number, task, goes, row.mend, bool(row.worker), before)
+            return TakenAttempt(claim, row.fleet, row.number, task, goes, row.mend, bool(row.worker), process_before)
 
         if not self._database.read(_queued(self._lease.place).limit(1), patience=0):
             return None
@@ -151,14 +155,14 @@ class Claims:
             if order.mend and not report.passed:
                 # Its earlier result is still on its branch, so it counts as done as before.
                 if end_attempt(connection, attempt, claim, now, state="done"):
-                    why = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
-                    write_notes(self._database, connection, [Note(*attempt, phrase) for phrase in why])
+                    phrases = (report.open or say("fleet.stopped"), say("fleet.mend_failed"))
+                    write_notes(self._database, connection, [Note(*attempt, phrase) for phrase in phrases])
             elif end_attempt(connection, attempt, claim, now, state=report.outcome):
                 # What its calls took is known only when all of them are over.
-                spent = sa.select(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens).where(attempt.row)
-                cost, tokens = connection.execute(spent).one()
-                whole = report.model_copy(update={"cost_usd": cost, "tokens": tokens})
-                connection.execute(sa.update(ATTEMPTS).where(attempt.row).values(report=whole.model_dump_json()))
+                spent_query = sa.select(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens).where(attempt.row)
+                cost, tokens = connection.execute(spent_query).one()
+                whole_report = report.model_copy(update={"cost_usd": cost, "tokens": tokens})
+                connection.execute(sa.update(ATTEMPTS).where(attempt.row).values(report=whole_report.model_dump_json()))
 
         self._database.do(change)
 
@@ -170,9 +174,9 @@ class Claims:
             for claim, word in doing.items():
                 connection.execute(sa.update(ATTEMPTS).where(ATTEMPTS.c.claim == claim).values(doing=word))
             write_notes(self._database, connection, notes)
-            running = (ATTEMPTS.c.worker == self._lease.worker) & (ATTEMPTS.c.state == "running")
-            ours = connection.execute(sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(running))
-            return {row.claim: row.wanted or None for row in ours}
+            is_running = (ATTEMPTS.c.worker == self._lease.worker) & (ATTEMPTS.c.state == "running")
+            own_rows = connection.execute(sa.select(ATTEMPTS.c.claim, ATTEMPTS.c.wanted).where(is_running))
+            return {row.claim: row.wanted or None for row in own_rows}
 
         return self._database.do(change, patience=0)
 
@@ -197,23 +201,23 @@ class Claims:
 
 def _queued(place: str) -> sa.Select[Any]:
     """Selects the queued attempts of a machine, those first that are to be begun first."""
-    chosen = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
-    chosen = chosen.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
-    chosen = chosen.where(TASKS.c.place == place, ATTEMPTS.c.state == "queued")
-    return chosen.order_by(TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number)
+    query = sa.select(ATTEMPTS, TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after)
+    query = query.join(TASKS, OF_TASK).join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
+    query = query.where(TASKS.c.place == place, ATTEMPTS.c.state == "queued")
+    return query.order_by(TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number)
 
 
 def _next_attempt(connection: sa.Connection, place: str) -> sa.Row[Any] | None:
     """Returns the next attempt that limits and order allow. The caller must hold the lock `TAKING`."""
-    running = sa.select(TASKS.c.model).join(ATTEMPTS, OF_TASK).where(ATTEMPTS.c.state == "running")
-    models = connection.execute(running).scalars().all()
-    full = [
+    model_query = sa.select(TASKS.c.model).join(ATTEMPTS, OF_TASK).where(ATTEMPTS.c.state == "running")
+    models = connection.execute(model_query).scalars().all()
+    full_limits = [
         limit for limit in read_limits(connection) if limit.at_once and sum(map(limit.covers, models)) >= limit.at_once
     ]
     for page in count():
         rows = connection.execute(_queued(place).limit(PAGE).offset(page * PAGE)).all()
         for row in rows:
-            if not any(limit.covers(row.model) for limit in full) and not _waits(connection, row):
+            if not any(limit.covers(row.model) for limit in full_limits) and not _waits(connection, row):
                 return row
         if len(rows) < PAGE:
             break
@@ -224,17 +228,19 @@ def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
     """Says whether the attempt waits for a task that must be done before."""
     if not attempt.after:
         return False
-    others = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
-    return connection.execute(others.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
+    needed_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
+    return connection.execute(needed_tasks.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
 
 
 def _on_top(connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
     """Returns the task with a new base if it waited for another in its repository: the result of that one."""
-    picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
-    rows = sa.select(TASKS.c.task, ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & picked)
+    is_picked = (ATTEMPTS.c.number == TASKS.c.picked) & (ATTEMPTS.c.task == TASKS.c.name)
+    rows = sa.select(TASKS.c.task, ATTEMPTS.c.report).join(TASKS, (ATTEMPTS.c.fleet == TASKS.c.fleet) & is_picked)
     rows = connection.execute(rows.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))).all()
-    same = [row.report for row in rows if row.report and _origin(read_row(FleetTask, row.task)) == _origin(task)]
-    commit = read_row(AttemptReport, same[0]).commit if len(same) == 1 else ""
+    same_origin_reports = [
+        row.report for row in rows if row.report and _origin(read_row(FleetTask, row.task)) == _origin(task)
+    ]
+    commit = read_row(AttemptReport, same_origin_reports[0]).commit if len(same_origin_reports) == 1 else ""
     return task.model_copy(update={"base": commit}) if commit else task
 
 

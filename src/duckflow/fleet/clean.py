@@ -45,8 +45,8 @@ class RepositoryCleaner:
             return leftovers
         for attempt in attempts:
             order = AttemptOrder(fleet=task.fleet, task=task.task, number=attempt.number)
-            picked = task.picked == attempt.number
-            if picked and task.state != "merged":
+            is_picked = task.picked == attempt.number
+            if is_picked and task.state != "merged":
                 if await self._git.commit_of(f"refs/heads/{order.branch}"):
                     leftovers.kept.append(say("fleet.clean.unmerged", branch=order.branch, task=task.task.name))
                 continue
@@ -54,8 +54,8 @@ class RepositoryCleaner:
                 if (folder := place_of(self._worktrees, self._git.folder, name)).exists():
                     leftovers.found.append(Leftover(self._git.folder, folder=folder))
             if commit := await self._git.commit_of(f"refs/heads/{order.branch}"):
-                if why := await self._against(order, attempt, commit, picked):
-                    leftovers.kept.append(say(f"fleet.clean.{why}", branch=order.branch))
+                if reason := await self._against(order, attempt, commit, is_picked):
+                    leftovers.kept.append(say(f"fleet.clean.{reason}", branch=order.branch))
                 else:
                     leftovers.found.append(Leftover(self._git.folder, order.branch, commit))
         return leftovers
@@ -76,11 +76,11 @@ class RepositoryCleaner:
         if await self._git.checkout_of(order.branch):
             return "checked_out"
         if picked:
-            holding = await self._git("for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads")
-            return "" if any(not name.startswith(OWN) for name in holding.split("\n") if name) else "nowhere_else"
+            holding_refs = await self._git("for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/heads")
+            return "" if any(not name.startswith(OWN) for name in holding_refs.split("\n") if name) else "nowhere_else"
         if attempt.report:
             return "" if attempt.report.commit == commit else "moved"
         # The attempt has no report. A commit by its worker is known by its message; any other is not ours.
         message = await self._git("log", "-1", "--format=%B", values=[commit])
-        own = attempt.goes and (commit == order.task.base or message.strip() == message_of(order).strip())
-        return "" if own else "moved"
+        is_own_commit = attempt.goes and (commit == order.task.base or message.strip() == message_of(order).strip())
+        return "" if is_own_commit else "moved"

@@ -52,15 +52,15 @@ class FleetDatabase:
         self._urgent = self._connect(1)
 
     def _connect(self, connections: int) -> sa.Engine:
-        pool = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 60}
+        pool_options = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 60}
         if self.on_many:
             options = {
                 "connect_timeout": 10,
                 "application_name": "duckflow-fleet",
                 "options": f"-c lock_timeout={LOCKED}",
             }
-            return sa.create_engine(self.url, pool_pre_ping=True, connect_args=options, **pool)
-        engine = sa.create_engine(self.url, **pool)
+            return sa.create_engine(self.url, pool_pre_ping=True, connect_args=options, **pool_options)
+        engine = sa.create_engine(self.url, **pool_options)
         listen(engine, "connect", _set_up_sqlite)
         return engine
 
@@ -70,9 +70,9 @@ class FleetDatabase:
         def change(connection: sa.Connection) -> None:
             self.one_at_a_time(connection, PREPARING)
             METADATA.create_all(connection)
-            known = sa.inspect(connection)
+            inspector = sa.inspect(connection)
             for table in METADATA.sorted_tables:
-                names = {column["name"] for column in known.get_columns(table.name)}
+                names = {column["name"] for column in inspector.get_columns(table.name)}
                 for column in (column for column in table.columns if column.name not in names):
                     connection.execute(
                         sa.DDL(f"ALTER TABLE {table.name} ADD COLUMN {CreateColumn(column).compile(connection)}")
@@ -138,12 +138,12 @@ def _require_database(address: str) -> None:
 
 
 def _patiently(work: Callable[[], Result], patience: float) -> Result:
-    until = time.monotonic() + patience
+    end_time = time.monotonic() + patience
     while True:
         try:
             return work()
         except DBAPIError as error:
-            if not _is_away(error) or time.monotonic() > until:
+            if not _is_away(error) or time.monotonic() > end_time:
                 raise
             time.sleep(0.25)
 

@@ -95,11 +95,11 @@ async def _open_request(report: AttemptReport, creator: str, words: Words) -> st
 
 
 async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "") -> str:
-    printed = await collect(Launch(argv, folder, environment), stdin.encode())
-    if printed.code:
-        reason = (printed.err or printed.out).decode(errors="replace").strip()[-LONGEST_REASON:]
+    run_result = await collect(Launch(argv, folder, environment), stdin.encode())
+    if run_result.code:
+        reason = (run_result.err or run_result.out).decode(errors="replace").strip()[-LONGEST_REASON:]
         raise DuckflowError("fleet.deliver.failed", command=argv[0], reason=reason)
-    return printed.out.decode(errors="replace")
+    return run_result.out.decode(errors="replace")
 
 
 def _command(calls: Mapping[str, Sequence[str]], folder: Path, values: dict[str, str]) -> tuple[str, ...]:
@@ -113,14 +113,14 @@ async def check_state(report: AttemptReport) -> CheckState:
     """Returns the state of the checks of an attempt's pull request, by gh or glab."""
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
-    printed = await _run(argv, folder, os.environ)
+    output = await _run(argv, folder, os.environ)
     try:
-        answer: Any = json.loads(printed)
+        answer: Any = json.loads(output)
         checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])
         states = {str(check.get("conclusion") or check.get("state") or check.get("status")).upper() for check in checks}
     except (ValueError, AttributeError, TypeError):
-        said_instead = printed.strip()[:LONGEST_REASON] or "–"
-        raise DuckflowError("fleet.deliver.unreadable", command=argv[0], answer=said_instead) from None
+        answer_text = output.strip()[:LONGEST_REASON] or "–"
+        raise DuckflowError("fleet.deliver.unreadable", command=argv[0], answer=answer_text) from None
     if not states:
         return "none"
     return "failed" if states & BAD else "passed" if states <= GOOD else "pending"

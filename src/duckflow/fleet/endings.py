@@ -30,64 +30,66 @@ class Endings:
     def cancel(self, fleet: str, task: str = "", attempt: int = 0, outcome: AttemptOutcome = "cancelled") -> int:
         """Ends attempts that no worker runs at once, with their tasks, and marks running ones so that their worker ends
         them. Returns how many attempts had not ended before."""
-        mine = [ATTEMPTS.c.fleet == fleet, ATTEMPTS.c.state.in_(LIVE)]
-        mine += [ATTEMPTS.c.task == task] if task else []
-        mine += [ATTEMPTS.c.number == attempt] if attempt else []
+        conditions = [ATTEMPTS.c.fleet == fleet, ATTEMPTS.c.state.in_(LIVE)]
+        conditions += [ATTEMPTS.c.task == task] if task else []
+        conditions += [ATTEMPTS.c.number == attempt] if attempt else []
 
         def change(connection: sa.Connection) -> tuple[int, list[str]]:
-            before = connection.execute(sa.select(ATTEMPTS).where(*mine)).all()
+            rows_before = connection.execute(sa.select(ATTEMPTS).where(*conditions)).all()
             # Afterwards everything that still runs has a worker that can end it.
             recover(self._database, connection)
-            connection.execute(sa.update(ATTEMPTS).where(*mine, ATTEMPTS.c.wanted == "").values(wanted=outcome))
-            left = connection.execute(sa.select(ATTEMPTS).where(*mine)).all()
-            held = [id_of_attempt(row.fleet, row.task, row.number) for row in left if row.state == "running"]
-            for row in left:
+            connection.execute(sa.update(ATTEMPTS).where(*conditions, ATTEMPTS.c.wanted == "").values(wanted=outcome))
+            live_rows = connection.execute(sa.select(ATTEMPTS).where(*conditions)).all()
+            held_ids = [id_of_attempt(row.fleet, row.task, row.number) for row in live_rows if row.state == "running"]
+            for row in live_rows:
                 if row.state == "queued":
                     key = AttemptKey(row.fleet, row.task, row.number)
                     end_attempt(connection, key, None, self._database.now(connection), state=outcome)
-            begun = [id_of_attempt(row.fleet, row.task, row.number) for row in before if row.worker]
-            return len(before), [attempt_id for attempt_id in begun if attempt_id not in held]
+            begun_ids = [id_of_attempt(row.fleet, row.task, row.number) for row in rows_before if row.worker]
+            return len(rows_before), [attempt_id for attempt_id in begun_ids if attempt_id not in held_ids]
 
-        live, forsaken = self._database.do(change)
-        for attempt_id in forsaken:
+        live_count, forsaken_ids = self._database.do(change)
+        for attempt_id in forsaken_ids:
             # A worker that was only stopped has left the processes running.
             kill_processes(attempt_id)
         self.settle_left(fleet)
-        return live
+        return live_count
 
     def see_to(self, fleet: str, task: str) -> None:
         """Follows up when an attempt has ended: settles the task after the last one, or cancels needless others."""
         (state,) = self._store.tasks(fleet, task)
         attempts = [attempt for attempt in self._store.attempts(fleet, task) if attempt.round == state.round]
-        live = [attempt for attempt in attempts if attempt.live]
-        if not live:
+        live_attempts = [attempt for attempt in attempts if attempt.live]
+        if not live_attempts:
             self._settle(state, attempts)
         elif state.task.cancel_losers and self._best(attempts, more=True) is not None:
-            for attempt in live:
+            for attempt in live_attempts:
                 self.cancel(fleet, task, attempt.number)
 
     def settle_left(self, fleet: str = "") -> None:
         """Settles tasks whose attempts have all ended while no worker noticed."""
-        open_tasks = TASKS.c.state.notin_(ENDED_TASKS) & (TASKS.c.fleet == fleet if fleet else sa.true())
-        live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
-        for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.name).where(open_tasks, ~live)):
+        is_open = TASKS.c.state.notin_(ENDED_TASKS) & (TASKS.c.fleet == fleet if fleet else sa.true())
+        has_live_attempt = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
+        for row in self._database.read(sa.select(TASKS.c.fleet, TASKS.c.name).where(is_open, ~has_live_attempt)):
             self.see_to(row.fleet, row.name)
         self._cancel_waiting_in_vain(fleet)
 
     def _cancel_waiting_in_vain(self, fleet: str) -> None:
         """Cancels tasks that wait for one that has failed."""
-        this = TASKS.c.fleet == fleet if fleet else sa.true()
-        waiting = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.after).where(this, TASKS.c.state == "waiting")
-        waiting = [row for row in self._database.read(waiting) if row.after]
-        if not waiting:
+        condition = TASKS.c.fleet == fleet if fleet else sa.true()
+        waiting_tasks = sa.select(TASKS.c.fleet, TASKS.c.name, TASKS.c.after).where(
+            condition, TASKS.c.state == "waiting"
+        )
+        waiting_tasks = [row for row in self._database.read(waiting_tasks) if row.after]
+        if not waiting_tasks:
             return
         rows = self._database.read(
-            sa.select(TASKS.c.fleet, TASKS.c.name).where(this, TASKS.c.state.in_(("failed", "cancelled")))
+            sa.select(TASKS.c.fleet, TASKS.c.name).where(condition, TASKS.c.state.in_(("failed", "cancelled")))
         )
-        failed = {(row.fleet, row.name) for row in rows}
-        for row in waiting:
-            if in_vain := [name for name in row.after if (row.fleet, name) in failed]:
-                note = Note(row.fleet, row.name, 0, say("fleet.in_vain", task=", ".join(in_vain)))
+        failed_tasks = {(row.fleet, row.name) for row in rows}
+        for row in waiting_tasks:
+            if failed_names := [name for name in row.after if (row.fleet, name) in failed_tasks]:
+                note = Note(row.fleet, row.name, 0, say("fleet.in_vain", task=", ".join(failed_names)))
                 self._database.do(partial(write_notes, self._database, notes=[note]))
                 self.cancel(row.fleet, row.name)
 
@@ -97,18 +99,18 @@ class Endings:
         return self._choose(reports[0].order.task, reports, more) if reports else None
 
     def _settle(self, task: TaskState, attempts: Sequence[AttemptState]) -> None:
-        best = self._best(attempts, more=False)
-        if best is None:
+        best_number = self._best(attempts, more=False)
+        if best_number is None:
             state = "cancelled" if all(attempt.state == "cancelled" for attempt in attempts) else "failed"
         else:
             state = "done" if task.task.pick == "best" or len(attempts) == 1 else "choose"
-        this = (TASKS.c.fleet == task.fleet) & (TASKS.c.name == task.task.name)
-        live = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
-        ended = sa.update(TASKS).where(this, TASKS.c.state.notin_(ENDED_TASKS), ~live)
-        settled = self._database.do(
-            lambda connection: connection.execute(ended.values(state=state, picked=best)).rowcount
+        is_this_task = (TASKS.c.fleet == task.fleet) & (TASKS.c.name == task.task.name)
+        has_live_attempt = sa.select(ATTEMPTS.c.number).where(IN_ROUND, ATTEMPTS.c.state.in_(LIVE)).exists()
+        update = sa.update(TASKS).where(is_this_task, TASKS.c.state.notin_(ENDED_TASKS), ~has_live_attempt)
+        settled_count = self._database.do(
+            lambda connection: connection.execute(update.values(state=state, picked=best_number)).rowcount
         )
-        if settled and state != "cancelled":
-            why = next((attempt.report.open for attempt in attempts if attempt.report and attempt.report.open), None)
+        if settled_count and state != "cancelled":
+            reason = next((attempt.report.open for attempt in attempts if attempt.report and attempt.report.open), None)
             event = "waiting" if state == "choose" else state
-            self.notify(Happening(event, task.fleet, task.task.name, best or 0, None if best else why))
+            self.notify(Happening(event, task.fleet, task.task.name, best_number or 0, None if best_number else reason))

@@ -174,8 +174,8 @@ class Limit(FrozenData):
         parts = figures.split("/")
         if not model or len(parts) > 3 or not all(not part or _is_count(part) for part in parts):
             raise UsageError("fleet.limit", text=text)
-        named = zip(("at_once", "requests", "tokens"), parts, strict=False)
-        return cls(model=model, **{name: int(part) for name, part in named if part})
+        named_parts = zip(("at_once", "requests", "tokens"), parts, strict=False)
+        return cls(model=model, **{name: int(part) for name, part in named_parts if part})
 
     def covers(self, model: str) -> bool:
         return fnmatchcase(model, self.model)

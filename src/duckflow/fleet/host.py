@@ -45,10 +45,10 @@ async def end_processes(attempt_id: str) -> int:
 def this_machine() -> str:
     """Returns the machine's name with an id of this boot and process namespace: names and pids alone are not unique."""
     with contextlib.suppress(OSError):
-        running = (PROC / "sys/kernel/random/boot_id").read_text().strip()
-        return f"{platform.node()} {running} {(PROC / 'self/ns/pid').readlink()}"
-    asked = subprocess.run(["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
-    return f"{platform.node()} {asked.stdout.strip()}"
+        boot_id = (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{platform.node()} {boot_id} {(PROC / 'self/ns/pid').readlink()}"
+    sysctl_run = subprocess.run(["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
+    return f"{platform.node()} {sysctl_run.stdout.strip()}"
 
 
 def has_gone(machine: str, pid: int, born: str) -> bool:
@@ -74,28 +74,28 @@ def born_at(pid: int) -> str:
         return "" if fields[0] == "Z" else fields[19]
     if PROC.joinpath("self").exists():
         return ""
-    asked = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
+    ps_run = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return ps_run.stdout.strip()
 
 
 def kill_processes(attempt_id: str) -> int:
     """Kills like `end_processes`, for callers without an event loop."""
-    ended: set[int] = set()
-    until = time.monotonic() + LONGEST
+    ended_pids: set[int] = set()
+    end_time = time.monotonic() + LONGEST
     # Processes that are started during a round are found in the next one.
-    while (pids := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < until:
+    while (pids := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < end_time:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        ended |= pids
+        ended_pids |= pids
         time.sleep(0.02)
-    return len(ended)
+    return len(ended_pids)
 
 
 def _belonging(mark: bytes) -> set[int]:
-    running = _processes()
-    pids = {pid for pid, process in running.items() if mark in process.environment.split(b"\0")}
-    while children := {pid for pid, process in running.items() if process.parent in pids} - pids:
+    processes = _processes()
+    pids = {pid for pid, process in processes.items() if mark in process.environment.split(b"\0")}
+    while children := {pid for pid, process in processes.items() if process.parent in pids} - pids:
         pids |= children
     return pids - {os.getpid()}
 
@@ -103,21 +103,21 @@ def _belonging(mark: bytes) -> set[int]:
 def _processes() -> dict[int, SeenProcess]:
     if not PROC.joinpath("self").exists():
         return _processes_by_ps()
-    seen: dict[int, SeenProcess] = {}
+    processes: dict[int, SeenProcess] = {}
     for entry in os.scandir(PROC):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 state, parent = (PROC / entry.name / "stat").read_text().rpartition(")")[2].split()[:2]
                 # A zombie has ended already.
                 if state != "Z":
-                    seen[int(entry.name)] = SeenProcess(int(parent), (PROC / entry.name / "environ").read_bytes())
-    return seen
+                    processes[int(entry.name)] = SeenProcess(int(parent), (PROC / entry.name / "environ").read_bytes())
+    return processes
 
 
 def _processes_by_ps() -> dict[int, SeenProcess]:
     """Lists processes where there is no /proc (macOS). Every word of a line is taken for a variable."""
-    listed = subprocess.run(["ps", "axeww", "-o", "pid=,ppid=,command="], capture_output=True, check=False).stdout
-    rows = (line.split(None, 2) for line in listed.splitlines())
+    ps_output = subprocess.run(["ps", "axeww", "-o", "pid=,ppid=,command="], capture_output=True, check=False).stdout
+    rows = (line.split(None, 2) for line in ps_output.splitlines())
     return {int(row[0]): SeenProcess(int(row[1]), row[2].replace(b" ", b"\0")) for row in rows if len(row) == 3}
 
 
@@ -180,13 +180,13 @@ class Host:
         self._errors.close()
 
     async def _reach(self) -> None:
-        until = time.monotonic() + START_SECONDS
+        end_time = time.monotonic() + START_SECONDS
         while True:
             with contextlib.suppress(OSError):
                 if self._call.socket.exists():
                     await self.conversation.attach()
                     return
-            if self._process.returncode is not None or time.monotonic() > until:
+            if self._process.returncode is not None or time.monotonic() > end_time:
                 raise DuckflowError("fleet.no_start", reason=self._reason())
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -208,14 +208,14 @@ async def granting(link: AttemptPort, clock: PausableTimeout) -> AsyncGenerator[
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            wanted = CallWanted.model_validate_json(await reader.readline())
+            wanted_call = CallWanted.model_validate_json(await reader.readline())
             with clock.standing_still():
-                call = await link.allow(wanted)
+                call = await link.allow(wanted_call)
         except BudgetSpent as refused:
             writer.write(said(refused).model_dump_json().encode() + b"\n")
         except Exception as problem:
-            broke = say("fleet.broke", reason=f"{type(problem).__name__}: {problem}")
-            writer.write(broke.model_dump_json().encode() + b"\n")
+            problem_phrase = say("fleet.broke", reason=f"{type(problem).__name__}: {problem}")
+            writer.write(problem_phrase.model_dump_json().encode() + b"\n")
         else:
             writer.write(b"\n")
             line = await reader.readline()

@@ -39,9 +39,9 @@ def is_gone(worker: sa.Row[Any], now: float) -> bool:
 
 def mark_dead(connection: sa.Connection, now: float, but: str = "") -> None:
     """Marks the workers that are gone, except the worker `but`: it finds out about itself when it renews its lease."""
-    others = connection.execute(sa.select(WORKERS).where(~WORKERS.c.dead, WORKERS.c.worker != but)).all()
-    if gone := [row.worker for row in others if is_gone(row, now)]:
-        connection.execute(sa.update(WORKERS).where(WORKERS.c.worker.in_(gone)).values(dead=True))
+    other_workers = connection.execute(sa.select(WORKERS).where(~WORKERS.c.dead, WORKERS.c.worker != but)).all()
+    if gone_workers := [row.worker for row in other_workers if is_gone(row, now)]:
+        connection.execute(sa.update(WORKERS).where(WORKERS.c.worker.in_(gone_workers)).values(dead=True))
 
 
 def process_of(connection: sa.Connection, worker: str) -> WorkerProcess | None:
@@ -49,9 +49,9 @@ def process_of(connection: sa.Connection, worker: str) -> WorkerProcess | None:
     row = connection.execute(sa.select(WORKERS).where(WORKERS.c.worker == worker)).one_or_none()
     if row is None or not row.pid:
         return None
-    same = (WORKERS.c.machine == row.machine) & (WORKERS.c.pid == row.pid) & (WORKERS.c.born == row.born)
-    lives_on = connection.execute(sa.select(WORKERS.c.worker).where(same, ~WORKERS.c.dead)).first()
-    return None if lives_on else WorkerProcess(row.machine, row.pid, row.born)
+    is_same_process = (WORKERS.c.machine == row.machine) & (WORKERS.c.pid == row.pid) & (WORKERS.c.born == row.born)
+    living_worker = connection.execute(sa.select(WORKERS.c.worker).where(is_same_process, ~WORKERS.c.dead)).first()
+    return None if living_worker else WorkerProcess(row.machine, row.pid, row.born)
 
 
 class Lease(threading.Thread):
@@ -74,7 +74,7 @@ class Lease(threading.Thread):
 
     def enter(self) -> None:
         """Writes the worker down and begins to renew its lease."""
-        began, pid = time.monotonic(), os.getpid()
+        start_time, pid = time.monotonic(), os.getpid()
         row = {"worker": self.worker, "place": self.place, "machine": this_machine(), "pid": pid, "born": born_at(pid)}
 
         def change(connection: sa.Connection) -> None:
@@ -83,7 +83,7 @@ class Lease(threading.Thread):
                 connection.execute(sa.insert(WORKERS).values(**row, until=now + self.seconds, seen=now))
 
         self._database.do(change)
-        self._good_until = began + self.seconds * SAFE_PART
+        self._good_until = start_time + self.seconds * SAFE_PART
         self.start()
 
     def is_alive_in(self, connection: sa.Connection) -> bool:
@@ -92,14 +92,14 @@ class Lease(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(min(BEAT, self.seconds / 6)):
-            began = time.monotonic()
+            start_time = time.monotonic()
             try:
-                alive = self._database.do(self._renew, patience=0, urgent=True)
+                is_alive = self._database.do(self._renew, patience=0, urgent=True)
             except SQLAlchemyError:
                 # The database is away. `holds` says how long that may last.
                 continue
-            self._good_until = began + self.seconds * SAFE_PART if alive else 0.0
-            if not alive:
+            self._good_until = start_time + self.seconds * SAFE_PART if is_alive else 0.0
+            if not is_alive:
                 return
 
     def stop(self) -> None:
@@ -112,5 +112,5 @@ class Lease(threading.Thread):
 
     def _renew(self, connection: sa.Connection) -> int:
         now = self._database.now(connection)
-        alive = sa.update(WORKERS).where(self._own, ~WORKERS.c.dead)
-        return connection.execute(alive.values(until=now + self.seconds, seen=now)).rowcount
+        update = sa.update(WORKERS).where(self._own, ~WORKERS.c.dead)
+        return connection.execute(update.values(until=now + self.seconds, seen=now)).rowcount

@@ -53,9 +53,9 @@ async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
     """Merges onto the branch that was checked out when the fleet was started, and onto no other."""
     try:
         workshop.admit(Path(report.order.task.repository))
-        main = Git(Path(report.order.task.repository), marks_of(report.order))
+        main_git = Git(Path(report.order.task.repository), marks_of(report.order))
         for _ in range(TRIES):
-            result = await _merge_once(report, workshop, main)
+            result = await _merge_once(report, workshop, main_git)
             if result is not None:
                 return result
     except DuckflowError as problem:
@@ -78,11 +78,11 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
         commit = await git.commit(f"Merge {report.branch}\n\n{message_of(report.order)}")
         if not await git.holds(report.commit, commit):
             return MergeResult("refused", head, why=say("fleet.merge.nothing", branch=report.branch))
-        if failing := await _failing(report, workshop, main, folder):
-            shown = "\n".join(f"$ {check.command}\n{check.output}" for check in failing)
-            return MergeResult("checks", head, why=say("fleet.merge.checks", output=shown))
-        moved = await _move_forward(main, task.onto, head, commit)
-        return moved._replace(brings=await _brought(git, head, commit)) if moved else None
+        if failing_checks := await _failing(report, workshop, main, folder):
+            check_outputs = "\n".join(f"$ {check.command}\n{check.output}" for check in failing_checks)
+            return MergeResult("checks", head, why=say("fleet.merge.checks", output=check_outputs))
+        merge_result = await _move_forward(main, task.onto, head, commit)
+        return merge_result._replace(brings=await _brought(git, head, commit)) if merge_result else None
     finally:
         await remove_worktree(main, folder)
 
@@ -90,8 +90,8 @@ async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> M
 async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
     lines: list[str] = []
     changes = await git.names("diff", "--raw", "-z", "--no-renames", "--no-abbrev", values=[head, commit])
-    for about, path in zip(changes[::2], changes[1::2], strict=True):
-        _, mode, _, content, change = about.removeprefix(":").split()
+    for change_fields, path in zip(changes[::2], changes[1::2], strict=True):
+        _, mode, _, content, change = change_fields.removeprefix(":").split()
         if change == "D":
             continue
         if mode == LINK and _leads_out(path, target := await git("cat-file", "blob", values=[content])):
@@ -103,8 +103,8 @@ async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
 
 def _leads_out(path: str, target: str) -> bool:
     """Says whether a link leads out of the repository, by its own text. Other links on its way are reported too."""
-    place = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-    return place.startswith(("/", "../")) or place == ".." or names_of_git(place)
+    target_path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return target_path.startswith(("/", "../")) or target_path == ".." or names_of_git(target_path)
 
 
 async def _head(report: AttemptReport, main: Git) -> str:
@@ -128,8 +128,8 @@ async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder:
     if not order.task.checks:
         return []
     await bring_ignored(order.task, main, folder, lambda phrase: None)
-    if order.task.setup and (done := await workshop.run(order, folder, order.task.setup, True)).code:
-        return [done]
+    if order.task.setup and (setup_result := await workshop.run(order, folder, order.task.setup, True)).code:
+        return [setup_result]
     checks = [await workshop.run(order, folder, command, False) for command in order.task.checks]
     return [check for check in checks if check.code]
 
@@ -145,21 +145,21 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
             return None
         await main.move_branch(branch, commit, head)
         return MergeResult("merged", head, commit)
-    done = await checkout.ends("merge", "--ff-only", "--quiet", values=[commit])
-    if done.code == 0:
+    merge_run = await checkout.ends("merge", "--ff-only", "--quiet", values=[commit])
+    if merge_run.code == 0:
         return MergeResult("merged", head, commit)
     if await main.commit_of(f"refs/heads/{branch}") != head:
         return None
-    files = [line.strip() for line in done.errors.split("\n") if line.startswith("\t")]
-    reason = ", ".join(files) or done.errors.strip()
+    files = [line.strip() for line in merge_run.errors.split("\n") if line.startswith("\t")]
+    reason = ", ".join(files) or merge_run.errors.strip()
     return MergeResult("refused", head, why=say("fleet.merge.in_the_way", files=reason, folder=str(checkout.folder)))
 
 
 async def _being_rebased(main: Git, branch: str) -> bool:
     """Says whether the branch is being rebased. It is checked out nowhere then, and the rebase would undo our move."""
-    own = Path(await main("rev-parse", "--absolute-git-dir"))
-    for place in ("rebase-merge", "rebase-apply"):
-        file = own / place / "head-name"
+    git_folder = Path(await main("rev-parse", "--absolute-git-dir"))
+    for rebase_folder in ("rebase-merge", "rebase-apply"):
+        file = git_folder / rebase_folder / "head-name"
         if file.is_file() and os.fsdecode(read_plain(file, LONGEST_NAME, cut=True)).strip() == f"refs/heads/{branch}":
             return True
     return False

@@ -11,8 +11,8 @@ ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
 
 def close_questions(connection: sa.Connection, fleet: str, task: str, attempt: int) -> None:
     """Closes all questions of an attempt, because nobody waits for the answers any more."""
-    mine = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == attempt)
-    connection.execute(sa.update(QUESTIONS).where(mine).values(closed=True))
+    is_of_attempt = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == attempt)
+    connection.execute(sa.update(QUESTIONS).where(is_of_attempt).values(closed=True))
 
 
 class QuestionStore:
@@ -22,23 +22,23 @@ class QuestionStore:
         self._database = database
 
     def open(self, fleet: str = "") -> tuple[Asked, ...]:
-        chosen = sa.select(QUESTIONS.c.asked).where(ASKING, *([QUESTIONS.c.fleet == fleet] if fleet else []))
-        rows = self._database.read(chosen.order_by(QUESTIONS.c.number))
+        query = sa.select(QUESTIONS.c.asked).where(ASKING, *([QUESTIONS.c.fleet == fleet] if fleet else []))
+        rows = self._database.read(query.order_by(QUESTIONS.c.number))
         return tuple(read_row(Asked, row.asked) for row in rows)
 
     def answer(self, answered: Answered) -> int:
         """Stores an answer and returns how many questions it answers. One for all equal Gates holds for later ones."""
 
         def change(connection: sa.Connection) -> int:
-            this = QUESTIONS.c.asked_id == answered.asked_id
-            row = connection.execute(sa.select(QUESTIONS).where(this)).one_or_none()
+            is_this_question = QUESTIONS.c.asked_id == answered.asked_id
+            row = connection.execute(sa.select(QUESTIONS).where(is_this_question)).one_or_none()
             if row is None:
                 return 0
-            answering = sa.update(QUESTIONS).values(answered=answered.model_dump_json())
-            count = connection.execute(answering.where(ASKING, this)).rowcount
+            update = sa.update(QUESTIONS).values(answered=answered.model_dump_json())
+            count = connection.execute(update.where(ASKING, is_this_question)).rowcount
             if count and answered.for_all_same and row.same:
-                alike = (QUESTIONS.c.fleet == row.fleet) & (QUESTIONS.c.same == row.same)
-                count += connection.execute(answering.where(ASKING, alike)).rowcount
+                is_alike = (QUESTIONS.c.fleet == row.fleet) & (QUESTIONS.c.same == row.same)
+                count += connection.execute(update.where(ASKING, is_alike)).rowcount
             return count
 
         return self._database.do(change)
@@ -48,26 +48,28 @@ class QuestionStore:
         died, or once for all equal questions."""
 
         def change(connection: sa.Connection) -> Answered | None:
-            alike = (QUESTIONS.c.fleet == asked.fleet) & (QUESTIONS.c.same == asked.same) & (asked.same != "")
-            own = alike & (QUESTIONS.c.task == asked.task) & (QUESTIONS.c.attempt == asked.attempt)
-            earlier = sa.select(QUESTIONS).where(own, QUESTIONS.c.heard != claim).order_by(QUESTIONS.c.number)
-            for row in connection.execute(earlier):
-                this = sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number)
+            is_alike = (QUESTIONS.c.fleet == asked.fleet) & (QUESTIONS.c.same == asked.same) & (asked.same != "")
+            is_own = is_alike & (QUESTIONS.c.task == asked.task) & (QUESTIONS.c.attempt == asked.attempt)
+            earlier_questions = (
+                sa.select(QUESTIONS).where(is_own, QUESTIONS.c.heard != claim).order_by(QUESTIONS.c.number)
+            )
+            for row in connection.execute(earlier_questions):
+                update = sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number)
                 if row.answered:
-                    connection.execute(this.values(heard=claim))
+                    connection.execute(update.values(heard=claim))
                     return read_row(Answered, row.answered)
                 # The old question keeps waiting, under the new id.
                 values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False}
-                connection.execute(this.values(values))
+                connection.execute(update.values(values))
                 return None
             if asked.question.kind == "gate":
-                answers = sa.select(QUESTIONS.c.answered).where(alike, QUESTIONS.c.answered.is_not(None))
+                answers = sa.select(QUESTIONS.c.answered).where(is_alike, QUESTIONS.c.answered.is_not(None))
                 for text in connection.execute(answers).scalars():
-                    if (standing := read_row(Answered, text or "")).for_all_same:
-                        return standing
+                    if (standing_answer := read_row(Answered, text or "")).for_all_same:
+                        return standing_answer
             row = asked.model_dump(include={"asked_id", "fleet", "task", "attempt", "same"})
-            known = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.asked_id == asked.asked_id)
-            if connection.execute(known).first() is None:
+            same_question = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.asked_id == asked.asked_id)
+            if connection.execute(same_question).first() is None:
                 connection.execute(sa.insert(QUESTIONS).values(**row, asked=asked.model_dump_json()))
             return None
 
@@ -75,17 +77,17 @@ class QuestionStore:
 
     def close(self, asked_id: str) -> None:
         """Closes a question because nobody waits for its answer any more."""
-        this = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id)
-        self._database.do(lambda connection: connection.execute(this.values(closed=True)))
+        update = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id)
+        self._database.do(lambda connection: connection.execute(update.values(closed=True)))
 
     def hear(self, asked_ids: list[str]) -> dict[str, Answered]:
         """Returns the answers that have come so far."""
-        chosen = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
+        query = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
             QUESTIONS.c.asked_id.in_(asked_ids), QUESTIONS.c.answered.is_not(None)
         )
-        return {row.asked_id: read_row(Answered, row.answered) for row in self._database.read(chosen)}
+        return {row.asked_id: read_row(Answered, row.answered) for row in self._database.read(query)}
 
     def heard(self, asked_id: str, claim: str) -> None:
         """Records that this claim has received the answer."""
-        marked = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
-        self._database.do(lambda connection: connection.execute(marked))
+        update = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
+        self._database.do(lambda connection: connection.execute(update))

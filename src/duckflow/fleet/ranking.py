@@ -35,17 +35,19 @@ class AttemptReview(NamedTuple):
 def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
     """Returns the prompt. `rule` holds the general instructions for reviewers. The diff is piped in: it may be long."""
     evidence = "\n".join([*(f"{check.command}: {check.code}" for check in report.checks), *report.evidence])
-    asked = shorten(report.order.task.prompt, LONGEST_TASK)
-    return words("fleet.review", rule=rule, prompt=asked, evidence=evidence[-LONGEST_TASK:] or "–")
+    task_text = shorten(report.order.task.prompt, LONGEST_TASK)
+    return words("fleet.review", rule=rule, prompt=task_text, evidence=evidence[-LONGEST_TASK:] or "–")
 
 
 async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
     """Runs a review. Returns None where it gives no readable answer in time: a review is only a help."""
-    shown = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
+    shown_diff = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
     argv = (*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json")
     output = bytearray()
     try:
-        await run(Launch(argv, folder, {**os.environ, **marks}), output.extend, ignore, os.fsencode(shown), SECONDS)
+        await run(
+            Launch(argv, folder, {**os.environ, **marks}), output.extend, ignore, os.fsencode(shown_diff), SECONDS
+        )
     except TimeoutError:
         return None
     return _read(output)
@@ -79,8 +81,8 @@ def clearly_good(report: AttemptReport) -> bool:
 
 def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
     """Returns the number of the best attempt. While others still run (`more`), only a clearly good one counts."""
-    ranked = [report for report in rank(reports) if not more or clearly_good(report)]
-    return ranked[0].order.number if ranked else None
+    ranked_reports = [report for report in rank(reports) if not more or clearly_good(report)]
+    return ranked_reports[0].order.number if ranked_reports else None
 
 
 def _merits(report: AttemptReport) -> tuple[float, ...]:
@@ -93,36 +95,43 @@ MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
 
 def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
     """Returns a line on why the best attempt comes before the next; none where no other may be merged."""
-    ranked = rank(reports)
-    if len(ranked) < 2:
+    ranked_reports = rank(reports)
+    if len(ranked_reports) < 2:
         return []
-    (first, second), best = map(_merits, ranked[:2]), ranked[0].order.number
-    ways = [name for name, ours, theirs in zip(MERITS, first, second, strict=True) if ours != theirs]
-    reason = words(f"fleet.why.{ways[0]}" if ways else "fleet.why.equal", other=ranked[1].order.number)
-    return [words("fleet.why", best=best, reason=reason)]
+    (first_merits, second_merits), best_number = map(_merits, ranked_reports[:2]), ranked_reports[0].order.number
+    differing_merits = [
+        name for name, ours, theirs in zip(MERITS, first_merits, second_merits, strict=True) if ours != theirs
+    ]
+    reason = words(
+        f"fleet.why.{differing_merits[0]}" if differing_merits else "fleet.why.equal",
+        other=ranked_reports[1].order.number,
+    )
+    return [words("fleet.why", best=best_number, reason=reason)]
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:
     """Returns rows of a table with a column for each attempt, those that may be merged first, to compare them."""
-    ranked = rank(reports)
-    shown = [*ranked, *(report for report in reports if report not in ranked)]
-    rows = [["", *(f"#{report.order.number}" for report in shown)]]
-    rows.append([words("fleet.row.outcome"), *(words(f"fleet.state.{report.outcome}") for report in shown)])
-    rows.append([words("fleet.row.checks"), *map(_checks, shown)])
-    rows.append([words("fleet.row.review"), *(f"{report.rating}/10" if report.rating else "–" for report in shown)])
-    rows.append([words("fleet.row.files"), *map(_size, shown)])
-    proofs = [words(f"fleet.proof.{report.proof}") if report.proof else "–" for report in shown]
+    ranked_reports = rank(reports)
+    shown_reports = [*ranked_reports, *(report for report in reports if report not in ranked_reports)]
+    rows = [["", *(f"#{report.order.number}" for report in shown_reports)]]
+    rows.append([words("fleet.row.outcome"), *(words(f"fleet.state.{report.outcome}") for report in shown_reports)])
+    rows.append([words("fleet.row.checks"), *map(_checks, shown_reports)])
+    rows.append(
+        [words("fleet.row.review"), *(f"{report.rating}/10" if report.rating else "–" for report in shown_reports)]
+    )
+    rows.append([words("fleet.row.files"), *map(_size, shown_reports)])
+    proofs = [words(f"fleet.proof.{report.proof}") if report.proof else "–" for report in shown_reports]
     rows.append([words("fleet.row.proof"), *proofs])
-    rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown)])
-    rows.append([words("fleet.row.cost"), *(money(report.cost_usd) or "–" for report in shown)])
-    rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown)])
-    rows.append([words("fleet.row.against"), *("; ".join(_against(report, words)) or "–" for report in shown)])
+    rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown_reports)])
+    rows.append([words("fleet.row.cost"), *(money(report.cost_usd) or "–" for report in shown_reports)])
+    rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown_reports)])
+    rows.append([words("fleet.row.against"), *("; ".join(_against(report, words)) or "–" for report in shown_reports)])
     return rows
 
 
 def _checks(report: AttemptReport) -> str:
-    good = sum(check.code == 0 for check in report.checks)
-    return f"{good}/{len(report.order.task.checks)}"
+    passed_count = sum(check.code == 0 for check in report.checks)
+    return f"{passed_count}/{len(report.order.task.checks)}"
 
 
 def _size(report: AttemptReport) -> str:

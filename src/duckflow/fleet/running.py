@@ -43,13 +43,13 @@ class RunningAttempt:
         self._task: asyncio.Task[AttemptReport] | None = None
 
     async def ask(self, asked: Asked) -> Answered:
-        if answered := await asyncio.to_thread(self._stores.questions.ask, asked, self.claim):
-            return answered
+        if known_answer := await asyncio.to_thread(self._stores.questions.ask, asked, self.claim):
+            return known_answer
         happening = Happening("waiting", asked.fleet, asked.task, asked.attempt, asked.question.title)
         await asyncio.to_thread(self._stores.endings.notify, happening)
-        future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
+        answer_future = self.waiting[asked.asked_id] = asyncio.get_running_loop().create_future()
         try:
-            return await future
+            return await answer_future
         finally:
             self.waiting.pop(asked.asked_id, None)
 
@@ -63,8 +63,8 @@ class RunningAttempt:
         asyncio.get_running_loop().run_in_executor(None, self._stores.questions.close, asked.asked_id)
 
     def hear(self, asked_id: str, answered: Answered) -> None:
-        if (future := self.waiting.pop(asked_id, None)) and not future.done():
-            future.set_result(answered)
+        if (answer_future := self.waiting.pop(asked_id, None)) and not answer_future.done():
+            answer_future.set_result(answered)
 
     def note(self, text: str) -> None:
         self.say(say(SAID, text=text))
@@ -76,7 +76,7 @@ class RunningAttempt:
         self.doing = doing
 
     async def allow(self, wanted: CallWanted) -> int:
-        order, stores, doing = self.order, self._stores, self.doing
+        order, stores, doing_before = self.order, self._stores, self.doing
         while True:
             answer = await asyncio.to_thread(stores.calls.ask, order, stores.worker, wanted)
             if answer.over:
@@ -88,7 +88,7 @@ class RunningAttempt:
                 break
             self.doing = "limited"
             await asyncio.sleep(answer.wait)
-        self.doing = doing
+        self.doing = doing_before
         return answer.call
 
     async def used(self, call: int, used: CallUsed | None) -> None:

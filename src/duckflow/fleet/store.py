@@ -65,14 +65,14 @@ class FleetStore:
         """Returns the tasks under names that no other task of any fleet in the same repository has. Otherwise they
         would get the same branches later."""
         self._database.one_at_a_time(connection, STARTING)
-        used: dict[str, set[str]] = {task.repository: set() for task in tasks}
+        used_names: dict[str, set[str]] = {task.repository: set() for task in tasks}
         for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
-            used.get(json.loads(row.task)["repository"], set[str]()).add(row.name)
-        here: set[str] = set()
+            used_names.get(json.loads(row.task)["repository"], set[str]()).add(row.name)
+        new_names: set[str] = set()
         names: list[str] = []
         for task in tasks:
-            names.append(free_name(task.name, used[task.repository], here))
-            here.add(names[-1])
+            names.append(free_name(task.name, used_names[task.repository], new_names))
+            new_names.add(names[-1])
         return under_names(tasks, names)
 
     def limit(self, connection: sa.Connection, limit: Limit) -> None:
@@ -85,37 +85,39 @@ class FleetStore:
         rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         workers = self.workers()
         tasks = sa.select(TASKS.c.fleet, _progress(workers).label("state")).subquery()
-        counted = sa.select(tasks.c.fleet, tasks.c.state, sa.func.count().label("tasks"))
+        count_query = sa.select(tasks.c.fleet, tasks.c.state, sa.func.count().label("tasks"))
         counts: dict[str, dict[TaskProgress, int]] = {}
-        for row in self._database.read(counted.group_by(tasks.c.fleet, tasks.c.state)):
+        for row in self._database.read(count_query.group_by(tasks.c.fleet, tasks.c.state)):
             counts.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
         cost, tokens = sa.func.sum(ATTEMPTS.c.cost_usd), sa.func.sum(ATTEMPTS.c.tokens)
-        sums = sa.select(ATTEMPTS.c.fleet, cost.label("cost"), tokens.label("tokens"))
-        spent = {row.fleet: row for row in self._database.read(sums.group_by(ATTEMPTS.c.fleet))}
-        living = Counter(worker.place for worker in workers if worker.lives)
+        sum_query = sa.select(ATTEMPTS.c.fleet, cost.label("cost"), tokens.label("tokens"))
+        spent_rows = {row.fleet: row for row in self._database.read(sum_query.group_by(ATTEMPTS.c.fleet))}
+        worker_counts = Counter(worker.place for worker in workers if worker.lives)
         return tuple(
             of_row(
                 FleetState,
                 row,
-                cost_usd=spent[row.fleet].cost,
-                tokens=int(spent[row.fleet].tokens),
+                cost_usd=spent_rows[row.fleet].cost,
+                tokens=int(spent_rows[row.fleet].tokens),
                 tasks=counts[row.fleet],
-                workers=sum(living[place] for place in cast("list[str]", row.places)),
+                workers=sum(worker_counts[place] for place in cast("list[str]", row.places)),
             )
             # A fleet without tasks has been removed meanwhile.
             for row in rows
-            if row.fleet in counts and row.fleet in spent
+            if row.fleet in counts and row.fleet in spent_rows
         )
 
     def workers(self) -> tuple[WorkerState, ...]:
         """Returns all workers: the living ones first, then the latest."""
-        held = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
-        running = Counter(row.worker for row in self._database.read(held))
+        running_attempts = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
+        running_counts = Counter(row.worker for row in self._database.read(running_attempts))
         now = self._database.time()
         rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.until.desc()))
-        lives = {row.worker: not is_gone(row, now) for row in rows}
-        rows.sort(key=lambda row: not lives[row.worker])
-        return tuple(of_row(WorkerState, row, lives=lives[row.worker], running=running[row.worker]) for row in rows)
+        is_living = {row.worker: not is_gone(row, now) for row in rows}
+        rows.sort(key=lambda row: not is_living[row.worker])
+        return tuple(
+            of_row(WorkerState, row, lives=is_living[row.worker], running=running_counts[row.worker]) for row in rows
+        )
 
     def has_ended(self, fleet: str) -> bool:
         open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(ENDED_TASKS)).limit(1)
@@ -123,29 +125,27 @@ class FleetStore:
 
     def tasks(self, fleet: str, task: str = "") -> tuple[TaskState, ...]:
         state = _progress(self.workers()).label("progress")
-        chosen = sa.select(TASKS, state).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
-        rows = self._database.read(chosen.order_by(TASKS.c.position))
+        query = sa.select(TASKS, state).where(TASKS.c.fleet == fleet, *([TASKS.c.name == task] if task else []))
+        rows = self._database.read(query.order_by(TASKS.c.position))
         return tuple(of_row(TaskState, row, state=row.progress, task=read_row(FleetTask, row.task)) for row in rows)
 
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
-        asking = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
-        questions = Counter((row.task, row.attempt) for row in self._database.read(asking))
-        chosen = sa.select(ATTEMPTS).join(
-            TASKS, (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
-        )
-        chosen = chosen.where(ATTEMPTS.c.fleet == fleet, *([ATTEMPTS.c.task == task] if task else []))
-        rows = self._database.read(chosen.order_by(TASKS.c.position, ATTEMPTS.c.number))
-        living = {worker.worker for worker in self.workers() if worker.lives}
-        return tuple(_attempt_of(row, questions[row.task, row.number], living) for row in rows)
+        question_query = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
+        questions = Counter((row.task, row.attempt) for row in self._database.read(question_query))
+        query = sa.select(ATTEMPTS).join(TASKS, (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task))
+        query = query.where(ATTEMPTS.c.fleet == fleet, *([ATTEMPTS.c.task == task] if task else []))
+        rows = self._database.read(query.order_by(TASKS.c.position, ATTEMPTS.c.number))
+        living_workers = {worker.worker for worker in self.workers() if worker.lives}
+        return tuple(_attempt_of(row, questions[row.task, row.number], living_workers) for row in rows)
 
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
         """Returns the lines after line number `after`."""
-        chosen = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
+        query = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
         if task:
-            chosen = chosen.where(LINES.c.task == task)
+            query = query.where(LINES.c.task == task)
         if attempt:
-            chosen = chosen.where(LINES.c.attempt == attempt)
-        rows = self._database.read(chosen.order_by(LINES.c.line))
+            query = query.where(LINES.c.attempt == attempt)
+        rows = self._database.read(query.order_by(LINES.c.line))
         return tuple(of_row(LogLine, row, said=read_row(Phrase, row.said)) for row in rows)
 
     def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
@@ -157,23 +157,23 @@ class FleetStore:
         row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
         if row is None or row.state not in ENDED_TASKS:
             raise UsageError("fleet.not_ended" if row else "fleet.unknown", fleet=fleet, task=task)
-        mine = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task)
+        is_of_task = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task)
         if attempt:
-            again = sa.update(ATTEMPTS).where(mine, ATTEMPTS.c.number == attempt)
-            fresh = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
-            if not connection.execute(again.values(**fresh, worker=None, claim=None)).rowcount:
+            attempt_update = sa.update(ATTEMPTS).where(is_of_task, ATTEMPTS.c.number == attempt)
+            fresh_values = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
+            if not connection.execute(attempt_update.values(**fresh_values, worker=None, claim=None)).rowcount:
                 raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
         else:
-            last = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(mine)).scalar_one()
-            again = read_row(FleetTask, row.task)
-            again = again.model_copy(update={"base": base or again.base})
-            this = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
-            connection.execute(sa.update(TASKS).where(this).values(task=again.model_dump_json()))
-            numbers = range(last + 1, last + 1 + again.attempts)
+            last_number = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(is_of_task)).scalar_one()
+            fleet_task = read_row(FleetTask, row.task)
+            fleet_task = fleet_task.model_copy(update={"base": base or fleet_task.base})
+            is_this_task = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
+            connection.execute(sa.update(TASKS).where(is_this_task).values(task=fleet_task.model_dump_json()))
+            numbers = range(last_number + 1, last_number + 1 + fleet_task.attempts)
             rows = [{"fleet": fleet, "task": task, "number": number, "round": row.round + 1} for number in numbers]
             connection.execute(sa.insert(ATTEMPTS), rows)
-        changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
-        connection.execute(changed.values(state="waiting", round=row.round + 1, picked=None))
+        task_update = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
+        connection.execute(task_update.values(state="waiting", round=row.round + 1, picked=None))
 
     def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
         """Returns the figures of a fleet, or the stored ones after it was removed."""
@@ -182,8 +182,8 @@ class FleetStore:
             return tuple(
                 _figures_of(task, [attempt for attempt in attempts if attempt.task == task.task.name]) for task in tasks
             )
-        stored = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
-        return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(stored))
+        query = sa.select(HISTORY.c.figures).where(HISTORY.c.fleet == fleet).order_by(HISTORY.c.position)
+        return tuple(read_row(TaskFigures, row.figures) for row in self._database.read(query))
 
     def take_out(self, fleet: str, place: str) -> tuple[str, ...]:
         """Removes a fleet that is over. Where machines share the database, the last machine of the fleet to call this
@@ -198,29 +198,33 @@ class FleetStore:
             open_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == fleet, TASKS.c.state.notin_(OVER))
             if connection.execute(open_tasks.with_for_update()).first():
                 raise UsageError("fleet.not_over", fleet=fleet)
-            this = FLEETS.c.fleet == fleet
-            places = connection.execute(sa.select(FLEETS.c.places).where(this).with_for_update()).scalar_one_or_none()
+            is_this_fleet = FLEETS.c.fleet == fleet
+            places = connection.execute(
+                sa.select(FLEETS.c.places).where(is_this_fleet).with_for_update()
+            ).scalar_one_or_none()
             names = cast("list[str]", places or [])
-            others = [name for name in names if name != place] if self._database.on_many else []
-            if others:
-                connection.execute(sa.update(FLEETS).where(this).values(places=others))
-                return tuple(others)
-            known = connection.execute(sa.select(HISTORY.c.fleet).where(HISTORY.c.fleet == fleet).limit(1)).first()
-            if history and known is None:
+            other_places = [name for name in names if name != place] if self._database.on_many else []
+            if other_places:
+                connection.execute(sa.update(FLEETS).where(is_this_fleet).values(places=other_places))
+                return tuple(other_places)
+            known_row = connection.execute(sa.select(HISTORY.c.fleet).where(HISTORY.c.fleet == fleet).limit(1)).first()
+            if history and known_row is None:
                 connection.execute(sa.insert(HISTORY), history)
             for table in (LINES, QUESTIONS, CALLS, ATTEMPTS, TASKS, FLEETS):
                 connection.execute(sa.delete(table).where(table.c.fleet == fleet))
             # Old dead workers are not needed any more. Recent ones show when their machine was last seen.
-            long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
-            named = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
-            connection.execute(sa.delete(WORKERS).where(WORKERS.c.dead, long_ago, WORKERS.c.worker.notin_(named)))
+            is_long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
+            named_workers = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
+            connection.execute(
+                sa.delete(WORKERS).where(WORKERS.c.dead, is_long_ago, WORKERS.c.worker.notin_(named_workers))
+            )
             return ()
 
         return self._database.do(change)
 
     def change_task(self, fleet: str, task: str, **values: str | int) -> None:
-        changed = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
-        if not self._database.do(lambda connection: connection.execute(changed).rowcount):
+        update = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
+        if not self._database.do(lambda connection: connection.execute(update).rowcount):
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
 
 
@@ -242,7 +246,7 @@ def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Seque
 
 def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigures:
     reports = {attempt.number: attempt.report for attempt in attempts if attempt.report}
-    picked = reports.get(state.picked or 0)
+    picked_report = reports.get(state.picked or 0)
     return TaskFigures(
         task=state.task.name,
         repository=state.task.remote or state.task.repository,
@@ -251,17 +255,19 @@ def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigur
         cost_usd=sum(attempt.cost_usd for attempt in attempts),
         tokens=sum(attempt.tokens for attempt in attempts),
         seconds=sum(report.seconds for report in reports.values()),
-        proof=(picked and picked.proof) or "",
-        result=state.delivered or state.merged or (picked.branch if picked else ""),
+        proof=(picked_report and picked_report.proof) or "",
+        result=state.delivered or state.merged or (picked_report.branch if picked_report else ""),
     )
 
 
 def _progress(workers: Sequence[WorkerState]) -> sa.ColumnElement[str]:
     """Selects the state of a task. One that was begun runs only while a living worker has an attempt at it."""
-    living = [worker.worker for worker in workers if worker.lives]
-    mine = (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.state == "running")
-    held = sa.select(ATTEMPTS.c.number).where(mine, ATTEMPTS.c.worker.in_(living)).exists()
-    return sa.case(((TASKS.c.state == "running") & ~held, "waiting"), else_=TASKS.c.state)
+    living_workers = [worker.worker for worker in workers if worker.lives]
+    is_running_attempt = (
+        (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.state == "running")
+    )
+    is_held = sa.select(ATTEMPTS.c.number).where(is_running_attempt, ATTEMPTS.c.worker.in_(living_workers)).exists()
+    return sa.case(((TASKS.c.state == "running") & ~is_held, "waiting"), else_=TASKS.c.state)
 
 
 def _attempt_of(row: sa.Row[Any], questions: int, living: Container[str]) -> AttemptState:

@@ -62,10 +62,10 @@ class AttemptTalk:
         self._tell_progress()
         outcome = await self._conversation.say(text)
         await self._conversation.work.jobs_over()
-        reached, result = -1, self._result(outcome)
+        steps_done, result = -1, self._result(outcome)
         state = self._conversation.state
-        while result.fine and (plan := state.plan) and plan.status in UNFINISHED and plan.done() > reached:
-            reached = plan.done()
+        while result.fine and (plan := state.plan) and plan.status in UNFINISHED and plan.done() > steps_done:
+            steps_done = plan.done()
             if plan.status != "draft":
                 outcome = await self._conversation.say(self._words("plan.go_on"))
             elif self._conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED) or await self._approved():
@@ -82,17 +82,17 @@ class AttemptTalk:
         return (await self._put(question)).text
 
     async def close(self) -> None:
-        asking = list(self._asking.values())
-        for task in asking:
+        ask_tasks = list(self._asking.values())
+        for task in ask_tasks:
             task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
+        await asyncio.gather(*ask_tasks, return_exceptions=True)
 
     def _result(self, outcome: Outcome) -> TurnResult:
         if self._conversation.state.live_jobs():
             # The turn is over but a job is not: a Duck Call has paused the job.
             outcome = "pacemaker"
-        asked = self._conversation.state.asked if outcome == "pending_user" else ""
-        return TurnResult(outcome, self._why, (asked and self.said) or asked)
+        asked_text = self._conversation.state.asked if outcome == "pending_user" else ""
+        return TurnResult(outcome, self._why, (asked_text and self.said) or asked_text)
 
     async def _approved(self) -> bool:
         plan = self._conversation.state.plan
@@ -117,8 +117,8 @@ class AttemptTalk:
                 # A user who is attached may have answered it.
                 if task := self._asking.pop(item.id, None):
                     task.cancel()
-                    if asked := self._inbox.get(item.id):
-                        self._link.withdraw(asked)
+                    if open_question := self._inbox.get(item.id):
+                        self._link.withdraw(open_question)
             case ActionItem(result=result) if result:
                 self._link.note(self._words.phrase(result.for_user))
             case TextItem(by="model", state="whole"):
@@ -126,8 +126,8 @@ class AttemptTalk:
             case NoticeItem(about="noticed" | "ended", what=what) if what:
                 text = self._words.phrase(what)
                 # A turn tells of the model's own commands. The checks of the fleet come later.
-                of_turn = what.key.startswith("checks.")
-                self._link.note(self._words("fleet.note.turn", text=text) if of_turn else text)
+                is_of_turn = what.key.startswith("checks.")
+                self._link.note(self._words("fleet.note.turn", text=text) if is_of_turn else text)
             case TurnItem(outcome=outcome) if outcome:
                 self._why = item.why
             case _:
@@ -139,36 +139,38 @@ class AttemptTalk:
     async def _settle(self, question: Question) -> None:
         """Asks until there is an answer that fits."""
         while True:
-            answered = await self._put(question)
+            answer = await self._put(question)
             # From here on this answer closes the question, so this task must not be cancelled.
             self._asking.pop(question.question_id, None)
             try:
-                taken = await self._conversation.answer(question.question_id, answered.text, answered.choice)
+                taken_answer = await self._conversation.answer(question.question_id, answer.text, answer.choice)
             except DuckflowError:
                 return
-            if taken.meaning in ("answer", "closed"):
+            if taken_answer.meaning in ("answer", "closed"):
                 return
-            remarks = taken.told
-            if taken.meaning == "edit" and question.gate:
+            remarks = taken_answer.told
+            if taken_answer.meaning == "edit" and question.gate:
                 if "\n" not in (text := question.gate.editable):
                     details = (say(SAID, text=text),)
-                    edited = await self._put(Question(kind="edit", title=say("fleet.edit"), details=details, text=text))
-                    await self._conversation.answer(question.question_id, edited.text, "edit")
+                    edited_answer = await self._put(
+                        Question(kind="edit", title=say("fleet.edit"), details=details, text=text)
+                    )
+                    await self._conversation.answer(question.question_id, edited_answer.text, "edit")
                     return
                 remarks = (say("fleet.edit_attached", session=self._conversation.state.session_id),)
             question = question.model_copy(update={"details": (*question.details, *remarks)})
 
     async def _put(self, question: Question) -> Answered:
         order = self._order
-        asked = Asked(
+        asked_question = Asked(
             fleet=order.fleet, task=order.task.name, attempt=order.number, question=question, same=self._same(question)
         )
-        self._inbox[question.question_id] = asked
+        self._inbox[question.question_id] = asked_question
         self._asked += 1
         try:
             with self._clock.standing_still():
                 self._tell_progress()
-                return await self._link.ask(asked)
+                return await self._link.ask(asked_question)
         finally:
             self._asked -= 1
             self._tell_progress()

@@ -34,8 +34,11 @@ def read_row(kind: type[Row], text: str) -> Row:
     try:
         return kind.model_validate_json(text)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        field, value = ".".join(map(str, first["loc"])) or kind.__name__, shorten(str(first["input"]), LONGEST_TOLD)
+        first_error = problem.errors()[0]
+        field, value = (
+            ".".join(map(str, first_error["loc"])) or kind.__name__,
+            shorten(str(first_error["input"]), LONGEST_TOLD),
+        )
         raise DuckflowError("fleet.row", field=field, value=value) from None
 
 
@@ -131,15 +134,19 @@ def id_of_attempt(fleet: str, task: str, number: int) -> str:
 
 
 def free_name(name: str, *taken: Container[str]) -> str:
-    numbered = (f"{name}.{number}" for number in count(2))
-    return next(candidate for candidate in chain([name], numbered) if not any(candidate in names for names in taken))
+    numbered_names = (f"{name}.{number}" for number in count(2))
+    return next(
+        candidate for candidate in chain([name], numbered_names) if not any(candidate in names for names in taken)
+    )
 
 
 def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetTask]:
     """Returns the tasks under new names, also in the lists of tasks that others wait for."""
-    new = dict(zip((task.name for task in tasks), names, strict=True))
+    new_names = dict(zip((task.name for task in tasks), names, strict=True))
     return [
-        task.model_copy(update={"name": name, "after": tuple(new.get(other, other) for other in task.after)})
+        task.model_copy(
+            update={"name": name, "after": tuple(new_names.get(other_name, other_name) for other_name in task.after)}
+        )
         for task, name in zip(tasks, names, strict=True)
     ]
 
@@ -199,8 +206,8 @@ class AttemptReport(FrozenData):
     @property
     def passed(self) -> bool:
         """Says whether it may be merged."""
-        whole = len(self.checks) == len(self.order.task.checks) and not any(check.code for check in self.checks)
-        return self.outcome == "done" and bool(self.commit) and whole and not self.touched_outside
+        checks_passed = len(self.checks) == len(self.order.task.checks) and not any(check.code for check in self.checks)
+        return self.outcome == "done" and bool(self.commit) and checks_passed and not self.touched_outside
 
     @property
     def lines_changed(self) -> int:

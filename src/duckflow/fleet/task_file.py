@@ -80,27 +80,29 @@ def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
     """Returns every combination of the values; one empty combination where there is no matrix."""
     for name, values in matrix.items():
         if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
-            shown = json.dumps(values, default=str)
-            raise UsageError("fleet.file.value", source=source, task="[matrix]", field=name, value=shown)
+            value_text = json.dumps(values, default=str)
+            raise UsageError("fleet.file.value", source=source, task="[matrix]", field=name, value=value_text)
     return [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())]
 
 
 def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dict[str, Any]:
     """Fills variables such as `{version}` in. `{repository}` becomes the last part of its path or address."""
-    short = {
+    short_values = {
         name: Path(value).name.removesuffix(".git") if name == "repository" else value for name, value in cell.items()
     }
 
     def fill(value: Any) -> Any:
         if isinstance(value, list):
             return [fill(part) for part in cast("list[Any]", value)]
-        return VARIABLE.sub(lambda match: short.get(match[1], match[0]), value) if isinstance(value, str) else value
+        return (
+            VARIABLE.sub(lambda match: short_values.get(match[1], match[0]), value) if isinstance(value, str) else value
+        )
 
     for name, value in row.items():
         if name not in FILLED and any(variable in cell for variable in VARIABLE.findall(str(value))):
             raise UsageError("fleet.file.no_variable", source=source, field=name, fields=", ".join(FILLED))
-    filled = {name: fill(value) if name in FILLED else value for name, value in row.items()}
-    return filled | ({"repository": cell["repository"]} if "repository" in cell else {})
+    filled_row = {name: fill(value) if name in FILLED else value for name, value in row.items()}
+    return filled_row | ({"repository": cell["repository"]} if "repository" in cell else {})
 
 
 def read_lines(text: str, source: str, defaults: Mapping[str, Any], folder: Path) -> ListedTasks:
@@ -109,8 +111,8 @@ def read_lines(text: str, source: str, defaults: Mapping[str, Any], folder: Path
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
         raise UsageError("fleet.file.no_tasks", source=source)
-    if heads := [number for number, line in lines if HEAD.match(line) or FIELD.match(line)]:
-        raise UsageError("fleet.file.lines", source=source, line=heads[0])
+    if head_numbers := [number for number, line in lines if HEAD.match(line) or FIELD.match(line)]:
+        raise UsageError("fleet.file.lines", source=source, line=head_numbers[0])
     return ListedTasks(
         _named(
             [make_task({**defaults, "prompt": line}, f":{number}", source, folder) for number, line in lines], source, 1
@@ -124,15 +126,15 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     if not isinstance(prompt, str) or not prompt.strip():
         raise UsageError("fleet.file.no_prompt", source=source, task=where)
     name = row.get("name") or _slug(prompt)
-    where_it_is = str(row.get("repository", "."))
-    remote = where_it_is if is_address(where_it_is) else ""
-    repository = remote or str(folder / Path(where_it_is).expanduser())
+    location = str(row.get("repository", "."))
+    remote = location if is_address(location) else ""
+    repository = remote or str(folder / Path(location).expanduser())
     lists = {key: [row[key]] for key in LISTS if isinstance(row.get(key), str)}
     try:
         return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository, "remote": remote})
     except ValidationError as problem:
-        first = problem.errors()[0]
-        field, value = str(first["loc"][0]), str(first["input"])
+        first_error = problem.errors()[0]
+        field, value = str(first_error["loc"][0]), str(first_error["input"])
         if field == "name":
             raise UsageError("fleet.file.name", source=source, task=where, name=value) from None
         raise UsageError("fleet.file.value", source=source, task=str(name), field=field, value=value) from None
@@ -141,42 +143,42 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
 def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
     for key in row:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            name = "fleet.file.near" if near else "fleet.file.unknown"
-            values = {"near": near[0]} if near else {"known": ", ".join(sorted(known))}
+            near_names = difflib.get_close_matches(key, known, n=1)
+            name = "fleet.file.near" if near_names else "fleet.file.unknown"
+            values = {"near": near_names[0]} if near_names else {"known": ", ".join(sorted(known))}
             raise UsageError(name, source=source, task=where, field=key, **values)
 
 
 def _slug(prompt: str) -> str:
     """Makes a name from the first words; Japanese characters stay."""
-    first = prompt.strip().split("\n")[0].casefold()
-    return NO_WORD.sub("-", first).strip("-")[:LONGEST_NAME].strip("-") or TABLE
+    first_line = prompt.strip().split("\n")[0].casefold()
+    return NO_WORD.sub("-", first_line).strip("-")[:LONGEST_NAME].strip("-") or TABLE
 
 
 def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTask, ...]:
     """Gives each task a unique name in the fleet, by adding a number where needed. `together` is the number of tasks in
     each cell of the matrix: a task that waits for another one means the one of its own cell."""
-    taken: set[str] = set()
-    named: list[FleetTask] = []
+    taken_names: set[str] = set()
+    named_tasks: list[FleetTask] = []
     for start in range(0, len(tasks), together):
         cell = tasks[start : start + together]
         names: list[str] = []
         for task in cell:
-            names.append(free_name(task.name, taken))
-            taken.add(names[-1])
-        named += under_names(cell, names)
-    _require_order(named, source)
-    return tuple(named)
+            names.append(free_name(task.name, taken_names))
+            taken_names.add(names[-1])
+        named_tasks += under_names(cell, names)
+    _require_order(named_tasks, source)
+    return tuple(named_tasks)
 
 
 def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
     """Checks that every task that is waited for exists, and that no tasks wait for each other in a circle."""
-    before = {task.name: task.after for task in tasks}
+    needed_tasks = {task.name: task.after for task in tasks}
     for task in tasks:
-        if missing := [name for name in task.after if name not in before]:
-            raise UsageError("fleet.file.after", source=source, task=task.name, other=missing[0])
+        if missing_names := [name for name in task.after if name not in needed_tasks]:
+            raise UsageError("fleet.file.after", source=source, task=task.name, other=missing_names[0])
     try:
-        tuple(TopologicalSorter(before).static_order())
+        tuple(TopologicalSorter(needed_tasks).static_order())
     except CycleError as problem:
         circle = " → ".join(cast("list[str]", problem.args[1]))
         raise UsageError("fleet.file.circle", source=source, tasks=circle) from None
@@ -189,21 +191,23 @@ async def settle_bases(
     whose branches are free. `clones` is the folder for repositories that are named by their address; `below` is the
     folder of repositories that are named by a path in it."""
     bases: dict[tuple[str, str], Base] = {}
-    taken: set[str] = set()
-    settled: list[FleetTask] = []
+    taken_names: set[str] = set()
+    settled_tasks: list[FleetTask] = []
     names: list[str] = []
     for task in tasks:
-        where = task.repository, task.base
-        if where not in bases:
-            bases[where] = await (
+        base_key = task.repository, task.base
+        if base_key not in bases:
+            bases[base_key] = await (
                 _find_remote_base(task, clones) if task.remote and clones else _find_base(task, below)
             )
-        top, base, onto, used = bases[where]
-        names.append(free_name(task.name, used, taken))
-        taken.add(names[-1])
-        changed = {"base": base, "onto": onto} | ({} if below or task.remote else {"repository": top})
-        settled.append(task.model_copy(update=changed))
-    return tuple(under_names(settled, names))
+        top_folder, base, onto_branch, used_names = bases[base_key]
+        names.append(free_name(task.name, used_names, taken_names))
+        taken_names.add(names[-1])
+        changed_fields = {"base": base, "onto": onto_branch} | (
+            {} if below or task.remote else {"repository": top_folder}
+        )
+        settled_tasks.append(task.model_copy(update=changed_fields))
+    return tuple(under_names(settled_tasks, names))
 
 
 class Base(NamedTuple):
@@ -218,15 +222,17 @@ class Base(NamedTuple):
 
 async def _find_remote_base(task: FleetTask, clones: Path) -> Base:
     git = Git(await bring_clone(task.remote, clones))
-    onto = (
+    onto_branch = (
         task.base
         if task.base and await git.commit_of(f"refs/remotes/origin/{task.base}")
         else await default_branch(git)
     )
-    commit = await git.commit_of(f"refs/remotes/origin/{onto}" if onto == task.base or not task.base else task.base)
+    commit = await git.commit_of(
+        f"refs/remotes/origin/{onto_branch}" if onto_branch == task.base or not task.base else task.base
+    )
     if not commit:
         raise UsageError("fleet.file.no_base", task=task.name, base=task.base, repository=task.remote)
-    return Base(task.remote, commit, onto, await _used_names(git))
+    return Base(task.remote, commit, onto_branch, await _used_names(git))
 
 
 async def _used_names(git: Git) -> frozenset[str]:
@@ -239,16 +245,18 @@ async def _find_base(task: FleetTask, below: Path | None) -> Base:
     git = Git(folder)
     if not folder.is_dir() or (await git.ends("rev-parse", "--is-inside-work-tree")).output.strip() != "true":
         raise UsageError("fleet.file.no_repository", task=task.name, repository=str(folder))
-    top = await git("rev-parse", "--show-toplevel")
+    top_folder = await git("rev-parse", "--show-toplevel")
     if await git.commit_of(f"refs/heads/{BRANCHES.rstrip('/')}"):
-        raise UsageError("fleet.file.branch_in_the_way", task=task.name, repository=top, branch=BRANCHES.rstrip("/"))
+        raise UsageError(
+            "fleet.file.branch_in_the_way", task=task.name, repository=top_folder, branch=BRANCHES.rstrip("/")
+        )
     commit = await git.commit_of(task.base or "HEAD")
     if not commit:
         key = "fleet.file.no_base" if task.base else "fleet.file.no_commit"
-        raise UsageError(key, task=task.name, base=task.base, repository=top)
-    own_branch = task.base and await git.commit_of(f"refs/heads/{task.base}")
-    onto = task.base if own_branch else await git.checked_out()
-    return Base(top, commit, onto, await _used_names(git))
+        raise UsageError(key, task=task.name, base=task.base, repository=top_folder)
+    is_branch = task.base and await git.commit_of(f"refs/heads/{task.base}")
+    onto_branch = task.base if is_branch else await git.checked_out()
+    return Base(top_folder, commit, onto_branch, await _used_names(git))
 
 
 NEEDED = ("instance_id", "repo", "base_commit", "problem_statement")
@@ -266,23 +274,25 @@ def read_instances(text: str, source: str, defaults: Mapping[str, Any], clones: 
 
 
 def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clones: Path) -> FleetTask:
-    where = f":{number}"
+    line_reference = f":{number}"
     try:
         value = parse_json(line)
     except ValueError as problem:
-        raise UsageError("fleet.file.json", source=source, task=where, reason=str(problem)) from None
+        raise UsageError("fleet.file.json", source=source, task=line_reference, reason=str(problem)) from None
     instance = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     for field in NEEDED:
         if not isinstance(instance.get(field), str) or not instance[field].strip():
-            raise UsageError("fleet.file.value", source=source, task=where, field=field, value=str(instance.get(field)))
+            raise UsageError(
+                "fleet.file.value", source=source, task=line_reference, field=field, value=str(instance.get(field))
+            )
     owner, _, name = str(instance["repo"]).partition("/")
-    places = [clones / f"{owner}__{name}", clones / owner / name, clones / name]
-    place = next((path for path in places if name and path.is_dir()), None)
-    if place is None:
+    candidate_folders = [clones / f"{owner}__{name}", clones / owner / name, clones / name]
+    clone_folder = next((path for path in candidate_folders if name and path.is_dir()), None)
+    if clone_folder is None:
         raise UsageError("fleet.file.no_clone", source=source, repository=instance["repo"], folder=str(clones))
-    row = {**defaults, "name": instance["instance_id"], "repository": str(place.resolve())}
+    row = {**defaults, "name": instance["instance_id"], "repository": str(clone_folder.resolve())}
     row |= {"base": instance["base_commit"], "prompt": instance["problem_statement"]}
-    return make_task(row, where, source, clones).model_copy(update={"instance": instance["instance_id"]})
+    return make_task(row, line_reference, source, clones).model_copy(update={"instance": instance["instance_id"]})
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
@@ -291,7 +301,7 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
     rows: list[dict[str, str]] = []
     for state in states:
         task = state.task
-        own = [
+        attempts_of_task = [
             attempt
             for attempt in attempts
             if attempt.task == task.name
@@ -299,11 +309,14 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
             and report.commit
             and (report.passed or not task.secrets)
         ]
-        chosen = next((attempt for attempt in own if attempt.number == state.picked), own[-1] if own else None)
+        chosen_attempt = next(
+            (attempt for attempt in attempts_of_task if attempt.number == state.picked),
+            attempts_of_task[-1] if attempts_of_task else None,
+        )
         patch = ""
-        if chosen and chosen.report:
+        if chosen_attempt and chosen_attempt.report:
             git = Git(Path(task.repository))
-            values = [task.base, chosen.report.commit]
+            values = [task.base, chosen_attempt.report.commit]
             patch = (await git.ends("diff", "--no-ext-diff", "--no-textconv", "--binary", values=values)).output
         model = f"duckflow:{task.model}" if task.model else "duckflow"
         rows.append({"instance_id": task.instance or task.name, "model_name_or_path": model, "model_patch": patch})

@@ -105,15 +105,15 @@ class Worker:
             await asyncio.sleep(min(BEAT, self._workplace.lease / 6))
 
     async def _tell(self) -> None:
-        running, notes = list(self._running.values()), list(self._stores.notes)
-        doing = {attempt.claim: attempt.doing for attempt in running if attempt.doing}
-        ours = await asyncio.to_thread(self._claims.record, doing, notes)
+        attempts, notes = list(self._running.values()), list(self._stores.notes)
+        doing_by_claim = {attempt.claim: attempt.doing for attempt in attempts if attempt.doing}
+        wanted_by_claim = await asyncio.to_thread(self._claims.record, doing_by_claim, notes)
         for _ in notes:
             self._stores.notes.popleft()
-        for attempt in running:
+        for attempt in attempts:
             # An attempt that is not ours any more was cancelled by a process that took us for dead.
-            if wanted := ours.get(attempt.claim, "cancelled"):
-                attempt.end(wanted)
+            if outcome := wanted_by_claim.get(attempt.claim, "cancelled"):
+                attempt.end(outcome)
 
     async def _look_after_others(self) -> None:
         """Goes on for workers that are gone, and settles tasks that nobody has settled."""
@@ -140,23 +140,27 @@ class Worker:
         return sum(attempt.needs_place for attempt in self._running.values()) < self._workplace.at_once
 
     async def _bring_answers(self) -> None:
-        waiting = {asked_id: attempt for attempt in self._running.values() for asked_id in attempt.waiting}
-        answers = await asyncio.to_thread(self._stores.questions.hear, list(waiting)) if waiting else {}
-        for asked_id, answered in answers.items():
+        waiting_attempts = {asked_id: attempt for attempt in self._running.values() for asked_id in attempt.waiting}
+        answers = (
+            await asyncio.to_thread(self._stores.questions.hear, list(waiting_attempts)) if waiting_attempts else {}
+        )
+        for asked_id, answer in answers.items():
             if self._has_room:
-                await asyncio.to_thread(self._stores.questions.heard, asked_id, waiting[asked_id].claim)
-                waiting[asked_id].hear(asked_id, answered)
+                await asyncio.to_thread(self._stores.questions.heard, asked_id, waiting_attempts[asked_id].claim)
+                waiting_attempts[asked_id].hear(asked_id, answer)
 
     async def _take(self) -> None:
         """Takes attempts while there is room for more."""
-        most = self._workplace.at_once * (1 + MOST_WAITING)
-        while self._has_room and len(self._running) < most:
-            taken = await asyncio.to_thread(self._claims.take)
-            if taken is None:
+        most_attempts = self._workplace.at_once * (1 + MOST_WAITING)
+        while self._has_room and len(self._running) < most_attempts:
+            taken_attempt = await asyncio.to_thread(self._claims.take)
+            if taken_attempt is None:
                 return
-            running = self._running[taken.claim] = RunningAttempt(self._order(taken), taken.claim, self._stores)
-            self._carrying.add(carrying := asyncio.create_task(self._carry(taken, running)))
-            carrying.add_done_callback(self._carrying.discard)
+            running_attempt = self._running[taken_attempt.claim] = RunningAttempt(
+                self._order(taken_attempt), taken_attempt.claim, self._stores
+            )
+            self._carrying.add(carry_task := asyncio.create_task(self._carry(taken_attempt, running_attempt)))
+            carry_task.add_done_callback(self._carrying.discard)
 
     def _order(self, taken: TakenAttempt) -> AttemptOrder:
         repository = Path(self._workplace.repositories, taken.task.repository)

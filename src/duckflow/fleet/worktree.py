@@ -42,15 +42,15 @@ def repository_in(folder: str, repository: str) -> Path:
 
 async def bring_clone(address: str, clones: Path) -> Path:
     """Clones or updates a repository by the user's git and credentials. Git never takes the address for an option."""
-    place = clone_place(address, clones)
+    clone_folder = clone_place(address, clones)
     clones.mkdir(parents=True, exist_ok=True)
-    git = Git(place)
+    git = Git(clone_folder)
     try:
         async with alone_in(clones):
-            if (place / ".git").exists():
+            if (clone_folder / ".git").exists():
                 await git("fetch", "--quiet", "--prune", "origin")
             else:
-                await Git(clones)("clone", "--quiet", "--no-checkout", values=[address, str(place)])
+                await Git(clones)("clone", "--quiet", "--no-checkout", values=[address, str(clone_folder)])
                 # HEAD is detached so that no branch is checked out and each can be moved.
                 await git("update-ref", "--no-deref", values=["HEAD", await git("rev-parse", "HEAD")])
             # The remote chooses the name. Without `refs/heads/` before it, git could take it for an option.
@@ -58,13 +58,13 @@ async def bring_clone(address: str, clones: Path) -> Path:
                 await git.ends("fetch", "--quiet", values=["origin", f"refs/heads/{name}:refs/heads/{name}"])
     except GitFailed as problem:
         raise UsageError("fleet.no_clone", address=address, reason=str(problem.values["reason"])) from None
-    return place
+    return clone_folder
 
 
 async def default_branch(git: Git) -> str:
     """Returns the default branch of the remote, or nothing."""
-    done = await git.ends("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
-    return done.output.strip().partition("/")[2]
+    ref_result = await git.ends("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    return ref_result.output.strip().partition("/")[2]
 
 
 Note = Callable[[Phrase], None]
@@ -114,9 +114,9 @@ class Worktree:
 
     async def _in_pieces(self) -> bool:
         """Says whether the work would become more than one commit."""
-        before = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
-        return before not in ("0", "1") or (
-            before == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
+        commit_count = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
+        return commit_count not in ("0", "1") or (
+            commit_count == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
         )
 
     async def diff(self, commit: str) -> str:
@@ -155,8 +155,8 @@ async def files_with(git: Git, parts: Sequence[str], *which: str, values: Sequen
     if not parts:
         return ()
     text = await git("log", "-p", "-U0", "-m", "--format=", *WHOLE_DIFF, *which, values=values)
-    added = (line for line in read_diff(text) if line.sign == "+")
-    return tuple(dict.fromkeys(line.path for line in added if any(part in line.text for part in parts)))
+    added_lines = (line for line in read_diff(text) if line.sign == "+")
+    return tuple(dict.fromkeys(line.path for line in added_lines if any(part in line.text for part in parts)))
 
 
 async def conflicts_in(git: Git) -> tuple[str, ...]:
@@ -166,8 +166,8 @@ async def conflicts_in(git: Git) -> tuple[str, ...]:
 
 def place_of(worktrees: Path, repository: Path, name: str) -> Path:
     """Returns the folder of a worktree. It contains a hash of the repository's path, so equal names do not clash."""
-    short = hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]
-    return worktrees / f"{repository.name}-{short}" / name
+    short_hash = hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]
+    return worktrees / f"{repository.name}-{short_hash}" / name
 
 
 def message_of(order: AttemptOrder) -> str:
@@ -178,20 +178,20 @@ def message_of(order: AttemptOrder) -> str:
 
 async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
     """Makes a fresh worktree. Work that an earlier try of the same attempt left is first committed to its branch."""
-    task, main = order.task, Git(Path(order.task.repository), marks)
-    folder = place_of(worktrees, main.folder, order.attempt_id)
-    await _settle(order, main, folder, note)
-    base = await _known(main, task.base)
-    before = await main.commit_of(f"refs/heads/{order.branch}")
-    start = before if before and (order.go_on or order.mend) else base
-    if before and not order.go_on:
+    task, main_git = order.task, Git(Path(order.task.repository), marks)
+    folder = place_of(worktrees, main_git.folder, order.attempt_id)
+    await _settle(order, main_git, folder, note)
+    base = await _known(main_git, task.base)
+    branch_commit = await main_git.commit_of(f"refs/heads/{order.branch}")
+    start = branch_commit if branch_commit and (order.go_on or order.mend) else base
+    if branch_commit and not order.go_on:
         raise UsageError("fleet.branch_there", branch=order.branch)
-    if start != before:
-        await main.move_branch(order.branch, start, before)
-    git = await add_worktree(main, folder, start)
-    await bring_ignored(task, main, folder, note)
+    if start != branch_commit:
+        await main_git.move_branch(order.branch, start, branch_commit)
+    git = await add_worktree(main_git, folder, start)
+    await bring_ignored(task, main_git, folder, note)
     await _tell_what_is_missing(git, note)
-    return Worktree(git, main, order.mend or base, start)
+    return Worktree(git, main_git, order.mend or base, start)
 
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
@@ -210,10 +210,10 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
 
 async def _worktree_at(main: Git, folder: Path) -> Git | None:
     """Returns git for a worktree by the repository's own record, not by files in the folder, which may be changed."""
-    common = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    for note in common.glob("worktrees/*/gitdir"):
-        leads_to = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
-        if leads_to.parent.resolve() == folder.resolve():
+    git_folder = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    for note in git_folder.glob("worktrees/*/gitdir"):
+        git_file = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
+        if git_file.parent.resolve() == folder.resolve():
             return Git(folder, main.marks, note.parent)
     return None
 
@@ -242,8 +242,8 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
         return
     if order.go_on:
         try:
-            earlier = await _worktree_at(main, folder)
-            if earlier and await _keep(order, main, earlier):
+            earlier_git = await _worktree_at(main, folder)
+            if earlier_git and await _keep(order, main, earlier_git):
                 note(say("fleet.note.kept", branch=order.branch))
         except GitFailed as problem:
             note(say("fleet.note.not_kept", reason=str(problem.values["reason"])))
@@ -259,10 +259,10 @@ async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
         git.spared = tuple(json.loads(read_plain(await _spared_in(git), LONGEST_NOTE)))
     await git.add()
     commit = await git.commit(message_of(order))
-    before = await main.commit_of(f"refs/heads/{order.branch}")
-    if commit == before or not before or not await main.holds(before, commit):
+    branch_commit = await main.commit_of(f"refs/heads/{order.branch}")
+    if commit == branch_commit or not branch_commit or not await main.holds(branch_commit, commit):
         return False
-    await main.move_branch(order.branch, commit, before)
+    await main.move_branch(order.branch, commit, branch_commit)
     return True
 
 
@@ -286,8 +286,8 @@ async def _tell_what_is_missing(git: Git, note: Note) -> None:
         note(say("fleet.note.submodules"))
     attributes = git.folder / ".gitattributes"
     if attributes.is_file() and b"filter=lfs" in read_plain(attributes, LONGEST_NOTE, cut=True):
-        installed = (await git.ends("lfs", "version")).code == 0
-        note(say("fleet.note.lfs" if installed else "fleet.note.no_lfs"))
+        has_lfs = (await git.ends("lfs", "version")).code == 0
+        note(say("fleet.note.lfs" if has_lfs else "fleet.note.no_lfs"))
 
 
 async def _spared_in(git: Git) -> Path:
