@@ -29,13 +29,13 @@ class AnswerShape(NamedTuple):
         none."""
         from fastjsonschema import JsonSchemaValueException
 
-        why = "no JSON"
+        reason = "no JSON"
         for value in _values(answer):
             try:
                 return self.check(value)
             except JsonSchemaValueException as problem:
-                why = problem.message
-        raise Unfit(why)
+                reason = problem.message
+        raise Unfit(reason)
 
 
 def _values(answer: str) -> Iterator[Any]:
@@ -65,12 +65,12 @@ def answer_shape(schema_or_path: str) -> AnswerShape:
         if not isinstance(schema, dict):
             raise ValueError("{…}?")
         # A schema that refers to an address is refused: nothing is fetched.
-        check: Callable[[Any], Any] = fastjsonschema.compile(
+        validate: Callable[[Any], Any] = fastjsonschema.compile(
             cast("dict[str, Any]", schema), handlers={"http": _refuse, "https": _refuse}
         )
     except (OSError, ValueError, RecursionError, fastjsonschema.JsonSchemaDefinitionException) as problem:
         raise UsageError("usage.bad_schema", reason=str(problem)) from None
-    return AnswerShape(json.dumps(schema, ensure_ascii=False), check)
+    return AnswerShape(json.dumps(schema, ensure_ascii=False), validate)
 
 
 def _refuse(address: str) -> Any:

@@ -80,7 +80,7 @@ class Headless:
         conversation = self._conversation
         self._listen()
         plan = conversation.state.plan
-        answered = plan.plan_id if plan and plan.status == "draft" else ""
+        answered_plan = plan.plan_id if plan and plan.status == "draft" else ""
         if not attachments and await is_command(prompt):
             if reply := await conversation.run_command(prompt):
                 self._report.said.append(reply)
@@ -88,16 +88,16 @@ class Headless:
             self._report.complaint = await conversation.run_command(prompt)
             return self.finish(conversation.state, fits=True, outcome="usage")
         else:
-            shape = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
-            await conversation.say(f"{prompt}{shape}", attachments)
+            shape_wish = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
+            await conversation.say(f"{prompt}{shape_wish}", attachments)
         await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED):
-            await self.carry_through(answered)
+            await self.carry_through(answered_plan)
             if (plan := conversation.state.plan) and plan.under_way:
                 values = {"done": plan.done(), "total": len(plan.steps)}
                 self._report.left_undone = self._words("headless.plan_left", **values)
-        fits = await self._shaped() if self._shape else True
-        return self.finish(conversation.state, fits)
+        fits_shape = await self._shaped() if self._shape else True
+        return self.finish(conversation.state, fits_shape)
 
     @contextmanager
     def led(self) -> Generator[None]:
@@ -111,21 +111,21 @@ class Headless:
             self.answer(question)
 
     def _next_report(self) -> None:
-        alone, required = not self._led, self._require_proof
-        self._report = TurnReport(self._conversation, self._words, self._view, alone, required)
+        is_alone, requires_proof = not self._led, self._require_proof
+        self._report = TurnReport(self._conversation, self._words, self._view, is_alone, requires_proof)
 
     async def _shaped(self) -> bool:
         """Says whether the answer has the wanted shape. If not, the model is told what is wrong and may try again."""
         from duckflow.ui.answer_shape import Unfit
 
         assert self._shape
-        for again in range(SHAPE_TRIES + 1):
+        for tries in range(SHAPE_TRIES + 1):
             report = self._report
             try:
                 self._value = self._shape.read(report.said[-1] if report.said else "")
                 return True
             except Unfit as problem:
-                if again == SHAPE_TRIES or not report.ended or not ended_well(report.ended[0]):
+                if tries == SHAPE_TRIES or not report.ended or not ended_well(report.ended[0]):
                     return False
                 wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
             await self._conversation.say(wish)
@@ -134,9 +134,9 @@ class Headless:
     async def carry_through(self, answered: str) -> None:
         """Approves the plan and continues it while it advances, since everything may be done and nobody is there.
         `answered` is a draft of an earlier run that the message replied to: if that was no yes, it stays a draft."""
-        conversation, reached = self._conversation, -1
-        while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > reached:
-            reached = plan.done()
+        conversation, steps_done = self._conversation, -1
+        while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > steps_done:
+            steps_done = plan.done()
             if plan.status == "draft" and plan.plan_id == answered:
                 return
             if plan.status == "draft":
@@ -171,8 +171,8 @@ class Headless:
             case QuestionItem(closed=False, question=question) if question:
                 self._ask(question)
             case ActionItem(result=result) if result and result.said is None:
-                whose = f"⚙ {item.job_name}: " if item.job else ""
-                self._progress(f"{whose}{self._words.phrase(result.for_user)}")
+                job_prefix = f"⚙ {item.job_name}: " if item.job else ""
+                self._progress(f"{job_prefix}{self._words.phrase(result.for_user)}")
             case NoticeItem(about=about) if about in PASSING and (line := notice_line(item, self._words)):
                 self._progress(line)
             case NowItem(work=work) if work and work != self._work:
@@ -191,8 +191,8 @@ class Headless:
             if result.left_out:
                 self._progress(self._words("headless.left_out", what=", ".join(result.left_out)))
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
-            why = result.why or ("" if fits else self._words("headless.no_shape"))
-            result = result.model_copy(update={"result": answer, "why": why})
+            reason = result.why or ("" if fits else self._words("headless.no_shape"))
+            result = result.model_copy(update={"result": answer, "why": reason})
         if self._output is OutputFormat.TEXT:
             if result.result:
                 print_out(plain(result.result))
@@ -222,5 +222,5 @@ class Headless:
 
 def _names_a_command(prompt: str) -> bool:
     """Says whether the first word looks like a slash command and no file or folder has that name."""
-    first = prompt.split(maxsplit=1)[0]
-    return re.fullmatch(r"/[a-zA-Z][\w:-]*", first) is not None and not os.path.lexists(first)
+    first_word = prompt.split(maxsplit=1)[0]
+    return re.fullmatch(r"/[a-zA-Z][\w:-]*", first_word) is not None and not os.path.lexists(first_word)

@@ -87,7 +87,7 @@ async def read_line() -> str:
     import threading
 
     loop = asyncio.get_running_loop()
-    line_read: asyncio.Future[str] = loop.create_future()
+    line_future: asyncio.Future[str] = loop.create_future()
 
     def read() -> None:
         try:
@@ -95,15 +95,15 @@ async def read_line() -> str:
         except (OSError, ValueError):
             line = ""
         if not loop.is_closed():
-            loop.call_soon_threadsafe(lambda: line_read.done() or line_read.set_result(line))
+            loop.call_soon_threadsafe(lambda: line_future.done() or line_future.set_result(line))
 
     threading.Thread(target=read, daemon=True).start()
-    return await line_read
+    return await line_future
 
 
 async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:
     """Carries out the lines to their end, and returns the exit code of the last turn."""
-    turns: set[asyncio.Task[Outcome]] = set()
+    turn_tasks: set[asyncio.Task[Outcome]] = set()
 
     async def say(text: str, pictures: Sequence[Attachment]) -> Outcome:
         return await conversation.say(text, pictures)
@@ -112,17 +112,17 @@ async def lead(headless: Headless, conversation: Conversation, words: Words) -> 
         while line := await read_line():
             match read_led_line(line):
                 case LedLine("user", text, pictures=pictures):
-                    turns.add(asyncio.create_task(say(text, pictures)))
+                    turn_tasks.add(asyncio.create_task(say(text, pictures)))
                 case LedLine("answer", text, question_id, choice):
-                    taken = await conversation.answer(question_id, text, choice)
-                    headless.lines.taken(question_id, taken)
+                    taken_answer = await conversation.answer(question_id, text, choice)
+                    headless.lines.taken(question_id, taken_answer)
                 case LedLine("interrupt"):
                     conversation.interrupt()
                 case LedLine("unreadable", text):
-                    unread = words("headless.unreadable", line=text[:LONGEST_ECHO])
-                    headless.lines.send(ErrorLine(error=unread))
+                    complaint = words("headless.unreadable", line=text[:LONGEST_ECHO])
+                    headless.lines.send(ErrorLine(error=complaint))
                 case _:
                     pass
-    await asyncio.gather(*turns)
+    await asyncio.gather(*turn_tasks)
     await conversation.work.jobs_over(alone=True)
     return headless.finish(conversation.state, fits=True)

@@ -79,22 +79,22 @@ class TurnReport:
         """Returns the summary. `fits` says whether the answer has the wanted shape. Without an `outcome` the turn's
         counts."""
         outcome, cause = outcome or self._outcome(state, fits), self.ended[1] if self.ended else None
-        why = self._words.phrase(cause) if cause else self.complaint
+        reason = self._words.phrase(cause) if cause else self.complaint
         if self.stopped_at and outcome == "gate":
-            why = _stopped_at(self.stopped_at, self._conversation.choices.mode, self._words)
-        drafted = state.plan is not None and state.plan.status == "draft"
-        offers = outcome == "pending_user" and not (self._waits or drafted)
-        code = exit_code_of("done" if offers else outcome)
-        left_out = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
-        answer = "\n\n".join(filter(None, (*self.said, left_out)))
-        stand = state_of(state.check_runs)
+            reason = _stopped_at(self.stopped_at, self._conversation.choices.mode, self._words)
+        is_drafted = state.plan is not None and state.plan.status == "draft"
+        is_offer = outcome == "pending_user" and not (self._waits or is_drafted)
+        code = exit_code_of("done" if is_offer else outcome)
+        left_out_note = self._words("headless.left_out", what=", ".join(self._left_out)) if self._left_out else ""
+        answer = "\n\n".join(filter(None, (*self.said, left_out_note)))
+        check_state = state_of(state.check_runs)
         return TurnSummary(
             session_id=state.session_id,
             model=state.model,
-            result=answer or (why if code == 0 else ""),
+            result=answer or (reason if code == 0 else ""),
             outcome=outcome,
             exit_code=code,
-            why=why or self._doubt or self.left_undone,
+            why=reason or self._doubt or self.left_undone,
             question=state.asked if outcome == "pending_user" else "",
             duck_calls=tuple(map(self._verdict, self.duck_calls)),
             vitals=state.vitals,
@@ -102,7 +102,7 @@ class TurnReport:
             turn=state.turn,
             loops=state.loop,
             actions=tuple(self._actions),
-            checks=stand.removesuffix("_before"),
+            checks=check_state.removesuffix("_before"),
             check_runs=tuple(
                 {**run.report.model_dump(mode="json"), "outdated": run.outdated, "as_before": run.as_before}
                 for run in state.check_runs
@@ -124,16 +124,16 @@ class TurnReport:
         if self._left_out and (self._waits or (self._lacks_deeds and not self._acted)):
             # The task could not be done without the actions left out.
             return "gate"
-        checks = state_of(state.check_runs)
-        if (checks == "failing" and state.changed_in_turn) or (checks.startswith("failing") and self._doubt):
+        check_state = state_of(state.check_runs)
+        if (check_state == "failing" and state.changed_in_turn) or (check_state.startswith("failing") and self._doubt):
             return "failed"
         if state.review and state.review.verdict == "rejected" and self._doubt:
             # The model itself says that the work is not done.
             return "failed"
         if self._job_failed or self.left_undone or not fits:
             return "failed"
-        unproven = state.changed_in_turn and not (state.proof and state.proof.holds)
-        return "unproven" if self._require_proof and unproven else outcome
+        is_unproven = state.changed_in_turn and not (state.proof and state.proof.holds)
+        return "unproven" if self._require_proof and is_unproven else outcome
 
     def _proof(self, state: AgentState) -> dict[str, Any] | None:
         proof = state.proof
@@ -163,8 +163,8 @@ class TurnReport:
 
                 self.said.append(job_summary(item.job_name, item.status, item.report, self._words))
                 self._job_failed = item.status == "failed"
-                called = any(call.job == item.job for call in self.duck_calls)
-                if item.status == "cancelled" and self._alone and (called or not self._conversation.in_turn):
+                has_called = any(call.job == item.job for call in self.duck_calls)
+                if item.status == "cancelled" and self._alone and (has_called or not self._conversation.in_turn):
                     self._stopped.add(item.job)
             case TurnItem(outcome=outcome) if outcome:
                 self.ended = outcome, item.why
@@ -173,17 +173,17 @@ class TurnReport:
                 pass
 
     def _note_result(self, result: ActionResult) -> None:
-        changed = tuple(result.changed)
+        changed_paths = tuple(result.changed)
         self._actions.append(
-            DoneAction(operation=result.operation, ok=result.ok, changed=changed, for_model=result.for_model)
+            DoneAction(operation=result.operation, ok=result.ok, changed=changed_paths, for_model=result.for_model)
         )
-        deed = result.effect not in ("read", "talk")
+        is_deed = result.effect not in ("read", "talk")
         if result.for_user.key == LEFT_OUT:
-            what = str(result.for_user.values["what"])
-            self._left_out += [what] if what not in self._left_out else []
-            self._lacks_deeds |= deed
-        self._left_out = [what for what in self._left_out if what not in changed]
-        self._acted |= result.ok and deed
+            subject = str(result.for_user.values["what"])
+            self._left_out += [subject] if subject not in self._left_out else []
+            self._lacks_deeds |= is_deed
+        self._left_out = [subject for subject in self._left_out if subject not in changed_paths]
+        self._acted |= result.ok and is_deed
 
     def _verdict(self, call: Question) -> CalledDuck:
         details = tuple(self._words.phrase(phrase) for phrase in call.details)
@@ -198,8 +198,8 @@ def _stopped_at(question: Question, mode: str, words: Words) -> str:
         return words("headless.gate_outside", files=files)
     if mode == Mode.FULL_AUTO or (question.gate and question.gate.always):
         return words("headless.gate_always", files=files)
-    edits = mode == Mode.ASK and question.gate and not question.gate.commands
-    return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if edits else Mode.FULL_AUTO)
+    only_edits = mode == Mode.ASK and question.gate and not question.gate.commands
+    return words("headless.gate", files=files, mode=Mode.AUTO_EDIT if only_edits else Mode.FULL_AUTO)
 
 
 def _what(question: Question, words: Words) -> list[str]:

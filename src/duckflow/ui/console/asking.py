@@ -46,9 +46,9 @@ class Asking:
         """Shows the question that is open now. Returns it if it is to be edited at once, at the terminal that asked for
         it."""
         question = next(iter(self._conversation.questions), None)
-        new = question is not None and question.question_id != self._shown
+        is_new = question is not None and question.question_id != self._shown
         self._shown = question.question_id if question else ""
-        if question and new:
+        if question and is_new:
             self._secret, self._unsent = question.secret, ""
             self._screen.ask(question)
             self._asked_at = time.monotonic()
@@ -83,28 +83,30 @@ class Asking:
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
         """Waits for the outcome of a line or an answer, and shows it to the person who gave it."""
         try:
-            taken = await answered
+            taken_answer = await answered
         except DuckflowError as problem:
             self._line.put_back(text)
             self._screen.warn(self._words.error(problem))
             return
-        for phrase in taken.told:
-            (self._screen.say if taken.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
-        if taken.meaning == "closed":
+        for phrase in taken_answer.told:
+            (self._screen.say if taken_answer.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
+        if taken_answer.meaning == "closed":
             self._typed.clear()
-        same = (question for question in self._conversation.questions if question.question_id == taken.question_id)
-        if taken.meaning == "edit" and (question := next(same, None)):
+        same_questions = (
+            question for question in self._conversation.questions if question.question_id == taken_answer.question_id
+        )
+        if taken_answer.meaning == "edit" and (question := next(same_questions, None)):
             await self.edit(question)
 
     async def edit(self, question: Question) -> None:
         """Lets the user change the proposed text in their editor. An emptied text means no. An unchanged text does not
         mean yes: the editor may have been closed without a decision, or there is none."""
-        proposed = question.gate.editable if question.gate else question.text
-        changed = await self._line.lend_terminal(lambda: edit_text(proposed))
-        if question.gate and changed == proposed:
+        proposed_text = question.gate.editable if question.gate else question.text
+        changed_text = await self._line.lend_terminal(lambda: edit_text(proposed_text))
+        if question.gate and changed_text == proposed_text:
             self._screen.warn(self._words("gate.unedited"))
             return
-        text, choice = (changed, "edit") if changed.strip() else ("", "no")
+        text, choice = (changed_text, "edit") if changed_text.strip() else ("", "no")
         await self.heed(self._conversation.answer(question.question_id, text, choice=choice))
 
     def held_back(self, text: str, begun: float) -> bool:
@@ -119,18 +121,18 @@ class Asking:
         if question is None:
             return False
         word = unicodedata.normalize("NFKC", text).strip().casefold()
-        whole = fullmatch("answers.page.all", word, self._words.language) is not None
-        if pages.left and (whole or not word or fullmatch("answers.page.more", word, self._words.language)):
-            pages.more(whole)
+        wants_all = fullmatch("answers.page.all", word, self._words.language) is not None
+        if pages.left and (wants_all or not word or fullmatch("answers.page.more", word, self._words.language)):
+            pages.more(wants_all)
             self._screen.catch_up()
             return True
         if self._conversation.reads_as(text) != "answer":
             return False
         if begun < self._asked_at + READING_SECONDS:
-            back = self._line.put_back(text)
+            is_put_back = self._line.put_back(text)
             # A second Enter right after the first must not count.
-            self._asked_at = time.monotonic() if back else self._asked_at
-            self._screen.warn(self._words("gate.early" if back else "gate.early_line"))
+            self._asked_at = time.monotonic() if is_put_back else self._asked_at
+            self._screen.warn(self._words("gate.early" if is_put_back else "gate.early_line"))
             return True
         answer = read_answer(text, tuple(choice.key for choice in question.choices), self._words.language)
         reply = read_whole(text, self._words.language)
@@ -151,5 +153,5 @@ class Asking:
         """Returns the text; for an empty line the answer that waited until the whole question was shown."""
         if text.strip() or self._screen.question.left or not self._unsent:
             return text
-        unsent, self._unsent = self._unsent, ""
-        return unsent
+        unsent_text, self._unsent = self._unsent, ""
+        return unsent_text

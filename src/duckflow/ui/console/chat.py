@@ -74,8 +74,8 @@ class Attention:
         self._since = time.monotonic()
 
     def _call(self, key: str, always: bool = False) -> None:
-        waited = time.monotonic() - self._since
-        if self._settings.notify == "off" or (waited < self._settings.notify_seconds and not always):
+        waited_seconds = time.monotonic() - self._since
+        if self._settings.notify == "off" or (waited_seconds < self._settings.notify_seconds and not always):
             return
         self._since = time.monotonic()
         self._write(BELL if self._settings.notify == "bell" else _desktop(self._words(key)))
@@ -205,8 +205,8 @@ class Chat:
 
     def change_mode(self) -> None:
         choices = self._conversation.choices
-        place = OFFERED.index(choices.mode) + 1 if choices.mode in OFFERED else 0
-        choices.change_mode(OFFERED[place % len(OFFERED)])
+        next_index = OFFERED.index(choices.mode) + 1 if choices.mode in OFFERED else 0
+        choices.change_mode(OFFERED[next_index % len(OFFERED)])
 
     def pause_or_resume(self) -> None:
         self._conversation.work.control("pause" if self._conversation.state.at_work else "resume")
@@ -226,13 +226,13 @@ class Chat:
 
     def above(self, columns: int) -> Fragments:
         conversation = self._conversation
-        written = self.screen.written(columns)
-        below = [*self.screen.live(columns), *(wait.line(columns) for wait in self._commands.values())]
-        below += job_bars(conversation.state, self._words, self._printer.glyphs, columns)
-        for queued in conversation.waiting:
-            key = "chat.queued" if queued.later else "chat.unheard"
-            below.append(fitted(plain(self._words(key, text=queued.text)), columns - 1))
-        lines = [*(("", line) for line in written), *(("dim", line) for line in below)]
+        written_lines = self.screen.written(columns)
+        lines_below = [*self.screen.live(columns), *(wait.line(columns) for wait in self._commands.values())]
+        lines_below += job_bars(conversation.state, self._words, self._printer.glyphs, columns)
+        for queued_message in conversation.waiting:
+            key = "chat.queued" if queued_message.later else "chat.unheard"
+            lines_below.append(fitted(plain(self._words(key, text=queued_message.text)), columns - 1))
+        lines = [*(("", line) for line in written_lines), *(("dim", line) for line in lines_below)]
         return [(style, line + "\n" * (number < len(lines))) for number, (style, line) in enumerate(lines, 1)]
 
     def prompt_sign(self) -> str:
@@ -252,18 +252,18 @@ class Chat:
 
     async def _animate(self) -> None:
         """Keeps the spinner turning while something is going on. An idle chat is not redrawn."""
-        drawn = 0
+        drawn_second = 0
         while True:
             await asyncio.sleep(REFRESH)
             # The clocks of jobs move once a second.
-            ticks = self._conversation.state.at_work and drawn != int(time.time())
-            if self.screen.moves() or self._commands or ticks:
-                drawn = int(time.time())
+            second_passed = self._conversation.state.at_work and drawn_second != int(time.time())
+            if self.screen.moves() or self._commands or second_passed:
+                drawn_second = int(time.time())
                 self._line.redraw()
 
     def _show_question(self) -> None:
-        if to_edit := self._asking.show():
-            self._do(self._asking.edit(to_edit))
+        if edit_question := self._asking.show():
+            self._do(self._asking.edit(edit_question))
 
     def _show_outcome(self, item: CommandItem) -> None:
         self._commands.pop(item.id, None)

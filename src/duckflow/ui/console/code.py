@@ -45,17 +45,17 @@ class Code:
     def line(self, text: str) -> Text:
         if self._lexer is None or len(text) > LONGEST_LINE or len(self._context) > LONGEST_CONTEXT:
             return Text(text)
-        before = "".join(f"{line}\n" for line in self._context)
-        place, shown, last = -len(before), Text(), ""
-        for kind, value in self._lexer.get_tokens(f"{before}{text}\n"):
-            last = str(kind).removeprefix("Token.")
-            begin, place = place, place + len(value)
-            if place > 0:
-                shown.append(value[max(0, -begin) :], style=_style(last))
+        text_before = "".join(f"{line}\n" for line in self._context)
+        offset, styled_text, last_kind = -len(text_before), Text(), ""
+        for kind, value in self._lexer.get_tokens(f"{text_before}{text}\n"):
+            last_kind = str(kind).removeprefix("Token.")
+            token_offset, offset = offset, offset + len(value)
+            if offset > 0:
+                styled_text.append(value[max(0, -token_offset) :], style=_style(last_kind))
         # If a string or comment goes on past the end of the line, the next line must be read together with it.
-        self._context = [*self._context, text] if last.startswith(OPEN_ENDED) else []
-        shown.rstrip()
-        return shown if shown.plain == text.rstrip() else Text(text)
+        self._context = [*self._context, text] if last_kind.startswith(OPEN_ENDED) else []
+        styled_text.rstrip()
+        return styled_text if styled_text.plain == text.rstrip() else Text(text)
 
 
 def _style(kind: str) -> str:

@@ -23,29 +23,33 @@ class LineCompletions:
         self._words = words
 
     def of(self, document: Document) -> Iterator[Completion]:
-        before = document.text_before_cursor
+        text_before = document.text_before_cursor
         word = document.get_word_before_cursor(WORD=True)
         if word.startswith(("@", "＠")):
             yield from self._files(word[1:].strip('"'), len(word), "@")
-        elif before.startswith(("/", "／")):
-            yield from self._slash(unicodedata.normalize("NFKC", before[1:]))
-        elif before.startswith(("!", "！")):
-            yield from self._shell(before[1:].lstrip(), word)
+        elif text_before.startswith(("/", "／")):
+            yield from self._slash(unicodedata.normalize("NFKC", text_before[1:]))
+        elif text_before.startswith(("!", "！")):
+            yield from self._shell(text_before[1:].lstrip(), word)
 
     def _slash(self, typed: str) -> Iterator[Completion]:
         name, space, typed_word = typed.partition(" ")
         if space:
-            chosen = next((command for command in self._conversation.commands if command.name == name), None)
-            offered = map(str, chosen.words) if chosen else ()
+            typed_command = next((command for command in self._conversation.commands if command.name == name), None)
+            offered_words = map(str, typed_command.words) if typed_command else ()
             yield from (
                 _completion(word, typed_word, word)
-                for word in offered
+                for word in offered_words
                 if word.startswith(typed_word) and word != typed_word
             )
             return
-        begin = [command for command in self._conversation.commands if command.name.startswith(name)]
-        inside = [command for command in self._conversation.commands if name in command.name and command not in begin]
-        for command in [*begin, *inside]:
+        beginning_commands = [command for command in self._conversation.commands if command.name.startswith(name)]
+        containing_commands = [
+            command
+            for command in self._conversation.commands
+            if name in command.name and command not in beginning_commands
+        ]
+        for command in [*beginning_commands, *containing_commands]:
             yield _completion(f"/{command.name}", f"/{name}", self._words.phrase(command.help))
 
     def _files(self, wanted: str, length: int, sign: str) -> Iterator[Completion]:
@@ -57,8 +61,8 @@ class LineCompletions:
         if " " in typed:
             yield from self._files(word, len(word), "") if word else ()
         elif typed:
-            fitting = [name for name in programs(os.environ.get("PATH", "")) if name.startswith(typed)]
-            yield from (Completion(name, start_position=-len(typed)) for name in fitting[:MOST])
+            fitting_names = [name for name in programs(os.environ.get("PATH", "")) if name.startswith(typed)]
+            yield from (Completion(name, start_position=-len(typed)) for name in fitting_names[:MOST])
 
 
 def _completion(text: str, typed: str, help_text: str) -> Completion:

@@ -79,13 +79,13 @@ class DiffRows:
         return DiffRow(Text(text, style=diff_style(line.text)))
 
     def _changed(self, block: _Block) -> Iterator[DiffRow]:
-        removed = [self._row("-", number, self._before.line(self._fold(text))) for number, text in block.removed]
-        added = [self._row("+", number, self._after.line(self._fold(text))) for number, text in block.added]
-        if len(removed) == len(added):
-            for old, new in zip(removed, added, strict=True):
+        removed_rows = [self._row("-", number, self._before.line(self._fold(text))) for number, text in block.removed]
+        added_rows = [self._row("+", number, self._after.line(self._fold(text))) for number, text in block.added]
+        if len(removed_rows) == len(added_rows):
+            for old, new in zip(removed_rows, added_rows, strict=True):
                 _mark(old.text, new.text)
-        yield from removed
-        yield from added
+        yield from removed_rows
+        yield from added_rows
 
     def _row(self, sign: str, number: int, text: Text) -> DiffRow:
         return DiffRow(text, Text(f"{number:>{self._digits}} {sign}", style=STYLES[sign]))
@@ -93,18 +93,18 @@ class DiffRows:
 
 def _mark(old: Text, new: Text) -> None:
     """Marks the words that differ, if the lines are similar enough for that to help."""
-    before, after = WORD.findall(old.plain), WORD.findall(new.plain)
-    if max(len(before), len(after)) > COMPARED_WORDS:
+    words_before, words_after = WORD.findall(old.plain), WORD.findall(new.plain)
+    if max(len(words_before), len(words_after)) > COMPARED_WORDS:
         return
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    matcher = SequenceMatcher(None, words_before, words_after, autojunk=False)
     if matcher.ratio() < ALIKE:
         return
     for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         if kind != "equal":
-            _stylize(old, before, old_from, old_to, MARKED["-"])
-            _stylize(new, after, new_from, new_to, MARKED["+"])
+            _stylize(old, words_before, old_from, old_to, MARKED["-"])
+            _stylize(new, words_after, new_from, new_to, MARKED["+"])
 
 
 def _stylize(text: Text, words: list[str], start: int, end: int, style: str) -> None:
-    begin = len("".join(words[:start]))
-    text.stylize(style, begin, begin + len("".join(words[start:end])))
+    offset = len("".join(words[:start]))
+    text.stylize(style, offset, offset + len("".join(words[start:end])))

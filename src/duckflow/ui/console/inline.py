@@ -39,11 +39,11 @@ class _Inline:
         self._tick_runs: dict[int, list[int]] | None = None
 
     def read(self) -> Text:
-        place = 0
-        while mark := MARK.search(self._text, place) if self._depth < DEEPEST else None:
-            self._done.append(self._text[place : mark.start()])
-            place = self._take(mark)
-        return self._done.append(self._text[place:])
+        offset = 0
+        while mark := MARK.search(self._text, offset) if self._depth < DEEPEST else None:
+            self._done.append(self._text[offset : mark.start()])
+            offset = self._take(mark)
+        return self._done.append(self._text[offset:])
 
     def _take(self, mark: re.Match[str]) -> int:
         """Appends what the mark stands for, and returns the place to continue from."""
@@ -78,14 +78,14 @@ class _Inline:
             for run in TICKS.finditer(self._text):
                 self._tick_runs.setdefault(len(run[0]), []).append(run.start())
         ends = self._tick_runs.get(len(mark[0]), [])
-        place = bisect_left(ends, mark.end())
-        if place == len(ends):
+        end_index = bisect_left(ends, mark.end())
+        if end_index == len(ends):
             self._done.append(mark[0])
             return mark.end()
-        code = self._text[mark.end() : ends[place]]
+        code = self._text[mark.end() : ends[end_index]]
         code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " and code.strip() else code
         self._done.append(code if self._coloured else f"`{code}`", style=CODE)
-        return ends[place] + len(mark[0])
+        return ends[end_index] + len(mark[0])
 
     def _link(self, label: str, url: str) -> None:
         """Appends a link. Its address is always shown: a link must not hide where it leads."""
@@ -98,16 +98,23 @@ class _Inline:
     def _closing(self, mark: re.Match[str]) -> int:
         """Returns where the emphasis ends, or -1 if the sign is an ordinary one (2 * 3, snake_case)."""
         text, sign, start = self._text, mark[0], mark.end()
-        underscore = sign[0] == "_"
-        if start >= len(text) or text[start].isspace() or (underscore and _in_word(text, mark.start() - 1)):
+        is_underscore = sign[0] == "_"
+        if start >= len(text) or text[start].isspace() or (is_underscore and _in_word(text, mark.start() - 1)):
             return -1
-        place = start if sign not in self._never_closed else len(text)
-        while (place := text.find(sign, place)) > 0:
-            after = place + len(sign)
-            alone = len(sign) == 2 or (text[after : after + 1] != sign and text[place - 1] != sign)
-            if place > start and alone and not text[place - 1].isspace() and not (underscore and _in_word(text, after)):
-                return place
-            place = after
+        offset = start if sign not in self._never_closed else len(text)
+        while (offset := text.find(sign, offset)) > 0:
+            offset_after = offset + len(sign)
+            stands_alone = len(sign) == 2 or (
+                text[offset_after : offset_after + 1] != sign and text[offset - 1] != sign
+            )
+            if (
+                offset > start
+                and stands_alone
+                and not text[offset - 1].isspace()
+                and not (is_underscore and _in_word(text, offset_after))
+            ):
+                return offset
+            offset = offset_after
         self._never_closed.add(sign)
         return -1
 

@@ -47,9 +47,9 @@ class InputHistory(FileHistory):
     def store_string(self, string: str) -> None:
         """Writes a line to the file. A paste is written in full unless it is very long, because its mark means nothing
         to another session."""
-        full = self._expand(string)
+        full_text = self._expand(string)
         try:
-            super().store_string(full if len(full) <= LONGEST_ENTRY else string)
+            super().store_string(full_text if len(full_text) <= LONGEST_ENTRY else string)
         except (OSError, UnicodeError):
             # A history that cannot be written is no reason to stop.
             return
@@ -67,9 +67,9 @@ class InputHistory(FileHistory):
             path.touch(mode=0o600)
             path.chmod(0o600)
             if path.stat().st_size > KEPT_BYTES:
-                recent = path.read_bytes()[-KEPT_BYTES // 2 :]
-                start = recent.find(b"\n# ") + 1
-                write_whole(path, recent[start:])
+                recent_bytes = path.read_bytes()[-KEPT_BYTES // 2 :]
+                start = recent_bytes.find(b"\n# ") + 1
+                write_whole(path, recent_bytes[start:])
         except OSError:
             return
 
@@ -219,14 +219,14 @@ class InputLine:
             return
 
     async def shown(self) -> None:
-        app, drawn = self._session.app, asyncio.Event()
+        app, drawn_event = self._session.app, asyncio.Event()
 
         def on_render(_: Application[str]) -> None:
-            drawn.set()
+            drawn_event.set()
 
         app.after_render += on_render
         if not app.render_counter:
-            await drawn.wait()
+            await drawn_event.wait()
         app.after_render -= on_render
 
     def hand_to(self, handler: LineHandler | None) -> None:
@@ -248,9 +248,9 @@ class InputLine:
         """Interrupts what is going on. Messages that waited to be sent come back into the line."""
         if not self._handler or not self._handler.busy():
             return False
-        if waiting := self._handler.interrupt():
+        if waiting_text := self._handler.interrupt():
             buffer = self._session.default_buffer
-            buffer.document = Document("\n".join(text for text in (waiting, buffer.text) if text))
+            buffer.document = Document("\n".join(text for text in (waiting_text, buffer.text) if text))
         return True
 
     def hint(self, key: str, seconds: float) -> None:
@@ -313,14 +313,14 @@ class InputLine:
         return self._handler.completions(document) if self._handler else ()
 
     def _accept(self, buffer: Buffer) -> bool:
-        text, begun = self.pastes.expand(buffer.text), self._begun or time.monotonic()
+        text, begin_time = self.pastes.expand(buffer.text), self._begun or time.monotonic()
         buffer.append_to_history()
         buffer.reset()
         self._begun = 0.0
         if self._handler:
-            self._handler.take(text, begun)
+            self._handler.take(text, begin_time)
         else:
-            self._early.append((text, begun))
+            self._early.append((text, begin_time))
         return True
 
     def _note_begin(self, buffer: Buffer) -> None:
@@ -339,8 +339,8 @@ class InputLine:
         return self._session.app.output.get_size().columns
 
     def _message(self) -> FormattedText:
-        above = self._handler.above(self._columns()) if self._handler else []
-        return FormattedText([*above, *([("", "\n")] if above else []), ("bold", self._sign())])
+        lines_above = self._handler.above(self._columns()) if self._handler else []
+        return FormattedText([*lines_above, *([("", "\n")] if lines_above else []), ("bold", self._sign())])
 
     def _sign(self) -> str:
         if self._handler:
@@ -348,8 +348,8 @@ class InputLine:
         return "› " if self._session.app.output.encoding().lower().startswith("utf") else "> "
 
     def _bar(self) -> FormattedText:
-        text, until = self._hint
-        if time.monotonic() < until:
+        text, end_time = self._hint
+        if time.monotonic() < end_time:
             return FormattedText([("", text)])
         return FormattedText([("", self._handler.bar(self._columns()) if self._handler else "")])
 

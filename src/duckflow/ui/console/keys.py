@@ -168,8 +168,8 @@ async def _complete_when_found(buffer: Buffer) -> None:
 def key_bindings(actions: KeyActions) -> KeyBindings:
     """Returns the bindings of Esc, Ctrl+C, Ctrl+J and others, in addition to the editor's own."""
     keys = KeyBindings()
-    ladder, twice = CtrlC(actions), TwiceEscape(actions)
-    typing = ~is_searching
+    ctrl_c, twice_escape = CtrlC(actions), TwiceEscape(actions)
+    is_typing = ~is_searching
 
     @Condition
     def continued() -> bool:
@@ -182,7 +182,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         if buffer.complete_state:
             buffer.cancel_completion()
         elif not actions.interrupt() and not actions.asks_about_jobs("/tasks ask"):
-            twice.press(buffer.text)
+            twice_escape.press(buffer.text)
 
     @Condition
     def nothing_found() -> bool:
@@ -232,12 +232,12 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
 
     def on_paste(event: KeyPressEvent) -> None:
         buffer, text = event.app.current_buffer, actions.pastes.take(event.data)
-        apart = text.startswith("@") and buffer.document.char_before_cursor.strip()
-        buffer.insert_text(f" {text}" if apart else text)
+        needs_space = text.startswith("@") and buffer.document.char_before_cursor.strip()
+        buffer.insert_text(f" {text}" if needs_space else text)
 
     def on_paste_picture(event: KeyPressEvent) -> None:
-        pasting = actions.pastes.paste_picture(event.app.current_buffer.insert_text, actions.hint)
-        event.app.create_background_task(pasting)
+        paste_coroutine = actions.pastes.paste_picture(event.app.current_buffer.insert_text, actions.hint)
+        event.app.create_background_task(paste_coroutine)
 
     def on_mode(event: KeyPressEvent) -> None:
         actions.press("change_mode")
@@ -252,19 +252,19 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         if not actions.next_page():
             event.app.current_buffer.insert_text(" ")
 
-    keys.add("escape", filter=typing)(on_escape)
-    keys.add(" ", filter=typing)(on_space)
-    keys.add("tab", filter=typing & nothing_found)(on_early_tab)
-    keys.add("c-c", filter=typing)(ladder.press)
+    keys.add("escape", filter=is_typing)(on_escape)
+    keys.add(" ", filter=is_typing)(on_space)
+    keys.add("tab", filter=is_typing & nothing_found)(on_early_tab)
+    keys.add("c-c", filter=is_typing)(ctrl_c.press)
     keys.add("c-j")(on_newline)
-    keys.add("escape", "enter", filter=typing)(on_alt_enter)
-    keys.add("enter", filter=typing & continued)(on_continued)
-    keys.add("enter", filter=typing & has_completions)(on_chosen)
-    keys.add(Keys.BracketedPaste, filter=typing)(on_paste)
-    keys.add("c-v", filter=typing)(on_paste_picture)
-    keys.add("escape", "v", filter=typing)(on_paste_picture)
+    keys.add("escape", "enter", filter=is_typing)(on_alt_enter)
+    keys.add("enter", filter=is_typing & continued)(on_continued)
+    keys.add("enter", filter=is_typing & has_completions)(on_chosen)
+    keys.add(Keys.BracketedPaste, filter=is_typing)(on_paste)
+    keys.add("c-v", filter=is_typing)(on_paste_picture)
+    keys.add("escape", "v", filter=is_typing)(on_paste_picture)
     keys.add("s-tab", filter=~has_completions)(on_mode)
-    keys.add("c-t", filter=typing)(on_tasks)
-    keys.add("c-d", filter=typing & empty)(on_end)
-    keys.add("c-o", filter=typing)(on_thoughts)
+    keys.add("c-t", filter=is_typing)(on_tasks)
+    keys.add("c-d", filter=is_typing & empty)(on_end)
+    keys.add("c-o", filter=is_typing)(on_thoughts)
     return keys

@@ -29,18 +29,18 @@ class LiveLines:
         return shutil.get_terminal_size().lines - 2
 
     def draw(self, lines: Sequence[str]) -> None:
-        shown = (
+        shown_lines = (
             [fitted(plain(line), self.columns) for line in lines] if self.styled else [plain(line) for line in lines]
         )
-        if shown == self._drawn:
+        if shown_lines == self._drawn:
             return
         if self.styled:
-            up = UP.format(len(self._drawn)) if self._drawn else ""
-            sys.stdout.write(f"{HIDE}{up}\r{CLEAR}" + "".join(f"{line}\n" for line in shown) + SHOW)
+            move_up = UP.format(len(self._drawn)) if self._drawn else ""
+            sys.stdout.write(f"{HIDE}{move_up}\r{CLEAR}" + "".join(f"{line}\n" for line in shown_lines) + SHOW)
         else:
-            sys.stdout.write("".join(f"{line}\n" for line in shown if line not in self._drawn))
+            sys.stdout.write("".join(f"{line}\n" for line in shown_lines if line not in self._drawn))
         sys.stdout.flush()
-        self._drawn = shown
+        self._drawn = shown_lines
 
     def leave(self) -> None:
         """Leaves the drawn lines where they are. The next ones are drawn below them."""

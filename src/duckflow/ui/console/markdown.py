@@ -32,8 +32,8 @@ class MarkdownTable:
             for line in self.lines:
                 printer.wrapped(inline(line, printer.coloured))
             return
-        full = [(line + [""] * len(marks))[: len(marks)] for line in (grid[0], *grid[2:])]
-        texts = [[inline(cell, printer.coloured) for cell in line] for line in full]
+        full_rows = [(line + [""] * len(marks))[: len(marks)] for line in (grid[0], *grid[2:])]
+        texts = [[inline(cell, printer.coloured) for cell in line] for line in full_rows]
         widths = _widths([[cells(cell.plain) for cell in line] for line in texts], printer.columns)
         if widths is None:
             _as_list(texts, printer)
@@ -45,35 +45,35 @@ class MarkdownTable:
 
 
 def _split(line: str) -> list[str]:
-    inner = line.strip().removeprefix("|").removesuffix("|")
-    return [cell.strip().replace("\\|", "|") for cell in CELL.split(inner)]
+    inner_text = line.strip().removeprefix("|").removesuffix("|")
+    return [cell.strip().replace("\\|", "|") for cell in CELL.split(inner_text)]
 
 
 def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
     """Returns the width of each column: as much as it needs, with the widest ones cut when there is no room. None if
     even that does not help."""
-    room = columns - len(BETWEEN) * (len(measured[0]) - 1)
-    widths = [min(max(1, *column), max(room, NARROWEST)) for column in zip(*measured, strict=True)]
-    if sum(min(width, NARROWEST) for width in widths) > room:
+    free_columns = columns - len(BETWEEN) * (len(measured[0]) - 1)
+    widths = [min(max(1, *column), max(free_columns, NARROWEST)) for column in zip(*measured, strict=True)]
+    if sum(min(width, NARROWEST) for width in widths) > free_columns:
         return None
-    while sum(widths) > room:
+    while sum(widths) > free_columns:
         widest = max(widths)
-        second = max((width for width in widths if width < widest), default=NARROWEST)
-        excess = sum(widths) - room
-        place = widths.index(widest)
-        widths[place] = max(widest - excess, second if widths.count(widest) == 1 else widest - 1, NARROWEST)
+        second_widest = max((width for width in widths if width < widest), default=NARROWEST)
+        excess = sum(widths) - free_columns
+        index = widths.index(widest)
+        widths[index] = max(widest - excess, second_widest if widths.count(widest) == 1 else widest - 1, NARROWEST)
     return widths
 
 
 def _print_row(line: list[Text], widths: list[int], marks: list[str], printer: Printer, style: str) -> None:
-    wrapped = [rows(cell, width) for cell, width in zip(line, widths, strict=True)]
-    for number in range(max(map(len, wrapped))):
+    wrapped_cells = [rows(cell, width) for cell, width in zip(line, widths, strict=True)]
+    for number in range(max(map(len, wrapped_cells))):
         row = Text(style=style)
-        for place, (pieces, width) in enumerate(zip(wrapped, widths, strict=True)):
-            if place:
+        for index, (pieces, width) in enumerate(zip(wrapped_cells, widths, strict=True)):
+            if index:
                 row.append(BETWEEN, style="dim")
             piece = pieces[number] if number < len(pieces) else Text()
-            row.append_text(_aligned(piece, width, marks[place]))
+            row.append_text(_aligned(piece, width, marks[index]))
         row.rstrip()
         printer.line(row)
 
@@ -87,9 +87,9 @@ def _aligned(piece: Text, width: int, mark: str) -> Text:
 
 def _as_list(texts: list[list[Text]], printer: Printer) -> None:
     """Prints a table with too many columns for this terminal as a list: each row becomes a few lines."""
-    head, *body = texts
+    header_cells, *body = texts
     for line in body:
-        for name, value in zip(head, line, strict=True):
+        for name, value in zip(header_cells, line, strict=True):
             printer.wrapped(Text.assemble((f"{name.plain}: ", "bold"), value), "", "  ")
         printer.line(Text())
 
@@ -131,25 +131,25 @@ class Markdown:
     def unfinished(self) -> str:
         """Returns the end of the text that has not been printed yet. Of a long line it begins at a place that moves on
         now and then, not with every word."""
-        waiting = self._table.lines[-SHOWN_ROWS:] if self._table else []
+        table_lines = self._table.lines[-SHOWN_ROWS:] if self._table else []
         if not self._line:
-            return "\n".join(waiting)
-        wanted, pieces = self._length % SHOWN_CHARACTERS + SHOWN_CHARACTERS, list[str]()
+            return "\n".join(table_lines)
+        missing_length, pieces = self._length % SHOWN_CHARACTERS + SHOWN_CHARACTERS, list[str]()
         for piece in reversed(self._line):
             pieces.append(piece)
-            wanted -= len(piece)
-            if wanted <= 0:
+            missing_length -= len(piece)
+            if missing_length <= 0:
                 break
         line = "".join(reversed(pieces))
-        return "\n".join([*waiting, plain(line[-wanted:] if wanted < 0 else line)])
+        return "\n".join([*table_lines, plain(line[-missing_length:] if missing_length < 0 else line)])
 
     def add(self, text: str) -> None:
         """Adds a piece of the reply. Each piece is read once, however many there are."""
-        *whole, unfinished = text.split("\n")
-        for line in whole:
+        *whole_lines, unfinished_line = text.split("\n")
+        for line in whole_lines:
             self._put(line)
             self._end_line()
-        self._put(unfinished)
+        self._put(unfinished_line)
 
     def drop(self) -> None:
         """Drops the text that has not been printed yet, because it is shown in another way."""
@@ -169,9 +169,9 @@ class Markdown:
         self._length += len(piece)
         while self._length > LONGEST_LINE and not self._fence:
             line = "".join(self._line)
-            place = line.rfind(" ", LONGEST_LINE // 2, LONGEST_LINE) + 1 or LONGEST_LINE
-            self._take(plain(line[:place]))
-            self._line, self._length = [line[place:]], len(line) - place
+            offset = line.rfind(" ", LONGEST_LINE // 2, LONGEST_LINE) + 1 or LONGEST_LINE
+            self._take(plain(line[:offset]))
+            self._line, self._length = [line[offset:]], len(line) - offset
 
     def _end_line(self) -> None:
         line, self._line, self._length = "".join(self._line), list[str](), 0
@@ -208,8 +208,8 @@ class Markdown:
         self._printer.line(Text(match[0], style="dim"))
 
     def _take_code(self, line: str) -> None:
-        bare = line.strip()
-        if bare.startswith(self._fence) and not bare.strip(self._fence[0]):
+        bare_line = line.strip()
+        if bare_line.startswith(self._fence) and not bare_line.strip(self._fence[0]):
             self._fence = ""
             self._printer.line(Text(line, style="dim"))
         else:
@@ -226,8 +226,8 @@ class Markdown:
 
     def _item(self, match: re.Match[str]) -> None:
         mark = match["mark"] if match["mark"][0].isdigit() else "•"
-        first = f"{self._fitting(match['indent'])}{mark} "
-        self._printer.wrapped(inline(match["text"], self._printer.coloured), first, " " * cells(first))
+        first_indent = f"{self._fitting(match['indent'])}{mark} "
+        self._printer.wrapped(inline(match["text"], self._printer.coloured), first_indent, " " * cells(first_indent))
 
     def _quote(self, match: re.Match[str]) -> None:
         bar = "│ " * min(match["marks"].count(">"), DEEPEST_QUOTE)

@@ -29,22 +29,22 @@ Reader = tuple[list[str], Callable[[bytes], bytes]]
 
 def read_picture() -> bytes | None:
     """Returns the picture in the clipboard: empty if there is none in it, None if there is no program to ask."""
-    asked = False
+    has_reader = False
     for command, decode in _readers():
         program = find_program(command[0])
         if program is None:
             continue
-        asked = True
+        has_reader = True
         try:
-            done = subprocess.run(
+            reader_run = subprocess.run(
                 [program, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
             )
-            data = decode(done.stdout) if done.returncode == 0 else b""
+            data = decode(reader_run.stdout) if reader_run.returncode == 0 else b""
         except (OSError, subprocess.TimeoutExpired, binascii.Error, ValueError):
             continue
         if data:
             return data
-    return b"" if asked else None
+    return b"" if has_reader else None
 
 
 def _readers() -> Iterator[Reader]:

@@ -39,11 +39,11 @@ class Picker:
         self._words = words
         self._marked = 0
         self._filter = Buffer(multiline=False, on_text_changed=self._typed)
-        typed = Window(BufferControl(self._filter, [BeforeInput("› ", style="bold")]), height=1)
-        listed = Window(FormattedTextControl(self._listed), dont_extend_height=True, wrap_lines=False)
-        hint = Window(FormattedTextControl(lambda: words("picker.keys")), height=1, style="class:bottom-toolbar")
+        filter_window = Window(BufferControl(self._filter, [BeforeInput("› ", style="bold")]), height=1)
+        list_window = Window(FormattedTextControl(self._listed), dont_extend_height=True, wrap_lines=False)
+        hint_window = Window(FormattedTextControl(lambda: words("picker.keys")), height=1, style="class:bottom-toolbar")
         self._app: Application[SessionRow | None] = Application(
-            Layout(HSplit([listed, typed, hint]), focused_element=typed),
+            Layout(HSplit([list_window, filter_window, hint_window]), focused_element=filter_window),
             key_bindings=self._keys(),
             erase_when_done=True,
         )
@@ -54,14 +54,14 @@ class Picker:
 
     def found(self) -> Sequence[SessionRow]:
         """Returns the rows that fit the typed text. A number, even a full-width one, brings its row to the top."""
-        wanted = unicodedata.normalize("NFKC", self._filter.text).strip()
-        if not wanted:
+        filter_text = unicodedata.normalize("NFKC", self._filter.text).strip()
+        if not filter_text:
             return self._rows
-        fitting = [row for row in self._rows if row.matches(wanted)]
-        if wanted.isdecimal() and 1 <= int(wanted) <= len(self._rows):
-            numbered = self._rows[int(wanted) - 1]
-            return [numbered, *(row for row in fitting if row is not numbered)]
-        return fitting
+        fitting_rows = [row for row in self._rows if row.matches(filter_text)]
+        if filter_text.isdecimal() and 1 <= int(filter_text) <= len(self._rows):
+            numbered_row = self._rows[int(filter_text) - 1]
+            return [numbered_row, *(row for row in fitting_rows if row is not numbered_row)]
+        return fitting_rows
 
     def _typed(self, _: Buffer) -> None:
         self._marked = 0
@@ -75,16 +75,16 @@ class Picker:
             return FormattedText([("", self._words("picker.none"))])
         first = max(0, min(self._marked - SHOWN // 2, len(matches) - SHOWN))
         columns = shutil.get_terminal_size().columns
-        shown = matches[first : first + SHOWN]
+        shown_rows = matches[first : first + SHOWN]
         parts: list[tuple[str, str]] = []
-        lines = iter(session_lines(shown, columns - 3, with_id=False))
+        lines = iter(session_lines(shown_rows, columns - 3, with_id=False))
         folder = ""
-        for place, row in enumerate(shown, first):
+        for index, row in enumerate(shown_rows, first):
             if row.folder != folder:
                 folder = row.folder
                 parts.append(("class:folder", f"  {next(lines)}\n"))
-            marked = place == self._marked
-            parts.append(("reverse" if marked else "", f"{'▸' if marked else ' '} {next(lines)}"))
+            is_marked = index == self._marked
+            parts.append(("reverse" if is_marked else "", f"{'▸' if is_marked else ' '} {next(lines)}"))
             parts.append(("", "\n"))
         return FormattedText(parts[:-1])
 

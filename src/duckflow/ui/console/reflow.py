@@ -30,11 +30,12 @@ class ReflowedOutput(Vt100_Output):
             return
         cursor = screen.get_cursor_position(app.layout.current_window)
         rows = [screen.data_buffer[number] for number in range(cursor.y + 1)]
-        ends = [max((place + 1 for place, sign in row.items() if sign.char.strip()), default=0) for row in rows]
-        ends[-1] = cursor.x
+        row_ends = [max((column + 1 for column, sign in row.items() if sign.char.strip()), default=0) for row in rows]
+        row_ends[-1] = cursor.x
         # A wide character is followed by an empty cell.
         self._drawn = [
-            [row[place].width for place in range(end) if row[place].char] for row, end in zip(rows, ends, strict=True)
+            [row[column].width for column in range(end) if row[column].char]
+            for row, end in zip(rows, row_ends, strict=True)
         ]
 
     def cursor_up(self, amount: int) -> None:
@@ -52,11 +53,11 @@ class ReflowedOutput(Vt100_Output):
 
 def _rows(widths: Sequence[int], columns: int) -> int:
     """Returns the number of rows that the characters of one line take."""
-    rows, used = 1, 0
+    rows, used_columns = 1, 0
     for width in widths:
-        if used + width > columns:
-            rows, used = rows + 1, 0
-        used += width
+        if used_columns + width > columns:
+            rows, used_columns = rows + 1, 0
+        used_columns += width
     return rows
 
 

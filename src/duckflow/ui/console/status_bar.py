@@ -21,16 +21,20 @@ def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> l
     """Returns a line for each running job and agent: what it does, and for how long. Lines are cut at the end."""
     lines: list[str] = []
     for job in state.live_jobs():
-        now = progress(state, job)
+        job_progress = progress(state, job)
         key = "job.bar_paused" if job.status == "paused" else "job.bar"
         # A job with a single step counts tasks instead of steps.
-        done, total = (now.done, now.total) if now.steps == 1 else (now.steps_done, now.steps)
-        head = words(key, job=job.name, done=done, total=total)
-        lines.append(f"{head} {bar(done, total)} {_doing(job, now, words)}")
+        done_count, total_count = (
+            (job_progress.done, job_progress.total)
+            if job_progress.steps == 1
+            else (job_progress.steps_done, job_progress.steps)
+        )
+        job_text = words(key, job=job.name, done=done_count, total=total_count)
+        lines.append(f"{job_text} {bar(done_count, total_count)} {_doing(job, job_progress, words)}")
     for agent in state.agents.values():
         if agent.status == "running":
-            doing = words("agent.status.waits") if agent.question else agent.doing or agent.task
-            lines.append(words("agent.bar", agent=agent.agent_id, elapsed=duration(agent.took()), doing=doing))
+            doing_text = words("agent.status.waits") if agent.question else agent.doing or agent.task
+            lines.append(words("agent.bar", agent=agent.agent_id, elapsed=duration(agent.took()), doing=doing_text))
     return [glyphs.fit(fitted(plain(line), columns - 1)) for line in lines]
 
 
@@ -47,8 +51,8 @@ def _doing(job: Job, now: Progress, words: Words) -> str:
 def bar(done: int, total: int) -> str:
     """Draws a bar with one sign for each step or task, up to a dozen."""
     length = min(total, LONGEST_BAR)
-    filled = round(done / total * length) if total else 0
-    return "█" * filled + "░" * (length - filled)
+    filled_length = round(done / total * length) if total else 0
+    return "█" * filled_length + "░" * (length - filled_length)
 
 
 BETWEEN = " · "
@@ -69,27 +73,27 @@ def short_name(model: str) -> str:
 
 def _ever_shorter(conversation: Conversation, words: Words) -> Iterator[str]:
     state, mode = conversation.state, conversation.choices.mode
-    full = conversation.health_bar()
-    health = words.phrase(full)
-    short = words.phrase(Phrase(key="health.short", values=full.values))
+    full_phrase = conversation.health_bar()
+    health = words.phrase(full_phrase)
+    short_health = words.phrase(Phrase(key="health.short", values=full_phrase.values))
     name = short_name(state.model)
     tokens = state.usage.prompt_tokens + state.usage.completion_tokens
-    used = words("bar.tokens", tokens=thousands(tokens)) if tokens else ""
+    token_text = words("bar.tokens", tokens=thousands(tokens)) if tokens else ""
     if state.model.startswith(LOCAL) and state.usage.seconds:
         speed = state.usage.completion_tokens / state.usage.seconds
-        used = f"{used} {words('bar.speed', speed=f'{speed:.0f}')}"
+        token_text = f"{token_text} {words('bar.speed', speed=f'{speed:.0f}')}"
     cost = money(state.usage.cost_usd) if state.usage.cost_usd else ""
     plan = plan_bar(state, words)
-    yield _joined(health, plan, mode, state.model, used, cost)
+    yield _joined(health, plan, mode, state.model, token_text, cost)
     for model in (name, fitted(name, 16)):
-        yield _joined(health, plan, mode, model, used, cost)
+        yield _joined(health, plan, mode, model, token_text, cost)
     for model in (state.model, name, fitted(name, 16)):
-        yield _joined(short, plan, mode, model, used, cost)
-    for work in (fitted(plan, 24), fitted(plan, 12)):
-        yield _joined(short, work, mode, fitted(name, 10), used, cost)
-    yield _joined(short, fitted(plan, 12), mode, "", used, cost)
-    yield _joined(short, mode, cost)
-    yield _joined(short, mode)
+        yield _joined(short_health, plan, mode, model, token_text, cost)
+    for short_plan in (fitted(plan, 24), fitted(plan, 12)):
+        yield _joined(short_health, short_plan, mode, fitted(name, 10), token_text, cost)
+    yield _joined(short_health, fitted(plan, 12), mode, "", token_text, cost)
+    yield _joined(short_health, mode, cost)
+    yield _joined(short_health, mode)
 
 
 def _joined(*parts: str) -> str:

@@ -65,8 +65,8 @@ class Wait:
     def line(self, columns: int) -> str:
         """Returns the line: what is done, for how long, at what cost, and how to stop it if there is room."""
         now = self._clock()
-        work = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
-        doing = " · ".join(filter(None, (work, plain(self._words.phrase(self.doing)) if self.doing else "")))
+        work_text = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
+        doing_text = " · ".join(filter(None, (work_text, plain(self._words.phrase(self.doing)) if self.doing else "")))
         tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
         figures = [duration((self._stopped or now) - self._since)]
         if tokens:
@@ -75,8 +75,8 @@ class Wait:
             figures.append(money(self._spent.cost_usd))
         spinner = self._glyphs.spinner(int(now * SPINS_A_SECOND))
         cost = " · ".join(figures)
-        room = columns - cells(f"{spinner}  {cost}") - 1
-        line = f"{spinner} {fitted(doing, max(DOING_COLUMNS, room))} {cost}"
+        free_columns = columns - cells(f"{spinner}  {cost}") - 1
+        line = f"{spinner} {fitted(doing_text, max(DOING_COLUMNS, free_columns))} {cost}"
         hint = f" · {self._words('wait.esc')}"
         return self._glyphs.fit(line + hint if cells(line + hint) < columns else fitted(line, columns - 1))
 
@@ -98,16 +98,16 @@ class ThinkingLine:
 
     def end(self) -> int:
         """Ends the thoughts. Returns about how many tokens they were, or 0 if there were none."""
-        ended, self.going_on = self.going_on, False
-        return max(1, len(self._text) // CHARACTERS_A_TOKEN) if ended else 0
+        was_going_on, self.going_on = self.going_on, False
+        return max(1, len(self._text) // CHARACTERS_A_TOKEN) if was_going_on else 0
 
     def lines(self, columns: int) -> list[str]:
         lines = [line for line in plain(self._text).split("\n") if line.strip()]
         if self.open:
-            shown = (row for line in lines[-THOUGHT_ROWS:] for row in rows(Text(f"  {line}"), columns - 1))
-            return [row.plain for row in shown][-THOUGHT_ROWS:]
-        latest = lines[-1].strip() if lines and self.going_on else ""
-        return [f"… {latest[-(columns // 2) :]}"] if latest else []
+            thought_rows = (row for line in lines[-THOUGHT_ROWS:] for row in rows(Text(f"  {line}"), columns - 1))
+            return [row.plain for row in thought_rows][-THOUGHT_ROWS:]
+        latest_line = lines[-1].strip() if lines and self.going_on else ""
+        return [f"… {latest_line[-(columns // 2) :]}"] if latest_line else []
 
 
 def thousands(number: int) -> str:
