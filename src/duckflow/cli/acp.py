@@ -27,9 +27,9 @@ NEEDED = ("duckflow.cli.build", "duckflow.cli.talk", "duckflow.editor.session", 
 
 def run_acp(options: Options, words: Words, paths: Paths) -> int:
     # Only the protocol may be written to stdout, so everything else that is printed goes to stderr.
-    target = os.dup(STDOUT)
+    stdout_copy = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
-    asyncio.run(_serve(AcpAgent(EditorConversations(options, words, paths), words), target))
+    asyncio.run(_serve(AcpAgent(EditorConversations(options, words, paths), words), stdout_copy))
     return 0
 
 
@@ -104,22 +104,24 @@ class EditorConversations:
 
         session, setup = chosen.session, chosen.setup
         built = build_conversation(setup, session)
-        warming = asyncio.create_task(built.thinker.warm(session.state))
+        warm_task = asyncio.create_task(built.thinker.warm(session.state))
         if built.outside:
             built.outside.start_own()
 
         async def close() -> None:
-            warming.cancel()
+            warm_task.cancel()
             await built.close()
-            spoken = bool(session.state.messages)
+            has_messages = bool(session.state.messages)
             session.close()
-            if not spoken:
+            if not has_messages:
                 session.discard()
 
         notes = [chosen.damage] if chosen.damage else []
-        usable = read_servers(setting.mcp_servers)
-        left_out = [name for server in setting.mcp_servers if (name := _text(server, "name")) not in usable]
-        notes += [setup.words("editor.no_mcp", name=name) for name in left_out]
+        usable_servers = read_servers(setting.mcp_servers)
+        left_out_names = [
+            name for server in setting.mcp_servers if (name := _text(server, "name")) not in usable_servers
+        ]
+        notes += [setup.words("editor.no_mcp", name=name) for name in left_out_names]
         chosen_models = filter(None, (self._options.model, setup.settings.llm.model, setup.settings.llm.second_model))
         return HeldConversation(
             built.conversation, setup.words, (*chosen_models, *models_at_hand()), close, tuple(notes)
@@ -147,8 +149,8 @@ def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
 def _pairs(entry: Any, name: str) -> dict[str, str]:
     """Reads the field `name`: a list of objects that have a name and a value."""
     pairs: Any = entry.get(name)
-    listed = cast("list[Any]", pairs) if isinstance(pairs, list) else []
-    return {_text(pair, "name"): _text(pair, "value") for pair in listed if _text(pair, "name")}
+    pair_list = cast("list[Any]", pairs) if isinstance(pairs, list) else []
+    return {_text(pair, "name"): _text(pair, "value") for pair in pair_list if _text(pair, "name")}
 
 
 def _text(entry: Any, name: str) -> str:

@@ -22,22 +22,22 @@ NEAR = 0.75
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:
     """Returns the subcommand, or nothing for a conversation, and the options."""
     argv = _command_first(argv, words)
-    first = argv[0] if argv else ""
-    if first == "mcp" and "--" in argv:
+    first_word = argv[0] if argv else ""
+    if first_word == "mcp" and "--" in argv:
         # The words after `--` are the command line of another program.
-        here = argv.index("--")
-        options = make_parser(first, words).read(argv[1:here])
-        options.command = [*options.command, *argv[here + 1 :]]
-        return first, options
-    if first in SUBCOMMANDS:
-        parser = make_parser(first, words)
-        if first == "fleet" and (part := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
+        separator_index = argv.index("--")
+        options = make_parser(first_word, words).read(argv[1:separator_index])
+        options.command = [*options.command, *argv[separator_index + 1 :]]
+        return first_word, options
+    if first_word in SUBCOMMANDS:
+        parser = make_parser(first_word, words)
+        if first_word == "fleet" and (part := next((word for word in argv[1:] if word in FLEET_FLAGS), "")):
             parser.narrow(part, [*FLEET_COMMON, *FLEET_FLAGS[part].split()], words=words(_fleet_words(part)))
-        return first, parser.read(argv[1:])
-    if first == "help":
+        return first_word, parser.read(argv[1:])
+    if first_word == "help":
         return "", make_parser("", words).read(["--help"])
-    if near := _nearest(first):
-        raise UsageError("usage.near_command", word=first, near=near)
+    if near_command := _nearest(first_word):
+        raise UsageError("usage.near_command", word=first_word, near=near_command)
     return "", make_parser("", words).read(argv)
 
 
@@ -46,16 +46,16 @@ def _command_first(argv: list[str], words: Words) -> list[str]:
     as a message."""
     if not argv or not argv[0].startswith("-") or not any(word in SUBCOMMANDS for word in argv):
         return argv
-    valued = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
-    place = 0
-    while place < len(argv) and argv[place].startswith("-"):
-        place += 2 if argv[place] in valued else 1
-    name = argv[place] if place < len(argv) else ""
+    valued_flags = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
+    index = 0
+    while index < len(argv) and argv[index].startswith("-"):
+        index += 2 if argv[index] in valued_flags else 1
+    name = argv[index] if index < len(argv) else ""
     if name not in SUBCOMMANDS:
         return argv
-    known = {flag_name for flag in make_parser(name, words).flags() for flag_name in flag.names}
-    used = {word.partition("=")[0] for word in argv[:place] if word.startswith("-")}
-    return [name, *argv[:place], *argv[place + 1 :]] if used <= known else argv
+    known_flags = {flag_name for flag in make_parser(name, words).flags() for flag_name in flag.names}
+    used_flags = {word.partition("=")[0] for word in argv[:index] if word.startswith("-")}
+    return [name, *argv[:index], *argv[index + 1 :]] if used_flags <= known_flags else argv
 
 
 def _nearest(word: str) -> str:
@@ -64,8 +64,8 @@ def _nearest(word: str) -> str:
         return ""
     import difflib
 
-    near = difflib.get_close_matches(word, SUBCOMMANDS, n=1, cutoff=NEAR)
-    return near[0] if near else ""
+    near_commands = difflib.get_close_matches(word, SUBCOMMANDS, n=1, cutoff=NEAR)
+    return near_commands[0] if near_commands else ""
 
 
 def make_parser(name: str, words: Words) -> Parser:
@@ -105,8 +105,8 @@ def _talk(add: Add, words: Words) -> None:
 
 def _mode(add: Add, words: Words) -> None:
     add("--mode", choices=[*map(str, Mode)], help=words("cli.mode"))
-    contained = str(Mode.CONTAINED)
-    add("--contained", dest="mode", action="store_const", const=contained, help=words("cli.contained"))
+    contained_mode = str(Mode.CONTAINED)
+    add("--contained", dest="mode", action="store_const", const=contained_mode, help=words("cli.contained"))
     add("--yes-really", action="store_true", help=words("cli.yes_really"))
 
 
@@ -137,8 +137,8 @@ def _doctor(add: Add, words: Words) -> None:
 
 
 def _sessions(add: Add, words: Words) -> None:
-    deeds = ["list", "search", "export", "rename", "rm"]
-    add("what", choices=deeds, nargs="?", default="list", help=words("cli.sessions_what"))
+    actions = ["list", "search", "export", "rename", "rm"]
+    add("what", choices=actions, nargs="?", default="list", help=words("cli.sessions_what"))
     add("session", nargs="?", default="", metavar="SESSION", help=words("cli.sessions_session"))
     add("rest", nargs="*", default=[], metavar="TITLE", help=words("cli.sessions_title"))
     add("--all", action="store_true", help=words("cli.sessions_all"))

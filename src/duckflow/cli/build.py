@@ -105,8 +105,8 @@ def build_conversation(
 
     toolbox, plugged = _toolbox(setup, make), Plugged(setup, session.emit)
     plugged.add_tools(toolbox)
-    allowed = AllowedTools(session, ground.permissions, ground.questions.ask, lambda: guard.gatekeeper.mode)
-    extensions = Extensions(ground.places, ground.admission, toolbox, session.emit, allowed)
+    allowed_tools = AllowedTools(session, ground.permissions, ground.questions.ask, lambda: guard.gatekeeper.mode)
+    extensions = Extensions(ground.places, ground.admission, toolbox, session.emit, allowed_tools)
     model = _model(setup, session, ground, memory, toolbox, extensions, connect)
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)
@@ -139,9 +139,9 @@ def _memory(
 
 
 def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
-    missing = setup.settings.web.not_offered(os.environ)
-    operations = [operation for operation in packaged_operations() if operation.name not in missing]
-    return Toolbox(operations, make, later=(*OPERATIONS, *((FETCH,) if SEARCH in missing else ())))
+    missing_names = setup.settings.web.not_offered(os.environ)
+    operations = [operation for operation in packaged_operations() if operation.name not in missing_names]
+    return Toolbox(operations, make, later=(*OPERATIONS, *((FETCH,) if SEARCH in missing_names else ())))
 
 
 class ModelSide(NamedTuple):
@@ -168,8 +168,8 @@ def _model(
     connect: Connector | None,
 ) -> ModelSide:
     settings, schema = setup.settings, setup.answer_schema
-    reach = partial(ground.sandboxes.limits, session.state)
-    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, reach)
+    limits_of_sandbox = partial(ground.sandboxes.limits, session.state)
+    project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits_of_sandbox)
     layers = Layers(project, settings.prompts, count)
     compiler = Compiler(toolbox.operations, layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
@@ -222,14 +222,14 @@ class Guard(NamedTuple):
 
 def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, model: ModelSide) -> Guard:
     settings, phases = setup.settings, Phases(session, transition_table(setup.settings.transitions))
-    undone = settings.undo.enabled
+    has_undo = settings.undo.enabled
     undo = UndoKeeper(session, partial(_undo, setup, session, ground.workspace, setup.paths.undo_of(setup.folder)))
     gatekeeper = Gatekeeper(
-        session, phases, settings.safety.mode, ground.permissions, undone, ground.sandboxes.confines, undo.unkept
+        session, phases, settings.safety.mode, ground.permissions, has_undo, ground.sandboxes.confines, undo.unkept
     )
-    admission, ask, own = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
+    admission, ask, trusted_hooks = ground.admission, ground.questions.ask, TrustedHooks(setup.paths.trusted_hooks)
     programs = BroughtPrograms(setup.folder, setup.paths.data, ground.sandboxes.find, lambda: gatekeeper.mode, ask)
-    consent = HookConsent(admission, own, programs, session.emit, ask)
+    consent = HookConsent(admission, trusted_hooks, programs, session.emit, ask)
     hooks = Hooks(session, settings.hooks, ground.places, admission, consent)
     tool_hooks = ToolHooks(hooks, lambda: session.state.language)
     find, launch = ground.sandboxes.find, ground.sandboxes.launch
@@ -272,10 +272,10 @@ def _work(
     def agents() -> "Agents":
         from duckflow.work.agents import Agents, usable_by_agents
 
-        usable = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
+        usable_compiler = Compiler(lambda: usable_by_agents(toolbox.operations()), model.layers)
         table, pace, memory = transition_table(settings.transitions), settings.pacemaker, settings.memory
         limits, rules = settings.agent, guard.rules.of_agent
-        return Agents(session.state, model.connection, usable, pace, table, limits, memory, rules)
+        return Agents(session.state, model.connection, usable_compiler, pace, table, limits, memory, rules)
 
     def sub_agents(allowance: "LoopAllowance") -> "SubAgents":
         from duckflow.cli.reviewing import current_review
@@ -285,12 +285,17 @@ def _work(
         parts = SharedAgentParts(guard.dispatcher, toolbox, ask, guard.undo, review)
         return SubAgents(session, agents(), parts, lambda: extensions.found().kinds, settings.agent, locks, allowance)
 
-    others, limits, phases, undo = partial(Pacemaker, settings.pacemaker), settings.agent, guard.phases, guard.undo
-    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, others, limits, agents, locks)
+    make_pacemaker, limits, phases, undo = (
+        partial(Pacemaker, settings.pacemaker),
+        settings.agent,
+        guard.phases,
+        guard.undo,
+    )
+    jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, make_pacemaker, limits, agents, locks)
     approval = PlanApproval(session, phases, jobs, model.connection, ask, guard.gatekeeper)
     helpers = cache(lambda: sub_agents(pacemaker.allowance))
     # A review that the user starts uses up no loops of a turn.
-    return Work(jobs, helpers, lambda: sub_agents(others().allowance), pacemaker, approval)
+    return Work(jobs, helpers, lambda: sub_agents(make_pacemaker().allowance), pacemaker, approval)
 
 
 class Front(NamedTuple):
@@ -314,11 +319,15 @@ def _front(
     pick: "Pick | None",
 ) -> Front:
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
-    pacing = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
-    second = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
+    turn_pacemaker = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
+    duck_call_answers = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
     actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
-    hooked, answered, offer = Hooked(session, guard.hooks), PlanAnswer(work.approval), ground.code.policy(toolbox)
-    others, servers, outside = (offer, *plugged.policies(session)), tuple[Policy, ...](), None
+    hook_policy, plan_answer, code_policy = (
+        Hooked(session, guard.hooks),
+        PlanAnswer(work.approval),
+        ground.code.policy(toolbox),
+    )
+    other_policies, servers, outside = (code_policy, *plugged.policies(session)), tuple[Policy, ...](), None
     # The code for MCP servers is loaded only where one is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
@@ -327,17 +336,19 @@ def _front(
         servers = (outside.policy(toolbox),)
 
     def first() -> tuple[Policy, ...]:
-        hooks = (hooked,) if guard.hooks.are_any else ()
-        plans = (answered,) if session.state.plans else ()
-        return (*servers, *hooks, material, *plans, *others)
+        hooks = (hook_policy,) if guard.hooks.are_any else ()
+        plans = (plan_answer,) if session.state.plans else ()
+        return (*servers, *hooks, material, *plans, *other_policies)
 
-    leading = partial(_leading, guard, model, actor, ground.workspace)
-    diagnosed = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
-    tried = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
-    last = (diagnosed, *tried, ReviewByRecord(guard.phases))
-    policies = Policies(first, last=last, leading=leading)
-    turn = Turn(session, actor, pacing, model.thinker, guard.dispatcher, guard.phases, second, policies)
-    brought = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
+    make_leading = partial(_leading, guard, model, actor, ground.workspace)
+    diagnosis = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
+    trials = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
+    last_policies = (diagnosis, *trials, ReviewByRecord(guard.phases))
+    policies = Policies(first, last=last_policies, leading=make_leading)
+    turn = Turn(
+        session, actor, turn_pacemaker, model.thinker, guard.dispatcher, guard.phases, duck_call_answers, policies
+    )
+    brought_commands = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
     moves, admit = Moves(), partial(_admit, extensions, guard.hooks)
 
     def table() -> "Commands":
@@ -347,7 +358,7 @@ def _front(
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
         list_rules = guard.rules.listed
         return conversation_commands(
-            setup, pick, brought(), outside, ground.code.overview, reviews, plugged, list_rules
+            setup, pick, brought_commands(), outside, ground.code.overview, reviews, plugged, list_rules
         )
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
@@ -358,11 +369,11 @@ def _front(
             work.jobs.hold()
 
     turns = Turns(turn, admit, before=before_turn, moved=moves.tell)
-    planned = PlannedWork(session, turns, work.jobs, work.approval, work.sub_agents)
+    planned_work = PlannedWork(session, turns, work.jobs, work.approval, work.sub_agents)
     choices = Choices(session, guard.gatekeeper, connection, setup.by_client)
     files, questions = FileIndex(setup.folder, ground.code.symbols), ground.questions
     conversation = ChatLoop(
-        session, turns, planned, questions, commands, choices, pacing, memory, guard.undo, moves, files
+        session, turns, planned_work, questions, commands, choices, turn_pacemaker, memory, guard.undo, moves, files
     )
     return Front(conversation, outside)
 

@@ -46,11 +46,11 @@ class CodeSense:
         from duckflow.tools.code import Callers, FindDefinition, Outline
 
         settings, folder = self._setup.settings.code, self._folder
-        mapped, servers = lambda: self.mapped, lambda: self.servers
+        code_map, servers = lambda: self.mapped, lambda: self.servers
         return [
-            Outline(folder, mapped, settings),
-            FindDefinition(folder, mapped, settings, servers),
-            Callers(folder, mapped, settings, servers),
+            Outline(folder, code_map, settings),
+            FindDefinition(folder, code_map, settings, servers),
+            Callers(folder, code_map, settings, servers),
         ]
 
     def policy(self, toolbox: Toolbox) -> Policy:
@@ -99,13 +99,13 @@ class CodeSense:
         if code_map is None:
             return say("code.later")
         files = code_map.files(path)
-        counted = Counter(language.grammar for name, _ in files if (language := language_of(name)))
-        head = ", ".join(f"{name} {count}" for name, count in counted.most_common())
+        language_counts = Counter(language.grammar for name, _ in files if (language := language_of(name)))
+        language_text = ", ".join(f"{name} {count}" for name, count in language_counts.most_common())
         if not files:
             return say("map.empty")
         if by_file := files_outline(code_map, path, MAP_ROOM):
-            return f"{head}\n{by_file}"
-        return say("map.folders", languages=head, folders=folders_outline(code_map, path, MAP_ROOM))
+            return f"{language_text}\n{by_file}"
+        return say("map.folders", languages=language_text, folders=folders_outline(code_map, path, MAP_ROOM))
 
     def symbols(self, wanted: str, most: int) -> list[str]:
         """Returns definitions whose name begins like `wanted`, or for `file:name` those of one file. It is called from
@@ -118,8 +118,8 @@ class CodeSense:
         code_map = self.mapped.current()
         if not colon:
             return [f"{symbol.path}:{symbol.qualified}" for symbol in code_map.beginning_with(name, most)]
-        fitting = [symbol for symbol in code_map.in_file(file) if symbol.qualified.startswith(name)]
-        return [f"{file}:{symbol.qualified}" for symbol in fitting[:most]]
+        fitting_symbols = [symbol for symbol in code_map.in_file(file) if symbol.qualified.startswith(name)]
+        return [f"{file}:{symbol.qualified}" for symbol in fitting_symbols[:most]]
 
     def diagnosis(self, undo: UndoKeeper) -> Diagnosis:
         settings, sandboxes = self._setup.settings, self._sandboxes

@@ -30,9 +30,9 @@ def _script(shell: str, words: Words) -> str:
 
     parsers = {name: make_parser(name, words) for name in ("", *SUBCOMMANDS)}
     flags = {name: parser.flags() for name, parser in parsers.items()}
-    about = {name: parser.description or "" for name, parser in parsers.items()}
+    descriptions = {name: parser.description or "" for name, parser in parsers.items()}
     scripts = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
-    return scripts[shell](flags, about)
+    return scripts[shell](flags, descriptions)
 
 
 def _sessions(paths: Paths) -> list[str]:
@@ -46,10 +46,14 @@ def _models(paths: Paths) -> list[str]:
     from duckflow.llm.endpoints import KNOWN
     from duckflow.llm.local.weights import Weights
 
-    keyed = [endpoint for endpoint in KNOWN if any(os.environ.get(name) for name in endpoint.key_names)]
-    others = [endpoint for endpoint in KNOWN if endpoint not in keyed]
-    local = [f"local:{holding.model.name}" for holding in Weights(paths.models, os.environ).installed()]
-    return ["local", *local, *(f"{endpoint.name}:{endpoint.model}" for endpoint in (*keyed, *others))]
+    keyed_endpoints = [endpoint for endpoint in KNOWN if any(os.environ.get(name) for name in endpoint.key_names)]
+    other_endpoints = [endpoint for endpoint in KNOWN if endpoint not in keyed_endpoints]
+    local_names = [f"local:{holding.model.name}" for holding in Weights(paths.models, os.environ).installed()]
+    return [
+        "local",
+        *local_names,
+        *(f"{endpoint.name}:{endpoint.model}" for endpoint in (*keyed_endpoints, *other_endpoints)),
+    ]
 
 
 def _settings() -> list[str]:
@@ -97,13 +101,17 @@ def bash_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -
 def _bash_case(name: str, flags: Sequence[Flag], commands: str) -> str:
     """Writes the case for one subcommand: it offers the values of the option before, else options and arguments."""
     lines = [f'        {name})\n            case "$previous" in\n']
-    valued = [flag for flag in flags if flag.names and flag.takes]
-    lines += [f"                {'|'.join(flag.names)}) {_bash_values(flag)} ;;\n" for flag in valued]
+    valued_flags = [flag for flag in flags if flag.names and flag.takes]
+    lines += [f"                {'|'.join(flag.names)}) {_bash_values(flag)} ;;\n" for flag in valued_flags]
     options = " ".join(name for flag in flags for name in flag.names)
-    places = " ".join(word for flag in flags if not flag.names for word in flag.choices)
-    dynamic = "".join(_bash_listing(flag) for flag in flags if not flag.names)
-    first = f'[[ ${{#typed[@]}} -eq 1 ]] && offered="{commands}"; ' if commands else f'offered="{places}{dynamic}"; '
-    lines.append(f'                *) {first}[[ "$current" == -* ]] && offered="{options}" ;;\n')
+    positional_words = " ".join(word for flag in flags if not flag.names for word in flag.choices)
+    listings = "".join(_bash_listing(flag) for flag in flags if not flag.names)
+    first_case = (
+        f'[[ ${{#typed[@]}} -eq 1 ]] && offered="{commands}"; '
+        if commands
+        else f'offered="{positional_words}{listings}"; '
+    )
+    lines.append(f'                *) {first_case}[[ "$current" == -* ]] && offered="{options}" ;;\n')
     return "".join([*lines, "            esac ;;\n"])
 
 
@@ -138,8 +146,10 @@ ZSH_ACTIONS = {"FILE": "_files"} | {takes: f"_duckflow_{listing}" for takes, lis
 
 
 def zsh_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:
-    named = "\n".join(f"            {_zsh_quoted(f'{name}:{_zsh_plain(about[name])}')}" for name in flags if name)
-    lines = [ZSH_HEAD, f"        commands=(\n{named}\n        )\n"]
+    command_rows = "\n".join(
+        f"            {_zsh_quoted(f'{name}:{_zsh_plain(about[name])}')}" for name in flags if name
+    )
+    lines = [ZSH_HEAD, f"        commands=(\n{command_rows}\n        )\n"]
     lines.append("        _describe -t commands command commands\n        return\n    fi\n")
     lines.append('    case "$words[2]" in\n')
     lines += [_zsh_case(name, flags[name]) for name in flags if name]
@@ -149,8 +159,8 @@ def zsh_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) ->
 def _zsh_case(name: str, flags: Sequence[Flag], shifted: bool = True) -> str:
     specs = " \\\n            ".join(_zsh_spec(flag) for flag in flags)
     # zsh is told to take the name of the subcommand for the command itself.
-    shift = "shift words; (( CURRENT-- )); " if shifted else ""
-    return f"        {name}) {shift}_arguments -s -S \\\n            {specs} ;;\n"
+    shift_command = "shift words; (( CURRENT-- )); " if shifted else ""
+    return f"        {name}) {shift_command}_arguments -s -S \\\n            {specs} ;;\n"
 
 
 def _zsh_spec(flag: Flag) -> str:
@@ -159,8 +169,8 @@ def _zsh_spec(flag: Flag) -> str:
         return _zsh_quoted(f":{value}")
     if len(flag.names) == 1:
         return _zsh_quoted(f"{flag.names[0]}[{_zsh_plain(flag.help)}]{value}")
-    together = f"'({' '.join(flag.names)})'{{{','.join(flag.names)}}}"
-    return together + _zsh_quoted(f"[{_zsh_plain(flag.help)}]{value}")
+    flag_names = f"'({' '.join(flag.names)})'{{{','.join(flag.names)}}}"
+    return flag_names + _zsh_quoted(f"[{_zsh_plain(flag.help)}]{value}")
 
 
 def _zsh_action(flag: Flag) -> str:
@@ -208,9 +218,9 @@ def _fish_line(flag: Flag, condition: str) -> str:
     if not flag.names:
         return f"complete -c duckflow -n {_fish_quoted(condition)} -a {_fish_quoted(values)}\n" if values else ""
     names = "".join(_fish_name(name) for name in flag.names)
-    needs = " -x" if flag.takes and flag.takes != "FILE" else " -r -F" if flag.takes else ""
-    offered = f" -a {_fish_quoted(values)}" if flag.takes and values else ""
-    return f"complete -c duckflow -n {_fish_quoted(condition)}{names}{needs}{offered} -d {_fish_quoted(flag.help)}\n"
+    takes = " -x" if flag.takes and flag.takes != "FILE" else " -r -F" if flag.takes else ""
+    choices = f" -a {_fish_quoted(values)}" if flag.takes and values else ""
+    return f"complete -c duckflow -n {_fish_quoted(condition)}{names}{takes}{choices} -d {_fish_quoted(flag.help)}\n"
 
 
 def _fish_name(name: str) -> str:

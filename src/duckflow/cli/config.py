@@ -125,7 +125,7 @@ def _require_known(name: str, words: Words) -> Key:
         raise UsageError("usage.required", names="SETTING", prog="duckflow config")
     key = read_key(name)
     names = list_setting_names(Settings)
-    if not key or not any(_is_within(known, name) or _is_within(name, known) for known in names):
+    if not key or not any(_is_within(known_name, name) or _is_within(name, known_name) for known_name in names):
         raise explain_unknown_setting(name, words("origin.flag"))
     return key
 

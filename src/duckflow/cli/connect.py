@@ -26,15 +26,15 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
     from duckflow.llm.discover import discover
 
     settings, name, origin = setup.settings.llm, setup.model_flag, setup.model_origin
-    before = session.state.model
-    if not name and not settings.model and before.partition(":")[0] in settings.endpoints:
+    model_before = session.state.model
+    if not name and not settings.model and model_before.partition(":")[0] in settings.endpoints:
         # An endpoint that the user defined is found only by its name.
-        name, origin = before, "model.chosen.session"
+        name, origin = model_before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
-    asks = ask and (decline if setup.by_client else ask)
-    choice = await (find_with_weights(search, setup.paths, session, asks) if asks else search({}))
-    connected = await _connect(setup, session, choice)
-    return connected if second else await _with_fallback(setup, session, connected)
+    ask_user = ask and (decline if setup.by_client else ask)
+    choice = await (find_with_weights(search, setup.paths, session, ask_user) if ask_user else search({}))
+    model_connection = await _connect(setup, session, choice)
+    return model_connection if second else await _with_fallback(setup, session, model_connection)
 
 
 async def decline(question: Question) -> Answer:

@@ -54,9 +54,9 @@ def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
         entry = sessions.find(options.resume) if options.resume else _picked(sessions, setup.words)
     if enter_folder(entry.path):
         setup = here()
-    opening = forked_session if options.fork else resumed_session
-    resumed = opening(entry.path, setup, options.lang or "")
-    return resumed._replace(resume_jobs="resume_jobs" in options)
+    open_session = forked_session if options.fork else resumed_session
+    chosen_session = open_session(entry.path, setup, options.lang or "")
+    return chosen_session._replace(resume_jobs="resume_jobs" in options)
 
 
 def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:
@@ -81,8 +81,8 @@ def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> Chosen
             previous.session.state.session_id
         )
         # Where nothing had been said in the previous session, it is gone.
-        back = resumed_session(journal, here()) if journal.exists() else new_session(here())
-        return back._replace(opening=(message,))
+        session_before = resumed_session(journal, here()) if journal.exists() else new_session(here())
+        return session_before._replace(opening=(message,))
 
 
 def _in_mode(setup: Setup, mode: str) -> Setup:
@@ -123,14 +123,14 @@ def forked_session(source: Path, setup: Setup, language: str = "") -> ChosenSess
     except JournalDamaged:
         from duckflow.store.salvage import salvage
 
-        saved = salvage(source)
-        return _gone_on_with(reopen(sessions.fork(source))._replace(salvaged=saved), setup, language)
+        salvaged_journal = salvage(source)
+        return _gone_on_with(reopen(sessions.fork(source))._replace(salvaged=salvaged_journal), setup, language)
 
 
 def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     from duckflow.commands.status import recap
 
-    state, words, saved = opened.session.state, setup.words, opened.salvaged
+    state, words, salvaged_journal = opened.session.state, setup.words, opened.salvaged
     _believe_in_its_place(opened.session, setup.paths)
     if not state.session_id:
         # The session's first event is among the lost ones.
@@ -140,8 +140,12 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
         opened.session.emit(LanguageChosen(language=language))
     words.language = language_of(state.language)
     damage = ""
-    if saved:
-        damage = words("journal.salvaged" if saved.kept else "journal.lost", kept=saved.kept, aside=str(saved.aside))
+    if salvaged_journal:
+        damage = words(
+            "journal.salvaged" if salvaged_journal.kept else "journal.lost",
+            kept=salvaged_journal.kept,
+            aside=str(salvaged_journal.aside),
+        )
     opening = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage])]
     return ChosenSession(opened.session, setup, tuple(opening), damage)
 

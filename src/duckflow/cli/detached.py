@@ -74,22 +74,22 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
         return False
     words.language = language_of(remote.state.language)
     # The conversation goes on in its own process: nothing was cut off, and its open question is asked here.
-    before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
+    state_before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
     line = open_line(paths.history, words)
     with line.printing(), ended_by_signals(line.leave):
-        typing, over = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
+        type_task, over_task = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
         chat = Chat(remote, line, words, settings.ui)
-        chat.open(opening=[*recap(before, remote.mode, time.time(), words), words("attach.hello")])
-        await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
+        chat.open(opening=[*recap(state_before, remote.mode, time.time(), words), words("attach.hello")])
+        await asyncio.wait({type_task, over_task}, return_when=asyncio.FIRST_COMPLETED)
         line.leave()
-        await asyncio.wait({typing})
-        over.cancel()
+        await asyncio.wait({type_task})
+        over_task.cancel()
         chat.close()
     await remote.aclose()
     if not remote.ended:
-        away = "attach.bye" if remote.terminal else "chat.bye"
-        key = "leave.detached" if remote.state.at_work else away
+        bye_key = "attach.bye" if remote.terminal else "chat.bye"
+        key = "leave.detached" if remote.state.at_work else bye_key
         print_out(words(key, session=remote.state.session_id))
     return True
 
@@ -97,9 +97,9 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
 def _talk_options(options: Options, session: str, words: Words) -> Options:
     from duckflow.cli.arguments import make_parser
 
-    talk = make_parser("", words).read(["-r", session])
-    passed_on = ("model", "mode", "yes_really", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
-    return Options(**vars(talk) | {name: getattr(options, name) for name in passed_on}, resume_jobs=True)
+    talk_options = make_parser("", words).read(["-r", session])
+    passed_names = ("model", "mode", "yes_really", "trust", "max_budget_usd", "max_tokens", "add_dir", "lang")
+    return Options(**vars(talk_options) | {name: getattr(options, name) for name in passed_names}, resume_jobs=True)
 
 
 def _sockets(paths: Paths) -> list[Path]:
@@ -109,13 +109,15 @@ def _sockets(paths: Paths) -> list[Path]:
 
 def _wanted(session: str, paths: Paths) -> Path:
     """Returns the socket of the latest session that fits. Where several fit, one without a terminal comes first."""
-    fitting = [path for path in _sockets(paths) if path.stem.startswith(session)]
-    if not fitting:
+    fitting_sockets = [path for path in _sockets(paths) if path.stem.startswith(session)]
+    if not fitting_sockets:
         raise UsageError("jobs.not_found", session=session) if session else UsageError("jobs.no_session")
-    alone = (
-        path for path in fitting if len(fitting) > 1 and (remote := asyncio.run(_look(path))) and not remote.terminal
+    without_terminal = (
+        path
+        for path in fitting_sockets
+        if len(fitting_sockets) > 1 and (remote := asyncio.run(_look(path))) and not remote.terminal
     )
-    return next(alone, fitting[0])
+    return next(without_terminal, fitting_sockets[0])
 
 
 async def _look(path: Path) -> RemoteConversation | None:
@@ -139,16 +141,20 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_setup
 
-    here = partial(make_setup, options, words, paths)
-    setup = here()._replace(model_origin="model.chosen.page") if what == "new" else here()
-    chosen = new_session(setup, options.resume) if what in ("new", "led") else wanted_session(options, setup, here)
+    make_setup_here = partial(make_setup, options, words, paths)
+    setup = make_setup_here()._replace(model_origin="model.chosen.page") if what == "new" else make_setup_here()
+    chosen_session = (
+        new_session(setup, options.resume)
+        if what in ("new", "led")
+        else wanted_session(options, setup, make_setup_here)
+    )
     # Nobody types a key into a conversation that is led by a program: its answers lie in a database.
-    connect = partial(find_model, chosen.setup, chosen.session, ask=decline) if what == "led" else None
-    built, session = build_conversation(chosen.setup, chosen.session, connect), chosen.session
+    connect = partial(find_model, chosen_session.setup, chosen_session.session, ask=decline) if what == "led" else None
+    built, session = build_conversation(chosen_session.setup, chosen_session.session, connect), chosen_session.session
     conversation = built.conversation
     path = session.path.with_suffix(SUFFIX)
     server = ConversationServer(conversation)
-    over = asyncio.create_task(conversation.sessions.over())
+    over_task = asyncio.create_task(conversation.sessions.over())
     with ended_by_signals(conversation.sessions.leave):
         try:
             if built.outside:
@@ -156,14 +162,14 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
             if what == "jobs":
                 await conversation.work.resume_all()
             await server.serve(path, expecting=what in ("again", "new"))
-            idle = asyncio.create_task(_until_closed() if what == "led" else _until_idle(conversation, server))
-            await asyncio.wait({over, idle}, return_when=asyncio.FIRST_COMPLETED)
+            idle_task = asyncio.create_task(_until_closed() if what == "led" else _until_idle(conversation, server))
+            await asyncio.wait({over_task, idle_task}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             path.unlink(missing_ok=True)
             await built.close()
-            spoken = bool(session.state.messages)
+            has_messages = bool(session.state.messages)
             session.close()
-            if not spoken and what != "led":
+            if not has_messages and what != "led":
                 session.discard()
             server.close()
     # Connections end with the process; by then the session is free for others.
@@ -173,19 +179,21 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
 async def _until_closed() -> None:
     """Waits until nobody holds the other end of stdin: then the process that started this one is gone, however it
     ended."""
-    closed = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed.set())
-    await closed.wait()
+    closed_event = asyncio.Event()
+    asyncio.get_running_loop().add_reader(
+        sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed_event.set()
+    )
+    await closed_event.wait()
 
 
 async def _until_idle(conversation: InnerConversation, server: ConversationServer) -> None:
     """Waits until no job and no turn runs, and nobody is attached."""
-    moved = asyncio.Event()
-    conversation.hear(lambda number, event: moved.set())
+    moved_event = asyncio.Event()
+    conversation.hear(lambda number, event: moved_event.set())
     while True:
         await conversation.work.jobs_over()
         await server.until_alone()
         if not conversation.busy and not conversation.state.live_jobs():
             return
-        moved.clear()
-        await moved.wait()
+        moved_event.clear()
+        await moved_event.wait()

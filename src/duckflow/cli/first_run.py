@@ -34,9 +34,9 @@ class Stopped(Exception):
 async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """Finds a model, and its weights where it needs some. Weights are downloaded only after a yes, and only while a
     message waits for the model. Before that, an error explains the ways to one."""
-    asked = _while_turn_lasts(ask, session)
+    ask_in_turn = _while_turn_lasts(ask, session)
     try:
-        choice = await _with_key(search, paths, session, asked)
+        choice = await _with_key(search, paths, session, ask_in_turn)
     except ProviderUnreachable as problem:
         if problem.key != NO_MODEL or not session.state.turn_open:
             raise
@@ -50,15 +50,15 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 
     weights = Weights(paths.models, os.environ)
     holding = weights.holding(choice.model)
-    model, here = holding.model, holding.complete
-    if here and not runtime_missing():
+    model, is_complete = holding.model, holding.complete
+    if is_complete and not runtime_missing():
         return choice
     by_itself = choice.why.key == BY_ITSELF
     way = "no"
     if session.state.turn_open:
-        way = await _ask_way(asked, model.size // MB, runtime_missing(), by_itself)
+        way = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), by_itself)
     if way in (choice.key for choice in OWN):
-        return await _own(way, asked, paths, session)
+        return await _own(way, ask_in_turn, paths, session)
     if way != "fetch":
         raise ProviderUnreachable(
             NO_MODEL if by_itself else "local.no_weights", name=choice.model, path=str(paths.models)
@@ -66,7 +66,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
         await install_runtime()
-    if not here:
+    if not is_complete:
         path = await _pull(lambda progress: weights.pull(choice.model, progress), session)
         session.emit(Noticed(what=say("models.ready", name=choice.model, path=str(path))))
     return choice
@@ -75,10 +75,10 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """Finds a model, with a key where its endpoint wants one. The user types the key when a message waits for the
     model."""
-    typed: dict[str, Key] = {}
+    typed_keys: dict[str, Key] = {}
     while True:
         try:
-            return await _accepted(await search(typed), paths, session)
+            return await _accepted(await search(typed_keys), paths, session)
         except ProviderRefused as problem:
             if problem.key not in KEY_WANTED:
                 raise
@@ -87,9 +87,9 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
                 raise ProviderRefused("first_run.key_later", endpoint=endpoint) from None
             from duckflow.cli.init.own_model import OwnModelLeft, typed_key
 
-            prompt = say("own.wants_key", **problem.values) if not typed else said(problem)
+            prompt = say("own.wants_key", **problem.values) if not typed_keys else said(problem)
             try:
-                typed[endpoint] = await typed_key(ask, str(problem.values["where"]), prompt)
+                typed_keys[endpoint] = await typed_key(ask, str(problem.values["where"]), prompt)
             except OwnModelLeft:
                 raise problem from None
 
@@ -132,21 +132,21 @@ def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
     cancelled with the turn, and the next line that is typed must not become an answer."""
 
     async def asked(question: Question) -> Answer:
-        asking = asyncio.ensure_future(ask(question))
+        ask_task = asyncio.ensure_future(ask(question))
 
         def hear(_event: Event) -> None:
             if not session.state.turn_open:
-                asking.cancel()
+                ask_task.cancel()
 
-        stop = session.subscribe(hear)
+        stop_hearing = session.subscribe(hear)
         try:
-            return await asking
+            return await ask_task
         except asyncio.CancelledError:
             if session.state.turn_open:
                 raise
             raise ProviderUnreachable(NO_MODEL) from None
         finally:
-            stop()
+            stop_hearing()
 
     return asked
 
@@ -155,8 +155,8 @@ async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> 
     """Asks how the message is to get its model. Where the user has named the local one, only that is offered."""
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
     ways = (*(OWN if by_itself else ()), Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
-    title, about = say("first_run.title"), say("first_run.about")
-    answer = await ask(Question(kind="choice", title=title, details=(about,), choices=ways))
+    title, about_phrase = say("first_run.title"), say("first_run.about")
+    answer = await ask(Question(kind="choice", title=title, details=(about_phrase,), choices=ways))
     return answer.choice
 
 
@@ -165,23 +165,23 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
     from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
 
     try:
-        own = await find_own_model(way, ask, paths)
+        own_model = await find_own_model(way, ask, paths)
     except OwnModelLeft:
         raise ProviderUnreachable(NO_MODEL) from None
-    save_settings(own.settings, paths)
-    for phrase in (*own.told, say("own.saved", model=own.choice.name, path=str(paths.user_config))):
+    save_settings(own_model.settings, paths)
+    for phrase in (*own_model.told, say("own.saved", model=own_model.choice.name, path=str(paths.user_config))):
         session.emit(Noticed(what=phrase))
-    return own.choice
+    return own_model.choice
 
 
 async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
     """Downloads in a thread that nobody waits for at the end. It stops by itself when the turn is over."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Path] = loop.create_future()
-    stopped = threading.Event()
+    path_future: asyncio.Future[Path] = loop.create_future()
+    stop_event = threading.Event()
 
     def progress(fetched: int, total: int, stage: str) -> None:
-        if stopped.is_set() or not session.state.turn_open:
+        if stop_event.is_set() or not session.state.turn_open:
             raise Stopped
         message = say(
             "first_run.fetching",
@@ -195,17 +195,17 @@ async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session
     def work() -> None:
         try:
             path = pull(progress)
-            loop.call_soon_threadsafe(_settle, done, path, None)
+            loop.call_soon_threadsafe(_settle, path_future, path, None)
         except (DuckflowError, Stopped) as problem:
-            loop.call_soon_threadsafe(_settle, done, None, problem)
+            loop.call_soon_threadsafe(_settle, path_future, None, problem)
 
     threading.Thread(target=work, daemon=True).start()
     try:
-        return await done
+        return await path_future
     except Stopped:
         raise ProviderUnreachable("first_run.stopped") from None
     finally:
-        stopped.set()
+        stop_event.set()
 
 
 def _settle(done: asyncio.Future[Path], path: Path | None, problem: Exception | None) -> None:
@@ -218,5 +218,5 @@ def _settle(done: asyncio.Future[Path], path: Path | None, problem: Exception | 
 
 
 def _bar(share: float, width: int = 20) -> str:
-    filled = int(share * width)
-    return "█" * filled + "░" * (width - filled)
+    filled_width = int(share * width)
+    return "█" * filled_width + "░" * (width - filled_width)

@@ -141,22 +141,22 @@ def _read_variable(text: str) -> tuple[str, list[str]]:
 
 
 def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> None:
-    below = folder_of(options.repositories)
+    repositories_folder = folder_of(options.repositories)
     for repository in {task.repository for task in listed.tasks if not task.remote}:
-        require_harmless(paths, repository_in(below, repository).resolve())
+        require_harmless(paths, repository_in(repositories_folder, repository).resolve())
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
     """Shows once which of the user's variables go to which commands, and asks: the file of tasks may lie in a
     repository."""
-    with_secrets = [task for task in listed.tasks if task.secrets]
-    keys = provider_keys(paths, Path.cwd()) if with_secrets else frozenset[str]()
-    if forbidden := sorted({name for task in with_secrets for name in task.secrets} & keys):
-        raise UsageError("fleet.provider_key", names=", ".join(forbidden))
-    if not with_secrets or options.yes:
+    secret_tasks = [task for task in listed.tasks if task.secrets]
+    keys = provider_keys(paths, Path.cwd()) if secret_tasks else frozenset[str]()
+    if forbidden_names := sorted({name for task in secret_tasks for name in task.secrets} & keys):
+        raise UsageError("fleet.provider_key", names=", ".join(forbidden_names))
+    if not secret_tasks or options.yes:
         return
     for (names, setup, image), count in Counter(
-        (task.secrets, task.setup, task.container) for task in with_secrets
+        (task.secrets, task.setup, task.container) for task in secret_tasks
     ).items():
         line = words("fleet.secrets.to", names=", ".join(names), count=count)
         line += words("fleet.secrets.setup", setup=setup) if setup else ""
@@ -176,20 +176,23 @@ def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) ->
     if options.repositories or not names:
         return listed
     discovery = Discovery(load(paths.user_config, Path.cwd(), {}).settings.llm, os.environ)
-    spelled = {name: discovery.spelled(name) for name in names}
-    tasks = (task.model_copy(update={"model": spelled.get(task.model, "")}) for task in listed.tasks)
+    spelled_names = {name: discovery.spelled(name) for name in names}
+    tasks = (task.model_copy(update={"model": spelled_names.get(task.model, "")}) for task in listed.tasks)
     return listed._replace(tasks=tuple(tasks))
 
 
 async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: Words, clones: Path) -> int:
-    below = Path(folder_of(options.repositories)) if options.repositories else None
-    tasks = await settle_bases(listed.tasks, below, clones)
-    budget, most = options.fleet_budget_usd or listed.budget_usd, options.fleet_budget_tokens or listed.budget_tokens
-    fleet = engine.start(FleetOrder(tasks, budget, options.places, [*map(Limit.read, options.limit)], most))
+    repositories_folder = Path(folder_of(options.repositories)) if options.repositories else None
+    tasks = await settle_bases(listed.tasks, repositories_folder, clones)
+    budget, token_budget = (
+        options.fleet_budget_usd or listed.budget_usd,
+        options.fleet_budget_tokens or listed.budget_tokens,
+    )
+    fleet = engine.start(FleetOrder(tasks, budget, options.places, [*map(Limit.read, options.limit)], token_budget))
     print_err(words("fleet.started", fleet=fleet, tasks=len(tasks)))
     _tell_names(listed, engine.tasks(fleet), words)
     for repository in sorted({task.repository for task in tasks if not task.remote}):
-        if await Git((below or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):
+        if await Git((repositories_folder or Path()) / repository)("status", "--porcelain", "--untracked-files=no"):
             print_err(plain(words("fleet.dirty", repository=repository)))
     if options.no_work:
         print_out(json.dumps({"fleet": fleet}) if options.json else fleet)
@@ -203,8 +206,8 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
         return code
     for state in [state for state in states if state.state == "failed"][:NAMES_TOLD]:
         reports = [attempt.report for attempt in engine.attempts(fleet, state.task.name) if attempt.report]
-        if why := next((report.open for report in reversed(reports) if report.open), None):
-            tell(f"{state.task.name}: {words.phrase(why)}")
+        if reason := next((report.open for report in reversed(reports) if report.open), None):
+            tell(f"{state.task.name}: {words.phrase(reason)}")
     if any(state.state in ("choose", "done") for state in states):
         tell(words("fleet.merge_hint", fleet=fleet))
     return code
@@ -213,9 +216,11 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
 def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) -> None:
     """Prints which tasks got another name than the one in the list."""
     pairs = zip((task.name for task in listed.tasks), (state.task.name for state in states), strict=True)
-    renamed = [words("fleet.renamed", name=name, new=new) for name, new in pairs if new != name]
-    omitted = [words("fleet.more", count=len(renamed) - NAMES_TOLD)] if len(renamed) > NAMES_TOLD else []
-    for line in (*renamed[:NAMES_TOLD], *omitted):
+    renamed_lines = [words("fleet.renamed", name=name, new=new_name) for name, new_name in pairs if new_name != name]
+    omitted_lines = (
+        [words("fleet.more", count=len(renamed_lines) - NAMES_TOLD)] if len(renamed_lines) > NAMES_TOLD else []
+    )
+    for line in (*renamed_lines[:NAMES_TOLD], *omitted_lines):
         print_err(plain(line))
 
 
@@ -226,10 +231,12 @@ async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: 
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)
 
-    work = engine.work(fleet)
+    work_coroutine = engine.work(fleet)
     try:
         with _ended_by_signals():
-            await (work if options.json else FleetWatch(engine, fleet, words, answer_here).watch(work))
+            await (
+                work_coroutine if options.json else FleetWatch(engine, fleet, words, answer_here).watch(work_coroutine)
+            )
         return True
     except LeaseLost as problem:
         print_err(plain(words.error(problem)))
@@ -268,13 +275,13 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         raise UsageError("fleet.attempt_usage", what=options.what)
     if options.what == "cancel":
         count, number = engine.cancel(fleet, task, options.attempt or 0), options.attempt
-        still_live = [
+        live_attempts = [
             attempt
             for attempt in engine.attempts(fleet, task)
             if attempt.number == (number or attempt.number) and attempt.live
         ]
-        key = "fleet.cancelling" if still_live else "fleet.cancelled" if count else "fleet.over"
-        fields = {"fleet": fleet, "task": task, "cancelled": count, "running": len(still_live)}
+        key = "fleet.cancelling" if live_attempts else "fleet.cancelled" if count else "fleet.over"
+        fields = {"fleet": fleet, "task": task, "cancelled": count, "running": len(live_attempts)}
         tell_or_json(options, fields, words(key, what=task or fleet))
     else:
         if not task:
@@ -282,10 +289,10 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         (state,) = [state for state in engine.tasks(fleet) if state.task.name == task]
         base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
         engine.retry(fleet, task, options.attempt or 0, base=base)
-        worked_on = any(worker.lives and worker.place == state.place for worker in engine.workers())
-        fields = {"fleet": fleet, "task": task, "by_worker": worked_on}
-        tell_or_json(options, fields, words("fleet.again_worker" if worked_on else "fleet.again", task=task))
-        if worked_on or options.no_work:
+        has_worker = any(worker.lives and worker.place == state.place for worker in engine.workers())
+        fields = {"fleet": fleet, "task": task, "by_worker": has_worker}
+        tell_or_json(options, fields, words("fleet.again_worker" if has_worker else "fleet.again", task=task))
+        if has_worker or options.no_work:
             return 0
         if not asyncio.run(work_and_watch(engine, fleet, options, words)):
             return exit_code_of("interrupted")

@@ -42,10 +42,10 @@ class FleetClean:
             return 0
         if not self._options.yes:
             # Somebody may have retried a task while the user was asked; and only what was shown may be removed.
-            shown, shown_over = self._found, self._over
+            shown_leftovers, shown_fleets = self._found, self._over
             await self._look(fleet)
-            self._found = [each for each in self._found if each in shown]
-            self._over = [each for each in self._over if each in shown_over]
+            self._found = [candidate for candidate in self._found if candidate in shown_leftovers]
+            self._over = [candidate for candidate in self._over if candidate in shown_fleets]
         self._tell(await self._remove())
         return 0
 
@@ -98,19 +98,19 @@ class FleetClean:
     async def _remove(self) -> list[str]:
         """Removes the leftovers and returns a line for each. A branch that somebody has gone on with meanwhile is
         kept."""
-        removed: list[str] = []
-        for each in self._found:
-            cleaner = self._cleaners[each.repository]
-            if cleaner and await cleaner.remove(each):
-                removed.append(self._line(each))
+        removed_lines: list[str] = []
+        for leftover in self._found:
+            cleaner = self._cleaners[leftover.repository]
+            if cleaner and await cleaner.remove(leftover):
+                removed_lines.append(self._line(leftover))
             else:
-                self._kept.append(self._words("fleet.clean.moved", branch=each.branch or str(each.folder)))
+                self._kept.append(self._words("fleet.clean.moved", branch=leftover.branch or str(leftover.folder)))
         for fleet in self._over:
-            if others := self._engine.forget(fleet):
-                self._kept.append(self._words("fleet.clean.elsewhere", fleet=fleet, places=", ".join(others)))
+            if other_places := self._engine.forget(fleet):
+                self._kept.append(self._words("fleet.clean.elsewhere", fleet=fleet, places=", ".join(other_places)))
             else:
-                removed.append(self._rows(fleet))
-        return removed
+                removed_lines.append(self._rows(fleet))
+        return removed_lines
 
     def _line(self, each: Leftover) -> str:
         if each.folder:

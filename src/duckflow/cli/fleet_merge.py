@@ -33,32 +33,34 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
     """Delivers the tasks that are done. Returns 0 when all of them were delivered."""
     words = workshop.words
     states = engine.tasks(fleet)
-    undelivered = [state for state in states if state.state in ("done", "merged") and not state.delivered]
-    _tell_elsewhere(engine, undelivered, "deliver", words)
+    undelivered_tasks = [state for state in states if state.state in ("done", "merged") and not state.delivered]
+    _tell_elsewhere(engine, undelivered_tasks, "deliver", words)
     states = [state for state in states if task in ("", state.task.name) and engine.is_here(state)]
-    wanted = [state for state in states if state.task.deliver != "branch" or options.deliver]
-    ready = [(state, report) for state in wanted if not state.delivered and (report := _picked(engine, state))]
-    if not ready:
+    wanted_tasks = [state for state in states if state.task.deliver != "branch" or options.deliver]
+    ready_tasks = [
+        (state, report) for state in wanted_tasks if not state.delivered and (report := _picked(engine, state))
+    ]
+    if not ready_tasks:
         raise UsageError("fleet.deliver.none", fleet=fleet)
-    for state, report in ready:
-        how = options.deliver or state.task.deliver
+    for state, report in ready_tasks:
+        way = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
         values = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
         values |= {"repository": state.task.remote or str(repository)}
-        line = words(f"fleet.deliver.will_{how}", **values, remote=await push_address(Git(repository)) or "–")
+        line = words(f"fleet.deliver.will_{way}", **values, remote=await push_address(Git(repository)) or "–")
         print_err(plain(line))
     if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
         return 1
     results: list[dict[str, Any]] = []
-    for state, report in ready:
-        delivered = await _deliver_one(engine, state, report, options, workshop)
-        why = words.phrase(delivered.why) if delivered.why else ""
-        results.append({"task": state.task.name, "where": delivered.where, "why": why})
+    for state, report in ready_tasks:
+        delivery = await _deliver_one(engine, state, report, options, workshop)
+        reason = words.phrase(delivery.why) if delivery.why else ""
+        results.append({"task": state.task.name, "where": delivery.where, "why": reason})
         if not options.json:
-            key = "fleet.deliver.failed_task" if why else "fleet.deliver.done"
-            tell(words(key, task=state.task.name, where=delivered.where, why=why))
+            key = "fleet.deliver.failed_task" if reason else "fleet.deliver.done"
+            tell(words(key, task=state.task.name, where=delivery.where, why=reason))
     if options.json:
         print_out(json.dumps(results, ensure_ascii=False))
     return 0 if all(result["where"] for result in results) else 1
@@ -67,19 +69,19 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
 async def _deliver_one(
     engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
 ) -> Delivered:
-    how = options.deliver or state.task.deliver
+    way = options.deliver or state.task.deliver
     name = state.task.name
-    if how == "merge" and state.state != "merged":
+    if way == "merge" and state.state != "merged":
         result = await merge(report, workshop)
         if result.outcome not in ("merged", "already"):
             return Delivered(why=result.why)
         engine.merged(state.fleet, name, result.commit)
     # Attempts were searched for secrets when they were made. Here everything is searched that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
-    delivered = await deliver(report, how, os.environ.get(CREATOR, ""), workshop.words, secrets)
-    if delivered.where:
-        engine.delivered(state.fleet, name, delivered.where)
-    return delivered
+    delivery = await deliver(report, way, os.environ.get(CREATOR, ""), workshop.words, secrets)
+    if delivery.where:
+        engine.delivered(state.fleet, name, delivery.where)
+    return delivery
 
 
 async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
@@ -134,12 +136,12 @@ class FleetMerge:
         open_tasks = [state for state in open_tasks if self._engine.is_here(state)]
         if not open_tasks:
             raise UsageError("fleet.merge.none", fleet=self._fleet)
-        sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]
-        if sent_back and await work():
-            for state in sent_back:
+        tasks_sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]
+        if tasks_sent_back and await work():
+            for state in tasks_sent_back:
                 await self._merge(state, last=True)
-        good = all(result["outcome"] in ("merged", "already") for result in self.results)
-        return 0 if good and len(self.results) == len(open_tasks) else 1
+        all_merged = all(result["outcome"] in ("merged", "already") for result in self.results)
+        return 0 if all_merged and len(self.results) == len(open_tasks) else 1
 
     async def _merge(self, state: TaskState, last: bool) -> bool:
         """Merges one task. Says whether it is settled: merged, or left to the user. Otherwise it was sent back to be
@@ -151,44 +153,46 @@ class FleetMerge:
             return True
         self._engine.pick(self._fleet, name, report.order.number)
         result = await merge(report, self._workshop)
-        why = words.phrase(result.why) if result.why else ""
+        reason = words.phrase(result.why) if result.why else ""
         if result.outcome in ("merged", "already"):
             self._engine.merged(self._fleet, name, result.commit)
-            places = {"onto": state.task.onto, "repository": report.order.task.repository}
-            done = words("fleet.merge.done", task=name, branch=report.branch, commit=result.commit[:12], **places)
-            brings = [words("fleet.merge.brings", files=", ".join(result.brings))] if result.brings else []
-            self._tell(name, result, "\n".join([done, *brings]))
+            place_values = {"onto": state.task.onto, "repository": report.order.task.repository}
+            done_text = words(
+                "fleet.merge.done", task=name, branch=report.branch, commit=result.commit[:12], **place_values
+            )
+            brought_lines = [words("fleet.merge.brings", files=", ".join(result.brings))] if result.brings else []
+            self._tell(name, result, "\n".join([done_text, *brought_lines]))
         elif result.can_be_mended and not last and not report.order.mend:
-            print_err(plain(words("fleet.merge.sent_back", task=name, why=why)))
+            print_err(plain(words("fleet.merge.sent_back", task=name, why=reason)))
             self._engine.retry(self._fleet, name, report.order.number, mend=result.head)
             return False
         else:
-            self._tell(name, result, words("fleet.merge.yours", task=name, branch=report.branch, why=why))
+            self._tell(name, result, words("fleet.merge.yours", task=name, branch=report.branch, why=reason))
         return True
 
     def _picked(self, state: TaskState) -> AttemptReport | None:
         """Returns the attempt that was named on the command line, picked before, the best one, or chosen by the
         user."""
         reports = [attempt.report for attempt in self._engine.attempts(self._fleet, state.task.name) if attempt.report]
-        fit = {report.order.number: report for report in rank(reports)}
+        fit_reports = {report.order.number: report for report in rank(reports)}
         if number := self._options.attempt:
-            if number not in fit:
+            if number not in fit_reports:
                 raise UsageError("fleet.merge.unfit", attempt=number, task=state.task.name)
-            return fit[number]
-        if not fit:
+            return fit_reports[number]
+        if not fit_reports:
             return None
-        if state.state == "done" and state.picked in fit:
-            return fit[state.picked]
-        best = next(iter(fit))
-        if len(fit) == 1 or self._options.pick == "best":
-            return fit[best]
+        if state.state == "done" and state.picked in fit_reports:
+            return fit_reports[state.picked]
+        best_number = next(iter(fit_reports))
+        if len(fit_reports) == 1 or self._options.pick == "best":
+            return fit_reports[best_number]
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             return None
         tell(state.task.name)
         for line in (*aligned(side_by_side(reports, self._words)), *why_first(reports, self._words)):
             tell(line)
-        line = input(self._words("fleet.merge.which", best=best)).strip().removeprefix("#")
-        return fit[best] if not line else fit.get(int(line)) if line.isdecimal() else None
+        line = input(self._words("fleet.merge.which", best=best_number)).strip().removeprefix("#")
+        return fit_reports[best_number] if not line else fit_reports.get(int(line)) if line.isdecimal() else None
 
     def _tell(self, task: str, result: MergeResult, text: str) -> None:
         self.results.append({"task": task, "outcome": result.outcome, "commit": result.commit, "text": text})
@@ -197,8 +201,8 @@ class FleetMerge:
 
 
 async def merge_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop, work: Work) -> int:
-    merging = FleetMerge(engine, fleet, options, workshop)
-    code = await merging.run(task, work)
+    fleet_merge = FleetMerge(engine, fleet, options, workshop)
+    code = await fleet_merge.run(task, work)
     if options.json:
-        print_out(json.dumps(merging.results, ensure_ascii=False))
+        print_out(json.dumps(fleet_merge.results, ensure_ascii=False))
     return code

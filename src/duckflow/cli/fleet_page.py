@@ -47,8 +47,8 @@ class PageFleet:
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
-        asked = await asyncio.to_thread(engine.inbox) if engine else ()
-        return [question.model_dump(mode="json") for question in asked]
+        open_questions = await asyncio.to_thread(engine.inbox) if engine else ()
+        return [question.model_dump(mode="json") for question in open_questions]
 
     async def to_pick(self) -> int:
         engine = await self._engine()
@@ -56,11 +56,11 @@ class PageFleet:
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
-        listed = await asyncio.to_thread(_listed, engine) if engine else []
-        for fleet in listed:
+        fleet_rows = await asyncio.to_thread(_listed, engine) if engine else []
+        for fleet in fleet_rows:
             for task in (fleet, *fleet["tasks"]):
                 task |= self._told.get((fleet["fleet"], task.get("name", "")), {})
-        return listed
+        return fleet_rows
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
         engine = await self._engine()
@@ -70,12 +70,12 @@ class PageFleet:
     async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
         """Starts a fleet. `duckflow fleet run` reads and checks the tasks, as in a terminal; its complaints become an
         error."""
-        place = Path(folder).expanduser()
-        if not folder or not await asyncio.to_thread(place.is_dir):
+        start_folder = Path(folder).expanduser()
+        if not folder or not await asyncio.to_thread(start_folder.is_dir):
             raise UsageError("editor.no_folder", folder=folder)
         arguments = [f"{flag}={value}" if value else flag for flag, values in flags.items() for value in values]
         command = [*PROGRAM, "run", "-", "--no-work", "--json", f"--lang={self._words.language}", *arguments]
-        code, output, problems = await asyncio.to_thread(_run, command, tasks, place)
+        code, output, problems = await asyncio.to_thread(_run, command, tasks, start_folder)
         if code:
             raise DuckflowError("talk.quoted", text=problems)
         fleet = str(json.loads(output)["fleet"])
@@ -84,16 +84,16 @@ class PageFleet:
 
     def _begin_work(self, fleet: str) -> None:
         """Starts a worker in a process of its own, which works until the fleet has ended."""
-        nothing = subprocess.DEVNULL
+        null_stream = subprocess.DEVNULL
         command = [*PROGRAM, "worker", fleet]
-        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+        subprocess.Popen(command, stdin=null_stream, stdout=null_stream, stderr=null_stream, start_new_session=True)
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
         from duckflow.fleet.task import Answered
 
-        answered = Answered(asked_id=asked_id, text=text, choice=choice, for_all_same=for_all_same)
+        fleet_answer = Answered(asked_id=asked_id, text=text, choice=choice, for_all_same=for_all_same)
         engine = await self._engine()
-        return bool(engine and await asyncio.to_thread(engine.answer, answered))
+        return bool(engine and await asyncio.to_thread(engine.answer, fleet_answer))
 
     async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
         from duckflow.fleet.ranking import side_by_side
@@ -123,12 +123,12 @@ class PageFleet:
     async def pick(self, fleet: str, task: str, attempt: int) -> None:
         engine = await self._known(fleet, task)
         states = await asyncio.to_thread(engine.tasks, fleet)
-        choosing = any(state.task.name == task and state.state in ("choose", "done") for state in states)
+        is_open = any(state.task.name == task and state.state in ("choose", "done") for state in states)
         attempts = await self._attempts(fleet, task)
-        fit = any(
+        is_fit = any(
             candidate.number == attempt and candidate.report and candidate.report.passed for candidate in attempts
         )
-        if not choosing or not fit:
+        if not is_open or not is_fit:
             raise UsageError("fleet.merge.unfit", attempt=attempt, task=task)
         await asyncio.to_thread(engine.pick, fleet, task, attempt)
 
@@ -197,10 +197,10 @@ def _run(command: list[str], text: str = "", folder: Path | None = None) -> tupl
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         stdin.write(text.encode())
         stdin.seek(0)
-        ended = subprocess.run(
+        command_run = subprocess.run(
             command, stdin=stdin, stdout=output, stderr=errors, cwd=folder, start_new_session=True, check=False
         )
-        return ended.returncode, _read(output), _read(errors)
+        return command_run.returncode, _read(output), _read(errors)
 
 
 def _output_of(command: list[str]) -> str:

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 def show_inbox(engine: "Engine", fleet: str, options: Options, words: Words) -> int:
     """Asks the open questions where there is a person at the terminal; else lists them."""
-    asked = engine.inbox(fleet)
+    open_questions = engine.inbox(fleet)
     if options.json:
-        print_out(json.dumps([_as_json(open_question, words) for open_question in asked], ensure_ascii=False))
-    elif not asked:
+        print_out(json.dumps([_as_json(open_question, words) for open_question in open_questions], ensure_ascii=False))
+    elif not open_questions:
         tell(words("fleet.inbox_empty"))
     elif sys.stdin.isatty() and sys.stdout.isatty():
         go_through(engine, fleet, words)
     else:
-        for open_question in asked:
-            tell(f"{open_question.asked_id}  {_who(open_question, asked, words)}")
+        for open_question in open_questions:
+            tell(f"{open_question.asked_id}  {_who(open_question, open_questions, words)}")
             print_question(open_question.question, words)
         tell(words("fleet.inbox_how"))
     return 0
@@ -42,36 +42,38 @@ def show_inbox(engine: "Engine", fleet: str, options: Options, words: Words) -> 
 def go_through(engine: "Engine", fleet: str, words: Words) -> None:
     """Asks one question after the other, including those that come meanwhile. An empty line leaves a question for
     later."""
-    later: set[str] = set()
-    while asked := [open_question for open_question in engine.inbox(fleet) if open_question.asked_id not in later]:
-        first = asked[0]
-        tell(_who(first, asked, words))
-        print_question(first.question, words)
+    later_ids: set[str] = set()
+    while open_questions := [
+        open_question for open_question in engine.inbox(fleet) if open_question.asked_id not in later_ids
+    ]:
+        first_question = open_questions[0]
+        tell(_who(first_question, open_questions, words))
+        print_question(first_question.question, words)
         try:
             line = input("> ").strip()
         except EOFError:
             return
-        later.add(first.asked_id)
+        later_ids.add(first_question.asked_id)
         if line:
-            others = len(_same(first, asked))
-            everybody = bool(others) and agreed("fleet.for_all", words, count=others)
-            answered = Answered(asked_id=first.asked_id, text=line, for_all_same=everybody)
-            tell(_answer_note(engine.answer(answered), words))
+            same_count = len(_same(first_question, open_questions))
+            for_all_same = bool(same_count) and agreed("fleet.for_all", words, count=same_count)
+            fleet_answer = Answered(asked_id=first_question.asked_id, text=line, for_all_same=for_all_same)
+            tell(_answer_note(engine.answer(fleet_answer), words))
 
 
 def answer(engine: "Engine", options: Options, words: Words) -> int:
     """Answers a question by its id: `fleet answer ID WORDS…`, for scripts and for people who saw the question
     elsewhere."""
     wanted_id, *answer_words = options.words or [""]
-    fitting = (
+    fitting_questions = (
         [open_question for open_question in engine.inbox() if open_question.asked_id.startswith(wanted_id)]
         if wanted_id
         else []
     )
-    if not answer_words or len(fitting) != 1:
+    if not answer_words or len(fitting_questions) != 1:
         raise UsageError("fleet.answer_which" if wanted_id else "fleet.answer_usage", asked=wanted_id)
     text, all_same = " ".join(answer_words), bool(options.all_same)
-    count = engine.answer(Answered(asked_id=fitting[0].asked_id, text=text, for_all_same=all_same))
+    count = engine.answer(Answered(asked_id=fitting_questions[0].asked_id, text=text, for_all_same=all_same))
     tell_or_json(options, {"answered": count}, _answer_note(count, words))
     return 0 if count else 1
 
@@ -93,15 +95,17 @@ def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
 
 
 def _who(open_question: Asked, asked: Sequence[Asked], words: Words) -> str:
-    others = len(_same(open_question, asked))
+    same_count = len(_same(open_question, asked))
     text = words("fleet.who", task=open_question.task, attempt=open_question.attempt, fleet=open_question.fleet)
-    return f"{text} {words('fleet.who_same', count=others)}" if others else text
+    return f"{text} {words('fleet.who_same', count=same_count)}" if same_count else text
 
 
 def _same(open_question: Asked, asked: Sequence[Asked]) -> list[Asked]:
     """Returns the other open questions that an answer for all reaches: the same ones of the same fleet."""
-    alike = [other for other in asked if (other.fleet, other.same) == (open_question.fleet, open_question.same)]
-    return [other for other in alike if other.asked_id != open_question.asked_id]
+    same_questions = [
+        other for other in asked if (other.fleet, other.same) == (open_question.fleet, open_question.same)
+    ]
+    return [other for other in same_questions if other.asked_id != open_question.asked_id]
 
 
 def _answer_note(count: int, words: Words) -> str:
@@ -113,8 +117,8 @@ NO_LIMIT = 1_000_000
 
 
 def require_few(options: Options, most: int) -> None:
-    if strange := options.words[most:]:
-        raise UsageError("fleet.too_many", words=" ".join(strange))
+    if extra_words := options.words[most:]:
+        raise UsageError("fleet.too_many", words=" ".join(extra_words))
 
 
 def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
@@ -124,9 +128,9 @@ def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
         raise UsageError("fleet.none")
     if len(wanted) == 1 and wanted[0] in [state.task.name for state in engine.tasks(fleets[0])]:
         return fleets[0], wanted[0]
-    first, *task_words = wanted or [""]
-    fitting = [fleet for fleet in fleets if first and fleet.startswith(first)]
-    fleet, task_words = (fitting[0], task_words) if len(fitting) == 1 else (fleets[0], [*wanted])
+    first_word, *task_words = wanted or [""]
+    fitting_fleets = [fleet for fleet in fleets if first_word and fleet.startswith(first_word)]
+    fleet, task_words = (fitting_fleets[0], task_words) if len(fitting_fleets) == 1 else (fleets[0], [*wanted])
     if not task_words:
         return fleet, ""
     names = [state.task.name for state in engine.tasks(fleet)]
@@ -140,10 +144,12 @@ def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
 def wanted_fleet(engine: "Engine", options: Options) -> str:
     """Returns the fleet that the command line names, or nothing for all fleets."""
     require_few(options, 1)
-    fitting = [state.fleet for state in engine.fleets() if options.words and state.fleet.startswith(options.words[0])]
-    if options.words and len(fitting) != 1:
+    fitting_fleets = [
+        state.fleet for state in engine.fleets() if options.words and state.fleet.startswith(options.words[0])
+    ]
+    if options.words and len(fitting_fleets) != 1:
         raise UsageError("fleet.no_fleet", fleet=options.words[0])
-    return fitting[0] if fitting else ""
+    return fitting_fleets[0] if fitting_fleets else ""
 
 
 def show_workers(engine: "Engine", options: Options, words: Words) -> int:
@@ -218,8 +224,8 @@ def show(engine: "Engine", options: Options, words: Words) -> int:
         if options.json:
             print_out(json.dumps([fleet.model_dump(mode="json") for fleet in fleets], ensure_ascii=False))
         for fleet in () if options.json else fleets:
-            first, *warning = fleet_line(fleet, words).split("\n")
-            tell("\n".join([f"{first}  {age(fleet.started, time.time(), words)}", *warning]))
+            first_line, *warning = fleet_line(fleet, words).split("\n")
+            tell("\n".join([f"{first_line}  {age(fleet.started, time.time(), words)}", *warning]))
         if not fleets and not options.json:
             tell(words("fleet.none"))
         return 0
@@ -231,9 +237,9 @@ def show(engine: "Engine", options: Options, words: Words) -> int:
         return 0
     states = [state for state in engine.tasks(fleet) if task in ("", state.task.name)]
     attempts = engine.attempts(fleet, task)
-    (whole,) = [state for state in engine.fleets() if state.fleet == fleet]
-    if whole.forsaken:
-        tell(fleet_line(whole, words))
+    (fleet_state,) = [state for state in engine.fleets() if state.fleet == fleet]
+    if fleet_state.forsaken:
+        tell(fleet_line(fleet_state, words))
     for line in table_lines(states, attempts, words, NO_LIMIT):
         tell(line)
     for attempt in attempts if task else ():
@@ -261,18 +267,18 @@ def _report_lines(attempt: AttemptState, words: Words) -> list[str]:
 
 
 def _logs(engine: "Engine", fleet: str, task: str, options: Options, words: Words) -> int:
-    after = 0
+    last_line = 0
     while True:
-        for line in engine.logs(fleet, task, options.attempt or 0, after):
-            after, at = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
+        for line in engine.logs(fleet, task, options.attempt or 0, last_line):
+            last_line, clock_time = line.line, time.strftime("%H:%M:%S", time.localtime(line.at))
             if options.json:
                 fields = line.model_dump(mode="json") | {"said": words.phrase(line.said)}
                 print_out(json.dumps(fields, ensure_ascii=False))
                 continue
             attempt = f"#{line.attempt}" if line.attempt else ""
-            tell(f"{at} {line.task}{attempt} {words.phrase(line.said)}")
-        ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
-        if not options.follow or ended:
+            tell(f"{clock_time} {line.task}{attempt} {words.phrase(line.said)}")
+        has_ended = all(state.ended for state in engine.fleets() if state.fleet == fleet)
+        if not options.follow or has_ended:
             return 0
         time.sleep(FOLLOW_SECONDS)
 

@@ -35,13 +35,13 @@ def tell(text: str) -> None:
 
 
 def fleet_line(fleet: FleetState, words: Words) -> str:
-    counted = ", ".join(f"{count} {words(f'fleet.state.{state}')}" for state, count in fleet.tasks.items() if count)
-    line = f"{fleet.fleet}  {counted}  {money(fleet.cost_usd) or UNKNOWN}"
+    count_text = ", ".join(f"{count} {words(f'fleet.state.{state}')}" for state, count in fleet.tasks.items() if count)
+    line = f"{fleet.fleet}  {count_text}  {money(fleet.cost_usd) or UNKNOWN}"
     if not fleet.forsaken:
         return line
     key = "fleet.nobody" if platform.node() in fleet.places else "fleet.nobody_at"
-    waiting, places = fleet.tasks.get("waiting", 0), ", ".join(fleet.places)
-    return f"{line}\n⚠ {words(key, fleet=fleet.fleet, count=waiting, places=places)}"
+    waiting_count, place_names = fleet.tasks.get("waiting", 0), ", ".join(fleet.places)
+    return f"{line}\n⚠ {words(key, fleet=fleet.fleet, count=waiting_count, places=place_names)}"
 
 
 def table_lines(
@@ -50,15 +50,17 @@ def table_lines(
     """Returns a line for each attempt, and for each task that has none yet. Where not all fit, those at work come
     first."""
     state_of = {task.task.name: task for task in tasks}
-    begun = {attempt.task for attempt in attempts}
+    begun_names = {attempt.task for attempt in attempts}
     rows = [_attempt_row(attempt, state_of.get(attempt.task), words) for attempt in _ordered(attempts, room)]
     rows += [
-        [name, "", words(f"fleet.state.{task.state}"), "", ""] for name, task in state_of.items() if name not in begun
+        [name, "", words(f"fleet.state.{task.state}"), "", ""]
+        for name, task in state_of.items()
+        if name not in begun_names
     ]
     header = [words(f"fleet.column.{name}") for name in ("task", "attempt", "state", "cost", "time")]
-    shown = rows[: max(1, room - 1)]
-    lines = aligned([row[:columns] for row in (header, *shown)])
-    return lines if len(shown) == len(rows) else [*lines, words("fleet.more", count=len(rows) - len(shown))]
+    shown_rows = rows[: max(1, room - 1)]
+    lines = aligned([row[:columns] for row in (header, *shown_rows)])
+    return lines if len(shown_rows) == len(rows) else [*lines, words("fleet.more", count=len(rows) - len(shown_rows))]
 
 
 def agreed(question: str, words: Words, **values: int) -> bool:
@@ -114,24 +116,24 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
 
 
 def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
-    done = sum(row.state in ("done", "merged", "choose") for row in rows)
+    done_count = sum(row.state in ("done", "merged", "choose") for row in rows)
     cost, tokens = sum(row.cost_usd for row in rows), sum(row.tokens for row in rows)
-    head = words(
-        "fleet.report.head", fleet=fleet, done=done, count=len(rows), cost=money(cost) or UNKNOWN, tokens=tokens
+    head_line = words(
+        "fleet.report.head", fleet=fleet, done=done_count, count=len(rows), cost=money(cost) or UNKNOWN, tokens=tokens
     )
     titles = [words(f"fleet.report.{column}") for column in REPORTED]
     table = [_markdown_row(titles), _markdown_row("---" for _ in REPORTED)]
     for row in rows:
         state = words(f"fleet.state.{row.state}")
-        spent = (money(row.cost_usd) or UNKNOWN, row.tokens, f"{row.seconds:.0f}")
-        cells = (row.task, row.repository, state, row.attempts, *spent)
+        spent_cells = (money(row.cost_usd) or UNKNOWN, row.tokens, f"{row.seconds:.0f}")
+        cells = (row.task, row.repository, state, row.attempts, *spent_cells)
         table.append(_markdown_row((*map(str, cells), row.proof, row.result)))
-    return "\n".join([head, "", *table])
+    return "\n".join([head_line, "", *table])
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
-    shown = (plain(cell).replace("|", r"\|").replace("\n", " ") for cell in cells)
-    return f"| {' | '.join(shown)} |"
+    shown_cells = (plain(cell).replace("|", r"\|").replace("\n", " ") for cell in cells)
+    return f"| {' | '.join(shown_cells)} |"
 
 
 class FleetWatch:
@@ -148,23 +150,23 @@ class FleetWatch:
 
     async def watch(self, work: Awaitable[None]) -> None:
         """Draws until the work is done."""
-        working = asyncio.ensure_future(work)
+        work_task = asyncio.ensure_future(work)
         try:
-            while not working.done():
-                asked = await self._draw()
-                if self._lines.styled and asked:
+            while not work_task.done():
+                question_count = await self._draw()
+                if self._lines.styled and question_count:
                     self._key.watch()
-                pressed = asyncio.ensure_future(self._wanted.wait())
-                await asyncio.wait({working, pressed}, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                pressed.cancel()
+                key_task = asyncio.ensure_future(self._wanted.wait())
+                await asyncio.wait({work_task, key_task}, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                key_task.cancel()
                 if self._wanted.is_set():
                     await self._answer_now()
             await self._draw()
-            await working
+            await work_task
         finally:
             self._key.rest()
-            working.cancel()
-            await asyncio.wait({working})
+            work_task.cancel()
+            await asyncio.wait({work_task})
 
     async def _answer_now(self) -> None:
         self._wanted.clear()
@@ -173,17 +175,21 @@ class FleetWatch:
         await self._answer()
 
     async def _draw(self) -> int:
-        asked, lines = await asyncio.to_thread(self._look)
+        question_count, lines = await asyncio.to_thread(self._look)
         self._lines.draw(lines)
-        return asked
+        return question_count
 
     def _look(self) -> tuple[int, list[str]]:
         engine, words = self._engine, self._words
-        asked = len(engine.inbox(self._fleet))
+        question_count = len(engine.inbox(self._fleet))
         (state,) = [fleet for fleet in engine.fleets() if fleet.fleet == self._fleet]
-        room = self._lines.rows - 3 if self._lines.styled else 1_000_000
+        free_rows = self._lines.rows - 3 if self._lines.styled else 1_000_000
         # Where lines cannot be redrawn, they leave out cost and time: only a new state makes a new line.
         columns = 5 if self._lines.styled else 3
-        lines = table_lines(engine.tasks(self._fleet), engine.attempts(self._fleet), words, room, columns)
-        hint = [words("fleet.inbox_hint" if self._lines.styled else "fleet.inbox_line", count=asked)] if asked else []
-        return asked, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *hint]
+        lines = table_lines(engine.tasks(self._fleet), engine.attempts(self._fleet), words, free_rows, columns)
+        hint = (
+            [words("fleet.inbox_hint" if self._lines.styled else "fleet.inbox_line", count=question_count)]
+            if question_count
+            else []
+        )
+        return question_count, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *hint]

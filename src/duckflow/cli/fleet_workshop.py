@@ -61,13 +61,13 @@ def call_hook(words: Words, happening: "Happening") -> None:
         return
     fields = happening._asdict() | {"said": words.phrase(happening.said) if happening.said else ""}
     variables = {f"DUCKFLOW_{name.upper()}": str(value) for name, value in fields.items()}
-    nowhere = subprocess.DEVNULL
+    null_stream = subprocess.DEVNULL
     subprocess.Popen(
         ("/bin/sh", "-c", command),
         env={**os.environ, **variables},
-        stdin=nowhere,
-        stdout=nowhere,
-        stderr=nowhere,
+        stdin=null_stream,
+        stdout=null_stream,
+        stderr=null_stream,
         start_new_session=True,
     )
 
@@ -85,11 +85,13 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
     private_folder(paths.data)
     database = options.database or os.environ.get(DATABASE, "")
     address = database.removeprefix("sqlite:///") or str(paths.data / FILE)
-    below = folder_of(options.repositories or "")
-    place = Workplace(options.place or platform.node(), options.at_once, options.lease, below, str(clones_of(paths)))
+    repositories_folder = folder_of(options.repositories or "")
+    workplace = Workplace(
+        options.place or platform.node(), options.at_once, options.lease, repositories_folder, str(clones_of(paths))
+    )
     try:
         work, notify = partial(carry_out, make_workshop(words, paths)), partial(call_hook, words)
-        return Engine(address, work, choose, place, notify)
+        return Engine(address, work, choose, workplace, notify)
     except (SQLAlchemyError, ValueError) as problem:
         reason = str(problem.orig if isinstance(problem, DBAPIError) else problem).strip()
         raise DuckflowError("fleet.database_away", reason=reason.split("\n")[0]) from problem
@@ -115,19 +117,19 @@ def make_workshop(words: Words, paths: Paths) -> Workshop:
 def provider_keys(paths: Paths, repository: Path) -> frozenset[str]:
     """Returns the names of variables that hold keys of models. No task may give these to a command."""
     endpoints = load(paths.user_config, repository, {}).settings.llm.endpoints
-    return frozenset(name for each in catalogue(endpoints, os.environ).values() for name in each.key_names)
+    return frozenset(name for endpoint in catalogue(endpoints, os.environ).values() for name in endpoint.key_names)
 
 
 def secrets_of(paths: Paths, task: FleetTask) -> dict[str, str]:
-    if missing := [name for name in task.secrets if name not in os.environ]:
-        raise UsageError("fleet.no_secret", names=", ".join(missing))
+    if missing_names := [name for name in task.secrets if name not in os.environ]:
+        raise UsageError("fleet.no_secret", names=", ".join(missing_names))
     values = {name: os.environ[name] for name in task.secrets}
     keys = provider_keys(paths, Path(task.repository)) if values else frozenset[str]()
-    held = {os.environ[name] for name in keys if name in os.environ}
-    if forbidden := [name for name, value in values.items() if name in keys or value in held]:
-        raise UsageError("fleet.provider_key", names=", ".join(forbidden))
-    if plain := [name for name, value in values.items() if not secret_parts([value])]:
-        raise UsageError("fleet.plain_secret", names=", ".join(plain))
+    key_values = {os.environ[name] for name in keys if name in os.environ}
+    if forbidden_names := [name for name, value in values.items() if name in keys or value in key_values]:
+        raise UsageError("fleet.provider_key", names=", ".join(forbidden_names))
+    if plain_names := [name for name, value in values.items() if not secret_parts([value])]:
+        raise UsageError("fleet.plain_secret", names=", ".join(plain_names))
     return values
 
 
@@ -165,15 +167,15 @@ def _container(
     variables = [*marks, *task.secrets, *keys]
     data = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
     variables += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
-    granted = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
-    readable = [Path(task.repository, ".git"), *([paths.config] if paths.config.exists() else [])]
+    granted_folders = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
+    readable_folders = [Path(task.repository, ".git"), *([paths.config] if paths.config.exists() else [])]
     return Container(
         container_engine(),
         task.container,
         container_name(folder),
         folder,
-        (folder, sessions, *granted),
-        readable,
+        (folder, sessions, *granted_folders),
+        readable_folders,
         variables,
     )
 
@@ -205,18 +207,20 @@ async def _run(
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
-        uncertain = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED
-        if uncertain and not order.task.container:
+        is_uncertain = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED
+        if is_uncertain and not order.task.container:
             raise UsageError("fleet.no_sandbox", command=command)
         launch = shell_launch(sandbox, settings.shell, command, network)
         launch.environment = {**launch.environment, **marks_of(order), **secrets}
         if order.task.container:
             container = _container(paths, order.task, folder, marks_of(order))
-            confined = Launch(container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment})
+            confined_launch = Launch(
+                container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment}
+            )
         else:
             # Secret files are in the worktree only where the task names them, so its commands may read them.
-            confined = sandbox.confine(launch, network, secrets=True)
-        code = await run(confined, output.take, seconds=settings.shell.longest_seconds)
+            confined_launch = sandbox.confine(launch, network, secrets=True)
+        code = await run(confined_launch, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:
         code = TOO_LONG
     except OverrunError as problem:

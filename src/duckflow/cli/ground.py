@@ -34,8 +34,8 @@ class Ground(NamedTuple):
 
 def make_ground(setup: Setup, session: Session) -> Ground:
     workspace, trust = _open_workspace(setup), folder_trust(setup)
-    answers_alone = _answers_alone(setup, session) if setup.contained else None
-    questions = Questions(session.emit, lambda: session.state.language, answers_alone)
+    answer_alone = _answers_alone(setup, session) if setup.contained else None
+    questions = Questions(session.emit, lambda: session.state.language, answer_alone)
     admission = Admission(trust, session.emit, questions.ask, setup.trust, setup.by_client)
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
@@ -46,21 +46,21 @@ def make_ground(setup: Setup, session: Session) -> Ground:
 
 def _open_workspace(setup: Setup) -> Workspace:
     """Opens the work folder without the private places in it. In the mode `contained` it opens the whole machine."""
-    paths, shown = setup.paths, setup.settings.sandbox.shown
+    paths, shown_paths = setup.paths, setup.settings.sandbox.shown
     try:
         home = Path.home()
     except RuntimeError:
         home = setup.folder
     if setup.contained:
         return _whole_machine(setup, home)
-    private = private_places(setup.folder, home, (paths.data, paths.config), shown)
+    private_paths = private_places(setup.folder, home, (paths.data, paths.config), shown_paths)
     if not setup.added:
-        return Workspace(setup.folder, private=private)
+        return Workspace(setup.folder, private=private_paths)
     from duckflow.agent.wider_workspace import WiderWorkspace
 
     for folder in setup.added:
-        private = (*private, *private_places(folder, home, (paths.data, paths.config), shown))
-    return WiderWorkspace(setup.folder, private, setup.added)
+        private_paths = (*private_paths, *private_places(folder, home, (paths.data, paths.config), shown_paths))
+    return WiderWorkspace(setup.folder, private_paths, setup.added)
 
 
 def _whole_machine(setup: Setup, home: Path) -> Workspace:
@@ -70,8 +70,8 @@ def _whole_machine(setup: Setup, home: Path) -> Workspace:
 
     require_contained(os.environ, home, setup.really)
     keep_environment_to_itself()
-    own = tuple(path.resolve() for path in (setup.paths.data, setup.paths.config))
-    return WiderWorkspace(setup.folder, own, [Path("/")])
+    own_folders = tuple(path.resolve() for path in (setup.paths.data, setup.paths.config))
+    return WiderWorkspace(setup.folder, own_folders, [Path("/")])
 
 
 def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:

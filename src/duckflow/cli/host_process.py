@@ -27,7 +27,7 @@ def host_flags(setup: Setup, mode: str) -> list[str]:
     }
     arguments = flag_words(flags)
     arguments += ["--trust"] * setup.trust + ["--yes-really"] * setup.really
-    return arguments + [word for added in setup.added for word in ("--add-dir", str(added))]
+    return arguments + [word for added_folder in setup.added for word in ("--add-dir", str(added_folder))]
 
 
 def flag_words(flags: Mapping[str, object]) -> list[str]:
@@ -39,9 +39,9 @@ def start_host(journal: Path, what: What, flags: list[str], folder: Path | None 
     """Starts a process that holds a session which nobody else holds. Says whether it does: it can be joined, or it is
     done already."""
     command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", what, *flags, journal.stem]
-    nothing = subprocess.DEVNULL
+    null_stream = subprocess.DEVNULL
     process = subprocess.Popen(
-        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True, cwd=folder
+        command, stdin=null_stream, stdout=null_stream, stderr=null_stream, start_new_session=True, cwd=folder
     )
     for _ in range(TRIES):
         if journal.with_suffix(SUFFIX).exists() or process.poll() is not None:

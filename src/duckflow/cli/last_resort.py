@@ -43,8 +43,8 @@ def write_traceback(problem: BaseException) -> str:
 def _say(key: str, **values: object) -> None:
     locale = os.environ.get("DUCKFLOW_LANG") or os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
     try:
-        own = _texts(re.split(r"[_.@-]", locale, maxsplit=1)[0])
-        text = own.get(key) or _texts(duckflow.DEFAULT_LANGUAGE)[key]
+        own_texts = _texts(re.split(r"[_.@-]", locale, maxsplit=1)[0])
+        text = own_texts.get(key) or _texts(duckflow.DEFAULT_LANGUAGE)[key]
         sys.stderr.write(text.format_map(values) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError, KeyError):

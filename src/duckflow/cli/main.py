@@ -92,19 +92,19 @@ def open_streams() -> None:
 
 def flush_streams() -> bool:
     """Says whether all output has arrived. Output that cannot arrive any more is dropped without a complaint."""
-    whole = True
+    is_complete = True
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
             _drop(stream.fileno())
         except (OSError, ValueError):
-            whole = stream is not sys.stdout
+            is_complete = stream is not sys.stdout
             _drop(stream.fileno())
-    return whole
+    return is_complete
 
 
 def _drop(handle: int) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, handle)
-    os.close(nowhere)
+    null_handle = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_handle, handle)
+    os.close(null_handle)

@@ -84,8 +84,11 @@ def _remove(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _list(settings: Settings, words: Words) -> int:
-    own, theirs = settings.mcp.servers, _project_servers(words)
-    rows = [*_rows(own, ""), *_rows({name: entry for name, entry in theirs.items() if name not in own}, f"  ({FILE})")]
+    own_servers, project_servers = settings.mcp.servers, _project_servers(words)
+    rows = [
+        *_rows(own_servers, ""),
+        *_rows({name: entry for name, entry in project_servers.items() if name not in own_servers}, f"  ({FILE})"),
+    ]
     for row in rows or [words("mcp.none")]:
         print_out(plain(row))
     return 0
@@ -111,22 +114,22 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
 
     names = [options.name] if options.name else list(settings.mcp.servers)
     entries = {name: _entry(name, settings) for name in names}
-    if theirs := [name for name, entry in entries.items() if name not in settings.mcp.servers and entry.command]:
-        raise UsageError("mcp.only_in_chat", name=theirs[0])
+    if project_names := [name for name, entry in entries.items() if name not in settings.mcp.servers and entry.command]:
+        raise UsageError("mcp.only_in_chat", name=project_names[0])
     servers = make_servers(settings.mcp, Path.cwd(), paths, _nobody, lambda phrase: None)
     try:
         servers.start(entries)
-        waiting = [server.tried.wait() for server in servers.servers.values()]
-        await asyncio.gather(*waiting)
+        waits = [server.tried.wait() for server in servers.servers.values()]
+        await asyncio.gather(*waits)
         for server in servers.servers.values():
-            ready = server.state == "ready"
-            key = "mcp.works" if ready else "mcp.login_needed" if server.state == "login" else "mcp.broken"
+            is_ready = server.state == "ready"
+            key = "mcp.works" if is_ready else "mcp.login_needed" if server.state == "login" else "mcp.broken"
             count, seconds = len(server.lists["tools"]), round(server.seconds, 1)
             values = {"name": server.name, "about": server.about, "count": count, "seconds": seconds}
             print_out(plain(words(key, **values, reason=server.why)))
-            for tool in server.lists["tools"] if ready else ():
-                about = " ".join(str(tool.get("description", "")).split())[:SHOWN_TOOL]
-                print_out(plain(f"    {tool.get('name')}: {about}"))
+            for tool in server.lists["tools"] if is_ready else ():
+                description = " ".join(str(tool.get("description", "")).split())[:SHOWN_TOOL]
+                print_out(plain(f"    {tool.get('name')}: {description}"))
         return 0 if all(server.state == "ready" for server in servers.servers.values()) else 1
     finally:
         await servers.aclose()
@@ -141,10 +144,10 @@ async def _nobody(question: Any) -> Any:
 
 def _entry(name: str, settings: Settings) -> ServerSettings:
     """Returns the settings of a server: the user's own, or one that the folder names."""
-    known: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
-    if name not in known:
-        raise UsageError("mcp.unknown", name=name, known=", ".join(known) or "–")
-    return known[name]
+    known_servers: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
+    if name not in known_servers:
+        raise UsageError("mcp.unknown", name=name, known=", ".join(known_servers) or "–")
+    return known_servers[name]
 
 
 def _required(name: str) -> str:

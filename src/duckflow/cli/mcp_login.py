@@ -38,7 +38,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
             print_out(plain(line))
         await asyncio.to_thread(_open_browser, address)
 
-    stop = _listen_for_pasted(landing)
+    stop_listening = _listen_for_pasted(landing)
     try:
         credentials = await log_in(wish, landing, show)
     except UsageError:
@@ -47,7 +47,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
         # The SDK has its own errors for everything that can go wrong on the way.
         raise UsageError("mcp.login_failed", name=name, reason=str(problem) or type(problem).__name__) from None
     finally:
-        stop()
+        stop_listening()
         await landing.close()
     file = await asyncio.to_thread(logins.keep, url, credentials)
     key = "mcp.logged_in_file" if file else "mcp.logged_in"

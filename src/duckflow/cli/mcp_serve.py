@@ -32,13 +32,13 @@ class ServeBounds(NamedTuple):
                 raise UsageError("serve.no_folder", folder=str(folder))
             if holds_home(folder, _home()):
                 raise UsageError("serve.home", folder=str(folder))
-        here = Path.cwd().resolve()
-        return cls(tuple(folders) or (() if holds_home(here, _home()) else (here,)))
+        current_folder = Path.cwd().resolve()
+        return cls(tuple(folders) or (() if holds_home(current_folder, _home()) else (current_folder,)))
 
     def check(self, folder: Path) -> None:
         if holds_home(folder, _home()):
             raise UsageError("serve.home", folder=str(folder))
-        if not any(folder.is_relative_to(top) for top in self.folders):
+        if not any(folder.is_relative_to(allowed_folder) for allowed_folder in self.folders):
             raise UsageError("serve.bound", folder=str(folder), folders=", ".join(map(str, self.folders)) or "–")
 
 
@@ -84,17 +84,17 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
     bounds.check(folder)
     refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
     settings = load(paths.user_config, folder, {}).settings
-    highest = Mode(settings.safety.mode)
-    if wish.mode and Mode(wish.mode) in STRICTEST_FIRST[STRICTEST_FIRST.index(highest) + 1 :]:
-        raise UsageError("serve.mode_bound", mode=wish.mode, highest=highest)
+    highest_mode = Mode(settings.safety.mode)
+    if wish.mode and Mode(wish.mode) in STRICTEST_FIRST[STRICTEST_FIRST.index(highest_mode) + 1 :]:
+        raise UsageError("serve.mode_bound", mode=wish.mode, highest=highest_mode)
     settings = load(paths.user_config, folder, {"safety.mode": wish.mode or None}).settings
     setup = Setup(settings, paths, folder, Words(words.language), wish.model, by_client=True)
-    chosen = resumed_session(journal, setup) if journal else new_session(setup)
-    session = chosen.session
-    if chosen.damage:
+    chosen_session = resumed_session(journal, setup) if journal else new_session(setup)
+    session = chosen_session.session
+    if chosen_session.damage:
         # The client hears of it first; its next call goes on with what was saved.
         session.close()
-        raise JournalDamaged("talk.said", text=chosen.damage)
+        raise JournalDamaged("talk.said", text=chosen_session.damage)
     built = build_conversation(setup, session)
 
     async def close() -> None:

@@ -34,8 +34,8 @@ def run_models(options: Options, words: Words, paths: Paths) -> int:
         case "rm":
             print_out(words("models.removed" if weights.remove(name) else "models.nothing", name=name))
         case _:
-            own = load(paths.user_config, Path.cwd(), {}).settings.llm.endpoints
-            _list(weights, options.name, words, catalogue(own, os.environ))
+            own_endpoints = load(paths.user_config, Path.cwd(), {}).settings.llm.endpoints
+            _list(weights, options.name, words, catalogue(own_endpoints, os.environ))
     return 0
 
 
@@ -46,13 +46,13 @@ def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, End
         raise UsageError("models.no_endpoint", name=name, known=", ".join(endpoints))
     if not name:
         _list_local(weights, words)
-    usable = [
+    usable_endpoints = [
         endpoint
         for endpoint in endpoints.values()
         if key_in_environment(endpoint, os.environ) or not endpoint.key_needed
     ]
     lines: list[str] = []
-    for endpoint in [endpoints[name]] if name else usable:
+    for endpoint in [endpoints[name]] if name else usable_endpoints:
         try:
             lines += _lines_of(endpoint, words)
         except ModelError as problem:
@@ -69,8 +69,8 @@ def _lines_of(endpoint: Endpoint, words: Words) -> list[str]:
     tells."""
     windows = dict.fromkeys(models_of(endpoint.name), 0) if endpoint in KNOWN else {}
     if not windows:
-        served = asyncio.run(fetch_models(endpoint, find_key(endpoint, os.environ), LISTING_SECONDS))
-        windows = {listed.model: listed.window for listed in served}
+        served_models = asyncio.run(fetch_models(endpoint, find_key(endpoint, os.environ), LISTING_SECONDS))
+        windows = {served_model.model: served_model.window for served_model in served_models}
     return [_cloud_line(endpoint.name, model, window, words) for model, window in windows.items()]
 
 
@@ -78,13 +78,15 @@ def _cloud_line(endpoint: str, model: str, window: int, words: Words) -> str:
     facts, name = facts_of(endpoint, model), f"{endpoint}:{model}"
     price = facts.price
     cost = words("models.price", input=f"{price.input:g}", output=f"{price.output:g}") if price else ""
-    able = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
-    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {able}".rstrip()
+    abilities = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
+    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {abilities}".rstrip()
 
 
 def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
-    here = next((holding for holding in weights.holdings() if holding.model.name == name and holding.complete), None)
-    if here and options.if_missing:
+    complete_holding = next(
+        (holding for holding in weights.holdings() if holding.model.name == name and holding.complete), None
+    )
+    if complete_holding and options.if_missing:
         return
     bar = _Bar(words)
     path = weights.adopt(name, Path(options.source)) if options.source else weights.pull(name, bar.show)
@@ -100,9 +102,9 @@ def _list_local(weights: Weights, words: Words) -> None:
     card_text = card or words("models.no_card")
     print_out(words("models.machine", memory=_gb(machine.memory), cores=machine.cores, card=card_text))
     holdings = weights.holdings()
-    best = recommended(machine, [holding.model for holding in holdings])
+    best_model = recommended(machine, [holding.model for holding in holdings])
     for holding in holdings:
-        print_out(_line(holding, machine, holding.model is best, words))
+        print_out(_line(holding, machine, holding.model is best_model, words))
 
 
 def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> str:
@@ -110,11 +112,11 @@ def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> s
     state = words("models.complete" if holding.complete else "models.partly" if holding.size else "models.absent")
     context = fitting_context(model, machine)
     size = words("models.billions", all=f"{model.billions:g}", active=f"{model.active:g}") if model.active else ""
-    needs = words("models.needs", memory=_gb(needed(model, context)), context=context // 1024)
+    needs_text = words("models.needs", memory=_gb(needed(model, context)), context=context // 1024)
     reason = why_not(model, machine)
-    suits = words(f"models.too_{reason}") if reason else words("models.best") if best else ""
+    fit_note = words(f"models.too_{reason}") if reason else words("models.best") if best else ""
     size = size or f"{model.billions:g}B"
-    return f"{model.name:<20} {size:<22} {model.size / GB:>5.1f} GB  {needs}  {state}  {suits}".rstrip()
+    return f"{model.name:<20} {size:<22} {model.size / GB:>5.1f} GB  {needs_text}  {state}  {fit_note}".rstrip()
 
 
 def _gb(count: int) -> str:
@@ -134,8 +136,8 @@ class _Bar:
         stage_name = self._words(f"models.stage.{stage}")
         text = self._words("models.progress", done=done // MB, total=total // MB, stage=stage_name)
         if self._live:
-            filled = int(share * 30)
-            sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'░' * (30 - filled)}] {share:4.0%} {text}")
+            filled_width = int(share * 30)
+            sys.stderr.write(f"\r\x1b[K[{'█' * filled_width}{'░' * (30 - filled_width)}] {share:4.0%} {text}")
         elif int(share * 10) > self._tenth:
             self._tenth = int(share * 10)
             sys.stderr.write(f"{share:4.0%} {text}\n")

@@ -97,11 +97,11 @@ class Outside:
         self.start_own()
         if self._loading:
             await self._loading
-        planned, self._planned = self._planned, self._programs.mode() == Mode.PLAN
+        was_planned, self._planned = self._planned, self._programs.mode() == Mode.PLAN
         if not self._looked and (self._setup.folder / FILE).exists():
             self._looked = True
             await self._start_theirs()
-        elif planned != self._planned:
+        elif was_planned != self._planned:
             # The folder's servers were started with other rights to it.
             await self.servers.restart_brought()
         return self.servers
@@ -121,29 +121,41 @@ class Outside:
             return
         programs = {name: brought_server(name, entry) for name, entry in entries.items()}
         await self._ask_about(entries, programs)
-        agreed = {name: program for name, program in programs.items() if self._programs.agreements.find(program)}
+        agreed_programs = {
+            name: program for name, program in programs.items() if self._programs.agreements.find(program)
+        }
         variables = variables_for(folder, os.environ)
-        brought = {name: BroughtServer(partial(self._launch, program), variables) for name, program in agreed.items()}
-        self.servers.start({name: entries[name] for name in agreed}, brought)
+        brought_servers = {
+            name: BroughtServer(partial(self._launch, program), variables) for name, program in agreed_programs.items()
+        }
+        self.servers.start({name: entries[name] for name in agreed_programs}, brought_servers)
 
     async def _ask_about(self, entries: Mapping[str, ServerSettings], programs: "Mapping[str, BroughtProgram]") -> None:
         """Asks about entries of the file that are new or have changed, and shows them whole."""
         from duckflow.tools.outside.project_file import variables_of
 
-        known = self._programs.agreements.all()
-        vanished = [agreement for agreement in known if agreement.program.name.startswith("server ")]
-        vanished = [agreement for agreement in vanished if agreement.program not in programs.values()]
-        new = {name: program for name, program in programs.items() if not self._programs.agreements.find(program)}
-        if not new:
+        known_agreements = self._programs.agreements.all()
+        vanished_agreements = [
+            agreement for agreement in known_agreements if agreement.program.name.startswith("server ")
+        ]
+        vanished_agreements = [
+            agreement for agreement in vanished_agreements if agreement.program not in programs.values()
+        ]
+        new_programs = {
+            name: program for name, program in programs.items() if not self._programs.agreements.find(program)
+        }
+        if not new_programs:
             return
         if self._setup.trust:
-            await self._programs.agree(list(new.values()), vanished)
+            await self._programs.agree(list(new_programs.values()), vanished_agreements)
             return
         details: list[Phrase] = []
-        for name, program in new.items():
+        for name, program in new_programs.items():
             details.append(say("mcp.would_start", name=shown(name), what=shown(program.shown)))
             details += _describe_variables(variables_of(entries[name]))
-        await self._programs.ask_about(list(new.values()), say("mcp.agree", file=FILE), details, vanished)
+        await self._programs.ask_about(
+            list(new_programs.values()), say("mcp.agree", file=FILE), details, vanished_agreements
+        )
 
     async def _launch(
         self, program: "BroughtProgram", argv: Sequence[str], environment: Mapping[str, str], cwd: str
@@ -164,11 +176,20 @@ def _describe_variables(names: Sequence[str]) -> list[Phrase]:
     """Says which of the user's variables a server would get, and which it asks for and does not get."""
     from duckflow.tools.outside.project_file import PROVIDER_KEYS, variables_for
 
-    passed_on = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]
-    secret = [name for name in passed_on if looks_secret(name, os.environ[name])]
-    refused = [name for name in names if name in PROVIDER_KEYS or (name in os.environ and name not in passed_on)]
-    granted = (("mcp.gets_secrets", secret), ("mcp.gets", [name for name in passed_on if name not in secret]))
-    return [say(key, names=", ".join(some)) for key, some in (*granted, ("mcp.never_gets", refused)) if some]
+    passed_names = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]
+    secret_names = [name for name in passed_names if looks_secret(name, os.environ[name])]
+    refused_names = [
+        name for name in names if name in PROVIDER_KEYS or (name in os.environ and name not in passed_names)
+    ]
+    granted_names = (
+        ("mcp.gets_secrets", secret_names),
+        ("mcp.gets", [name for name in passed_names if name not in secret_names]),
+    )
+    return [
+        say(key, names=", ".join(variable_names))
+        for key, variable_names in (*granted_names, ("mcp.never_gets", refused_names))
+        if variable_names
+    ]
 
 
 def make_servers(
@@ -182,5 +203,5 @@ def make_servers(
     from duckflow.tools.outside.login import Logins
     from duckflow.tools.outside.servers import OutsideContext, OutsideServers
 
-    around = OutsideContext(folder, paths.data / "outputs", ask, notice, count, Logins(paths.logins).token_for, take)
-    return OutsideServers(settings, around)
+    context = OutsideContext(folder, paths.data / "outputs", ask, notice, count, Logins(paths.logins).token_for, take)
+    return OutsideServers(settings, context)

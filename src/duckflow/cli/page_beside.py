@@ -26,8 +26,8 @@ class PageBeside:
 
     async def show(self, session_id: str) -> str:
         """Shows a session on the page. Returns the address the first time, or nothing when the page does not start."""
-        begins = self._process is None
-        if begins:
+        is_first = self._process is None
+        if is_first:
             pipe = asyncio.subprocess.PIPE
             command = (
                 sys.executable,
@@ -45,7 +45,7 @@ class PageBeside:
             return ""
         with suppress(OSError, TimeoutError):
             process.stdin.write(f"{session_id}\n".encode())
-            if begins:
+            if is_first:
                 async with asyncio.timeout(START_SECONDS):
                     return (await process.stdout.readline()).decode().strip()
         return ""

@@ -40,35 +40,39 @@ class PageModels:
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """Lists the models whose endpoint has a key or needs none, with what is known of them."""
-        endpoints, own = await asyncio.to_thread(self._endpoints)
-        usual = [name for name in KEYED if endpoints[name] in KNOWN]
-        keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in usual})
+        endpoints, own_names = await asyncio.to_thread(self._endpoints)
+        usual_names = [name for name in KEYED if endpoints[name] in KNOWN]
+        keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in usual_names})
         rows = [_row("local")]
-        for name in (name for name in usual if keys[name]):
+        for name in (name for name in usual_names if keys[name]):
             rows += [_row(name, model) for model in models_of(name)]
-        moved = [name for name in KEYED if name not in usual]
-        asked = [endpoints[name] for name in dict.fromkeys((*SERVERS, *moved, *own)) if name not in usual]
-        for listed in await asyncio.gather(*(self._served(endpoint) for endpoint in asked)):
-            rows += listed
+        moved_names = [name for name in KEYED if name not in usual_names]
+        asked_endpoints = [
+            endpoints[name] for name in dict.fromkeys((*SERVERS, *moved_names, *own_names)) if name not in usual_names
+        ]
+        for served_rows in await asyncio.gather(*(self._served(endpoint) for endpoint in asked_endpoints)):
+            rows += served_rows
         return rows
 
     async def endpoints(self) -> Sequence[Mapping[str, Any]]:
         """Lists the providers and the user's own servers, each with where its key comes from, if it has one."""
-        endpoints, own = await asyncio.to_thread(self._endpoints)
-        return await asyncio.to_thread(lambda: [_shown(endpoints[name]) for name in dict.fromkeys((*KEYED, *own))])
+        endpoints, own_names = await asyncio.to_thread(self._endpoints)
+        return await asyncio.to_thread(
+            lambda: [_shown(endpoints[name]) for name in dict.fromkeys((*KEYED, *own_names))]
+        )
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
         """Tries a provider's key or an address, and saves it if a model answers."""
         key = usable_key(secret.strip(), TYPED) if secret.strip() else None
         endpoint = await self._found(name, address, key)
-        names = [listed.model for listed in await fetch_models(endpoint, key, LISTING_SECONDS)]
+        names = [listed_model.model for listed_model in await fetch_models(endpoint, key, LISTING_SECONDS)]
         chosen_model = model or best_first(endpoint, names)[0]
         choice = ModelChoice("endpoint", chosen_model, say("model.chosen.config"), endpoint, key)
         seconds = await try_out(choice, Settings(), self._paths)
         settings, notes = await asyncio.to_thread(keep, endpoint, choice)
         await asyncio.to_thread(save_settings, settings if default else settings[1:], self._paths)
-        answered = say("own.answers", model=choice.name, seconds=round(seconds, 1))
-        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answered, *notes)]}
+        answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answer_note, *notes)]}
 
     async def check(self, name: str) -> Mapping[str, Any]:
         """Asks the model for one word. A DuckflowError says why none came."""
@@ -79,9 +83,9 @@ class PageModels:
 
     async def _found(self, name: str, address: str, key: Key | None) -> Endpoint:
         if address:
-            endpoint, refused = await reach(address, key)
-            if refused:
-                raise refused
+            endpoint, refusal = await reach(address, key)
+            if refusal:
+                raise refusal
             return endpoint
         endpoints, _ = await asyncio.to_thread(self._endpoints)
         if name not in endpoints or key is None:
@@ -91,16 +95,16 @@ class PageModels:
     async def _served(self, endpoint: Endpoint) -> list[dict[str, Any]]:
         key = await asyncio.to_thread(find_key, endpoint, os.environ)
         return [
-            _row(endpoint.name, listed.model, listed.window)
-            for listed in await list_models(endpoint, key, LOOK_SECONDS)
+            _row(endpoint.name, listed_model.model, listed_model.window)
+            for listed_model in await list_models(endpoint, key, LOOK_SECONDS)
         ]
 
     def _settings(self) -> Settings:
         return load(self._paths.user_config, Path.cwd(), {}).settings
 
     def _endpoints(self) -> tuple[dict[str, Endpoint], Iterable[str]]:
-        own = self._settings().llm.endpoints
-        return catalogue(own, os.environ), own.keys()
+        own_endpoints = self._settings().llm.endpoints
+        return catalogue(own_endpoints, os.environ), own_endpoints.keys()
 
 
 def _row(endpoint: str, model: str = "", window: int = 0) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def wrap(text: str, width: int) -> list[str]:
 
     text = " ".join(text.split())
     ends = [0, *line_ends(text, width), len(text)]
-    return [text[begin:end].strip() for begin, end in pairwise(ends)]
+    return [text[start:end].strip() for start, end in pairwise(ends)]
 
 
 def make_formatter(words: Words) -> type[argparse.HelpFormatter]:
@@ -84,22 +84,22 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, argv: list[str]) -> Options:
         """Returns the options, or raises a UsageError that says what was probably meant."""
-        options, strange = self.parse_known_args(argv)
-        if strange:
+        options, strange_words = self.parse_known_args(argv)
+        if strange_words:
             # This also accepts words after flags, but it is slower and cannot say how the command is used.
-            options, strange = self.parse_known_intermixed_args(argv)
-        if not strange:
+            options, strange_words = self.parse_known_intermixed_args(argv)
+        if not strange_words:
             self._require_own(options)
             return options
-        unknown = next((word for word in strange if word.startswith("-")), "")
-        if not unknown:
-            raise UsageError("usage.too_many", words=" ".join(strange), prog=self.prog, all=" ".join(argv))
+        unknown_option = next((word for word in strange_words if word.startswith("-")), "")
+        if not unknown_option:
+            raise UsageError("usage.too_many", words=" ".join(strange_words), prog=self.prog, all=" ".join(argv))
         import difflib
 
-        name = unknown.partition("=")[0]
-        near = difflib.get_close_matches(name, self._option_string_actions, n=2)
-        if near:
-            raise UsageError("usage.near_option", option=name, near=" / ".join(near), prog=self.prog)
+        name = unknown_option.partition("=")[0]
+        near_options = difflib.get_close_matches(name, self._option_string_actions, n=2)
+        if near_options:
+            raise UsageError("usage.near_option", option=name, near=" / ".join(near_options), prog=self.prog)
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
     def narrow(self, part: str, names: Container[str], **helps: str) -> None:
@@ -133,5 +133,5 @@ class Parser(argparse.ArgumentParser):
 
 def _as_flag(action: argparse.Action) -> Flag:
     choices: Any = action.choices or ()
-    takes = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
-    return Flag(tuple(action.option_strings), action.help or "", takes, tuple(map(str, choices)))
+    value_name = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
+    return Flag(tuple(action.option_strings), action.help or "", value_name, tuple(map(str, choices)))

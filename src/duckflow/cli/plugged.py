@@ -38,9 +38,9 @@ class Plugged:
 
     def add_tools(self, toolbox: Toolbox) -> None:
         """Offers the tools of plugins like the built-in ones. A plugin cannot take the name of a built-in tool."""
-        own = {operation.name for operation in packaged_operations()}
+        own_names = {operation.name for operation in packaged_operations()}
         for plugin, tool in self._made(TOOLS, Tool, self._folder):
-            if tool.operation in own or "." not in tool.operation:
+            if tool.operation in own_names or "." not in tool.operation:
                 self._report(plugin, ValueError(f"{tool.operation} is no name for a tool of a plugin"))
             else:
                 toolbox.add(cast("AnyTool", tool))
@@ -59,18 +59,18 @@ class Plugged:
 
     def policies(self, session: Session) -> list[Policy]:
         pairs = self._made(POLICIES, Policy, session)
-        isolated: list[Policy] = [IsolatedPolicy(policy, self._report, plugin) for plugin, policy in pairs]
-        return [*isolated, TellFailures(self._untold, self._emit)] if isolated or self._untold else []
+        isolated_policies: list[Policy] = [IsolatedPolicy(policy, self._report, plugin) for plugin, policy in pairs]
+        return [*isolated_policies, TellFailures(self._untold, self._emit)] if isolated_policies or self._untold else []
 
     def _made(self, group: str, kind: type[Any], *arguments: Any) -> Iterator[tuple[Plugin, Any]]:
         """Yields the objects that each plugin of the group makes, one or several."""
         for plugin in wanted(group, self._cache):
             try:
-                loaded = plugin.load()
-                result = loaded if isinstance(loaded, kind) else loaded(*arguments)
+                loaded_object = plugin.load()
+                result = loaded_object if isinstance(loaded_object, kind) else loaded_object(*arguments)
                 products = list(cast("Iterable[Any]", result)) if isinstance(result, Iterable) else [result]
-                if wrong := next((product for product in products if not isinstance(product, kind)), None):
-                    raise TypeError(f"{wrong!r} is no {kind.__name__}")
+                if wrong_product := next((product for product in products if not isinstance(product, kind)), None):
+                    raise TypeError(f"{wrong_product!r} is no {kind.__name__}")
             except Exception as problem:
                 self._report(plugin, problem)
                 continue
@@ -129,9 +129,9 @@ class TellFailures(Policy):
         self._tell()
 
     def _tell(self) -> None:
-        untold = self._untold.copy()
+        untold_notices = self._untold.copy()
         self._untold.clear()
-        for notice in untold:
+        for notice in untold_notices:
             self._emit(notice)
 
 

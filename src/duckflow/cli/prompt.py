@@ -64,11 +64,11 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
 async def _show(options: Options, setup: Setup, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # The files of this conversation are kept in this folder, and gone afterwards.
-        aside = setup._replace(paths=setup.paths._replace(data=Path(folder)))
-        _copy_facts(facts_of(setup), facts_of(aside))
+        copied_setup = setup._replace(paths=setup.paths._replace(data=Path(folder)))
+        _copy_facts(facts_of(setup), facts_of(copied_setup))
         session = begin(Path(folder) / "s.db", "preview", setup.folder, setup.words.language)
         catcher = await _make_catcher(setup, session)
-        built = build_conversation(aside, session, lambda second: _connect(catcher))
+        built = build_conversation(copied_setup, session, lambda second: _connect(catcher))
         _set_phase(session, Phase(options.step), options.pattern)
         await built.conversation.say(message)
         if options.json:

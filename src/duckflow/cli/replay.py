@@ -47,22 +47,27 @@ def run_replay(options: Options, words: Words, paths: Paths) -> int:
     entry = sessions.find(options.session) if options.session else sessions.latest()
     if bool(options.step) != bool(options.model):
         raise UsageError("replay.from_usage")
-    with tempfile.TemporaryDirectory(prefix="duckflow-replay-") as top:
-        into = Path(top)
+    with tempfile.TemporaryDirectory(prefix="duckflow-replay-") as temporary_folder:
+        target_folder = Path(temporary_folder)
         if options.into:
-            into = Path(options.into).expanduser().resolve()
-            if into.exists() and (not into.is_dir() or any(into.iterdir())):
+            target_folder = Path(options.into).expanduser().resolve()
+            if target_folder.exists() and (not target_folder.is_dir() or any(target_folder.iterdir())):
                 raise UsageError("replay.not_empty", path=options.into)
-            into.mkdir(parents=True, exist_ok=True)
+            target_folder.mkdir(parents=True, exist_ok=True)
         if options.step:
-            return asyncio.run(_go_on(options, words, paths, entry, into))
+            return asyncio.run(_go_on(options, words, paths, entry, target_folder))
         if options.run:
-            return asyncio.run(_run_again(options, words, paths, entry, into))
-        played = play(entry.path, paths.undo_of(Path(entry.headline.folder)), into)
-    _tell(played.problems, words)
-    facts = {"session": entry.session_id, "turns": played.turns, "actions": played.actions, "files": played.files}
-    print_out(words("replay.differences" if played.problems else "replay.same", **facts))
-    return 1 if played.problems else 0
+            return asyncio.run(_run_again(options, words, paths, entry, target_folder))
+        replay_result = play(entry.path, paths.undo_of(Path(entry.headline.folder)), target_folder)
+    _tell(replay_result.problems, words)
+    facts = {
+        "session": entry.session_id,
+        "turns": replay_result.turns,
+        "actions": replay_result.actions,
+        "files": replay_result.files,
+    }
+    print_out(words("replay.differences" if replay_result.problems else "replay.same", **facts))
+    return 1 if replay_result.problems else 0
 
 
 def _tell(problems: Sequence[Phrase], words: Words) -> None:
@@ -85,28 +90,32 @@ def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, t
     changed since. Secret files are empty in the copy, as commands always see them."""
     with closing(JournalReader.open(entry.path)) as journal:
         journal.check()
-        past = read_past(journal.events())
-    folder, undo = Path(entry.headline.folder), paths.undo_of(Path(entry.headline.folder))
-    own = paths._replace(data=into / "record")
-    copy = into / "folder" / folder.name
-    asked: dict[str, Any] = {**vars(options), "mode": options.mode or Mode.FULL_AUTO, "add_dir": []}
+        recorded_past = read_past(journal.events())
+    folder, undo_folder = Path(entry.headline.folder), paths.undo_of(Path(entry.headline.folder))
+    own_paths = paths._replace(data=into / "record")
+    copy_folder = into / "folder" / folder.name
+    asked_options: dict[str, Any] = {**vars(options), "mode": options.mode or Mode.FULL_AUTO, "add_dir": []}
     present_folder = folder if folder.is_dir() else Path.cwd()
-    before = make_setup(Options(**asked, trust=False), words, paths, present_folder)
-    trusted = folder_trust(before)().trusted
-    sandbox = choose(before.settings.sandbox, present_folder, record=paths.tracked_secrets)
-    secret = {str(covered.path) for covered in sandbox.paths.covered().secrets}
+    original_setup = make_setup(Options(**asked_options, trust=False), words, paths, present_folder)
+    is_trusted = folder_trust(original_setup)().trusted
+    sandbox = choose(original_setup.settings.sandbox, present_folder, record=paths.tracked_secrets)
+    secret_paths = {str(covered_secret.path) for covered_secret in sandbox.paths.covered().secrets}
     sandbox.close()
     if folder.is_dir():
-        shutil.copytree(folder, copy, symlinks=True, ignore=lambda top, names: _left_out(Path(top), names, secret))
-        for place in (copy / path.relative_to(folder) for path in map(Path, secret) if path.is_relative_to(folder)):
-            place.touch()
+        shutil.copytree(
+            folder, copy_folder, symlinks=True, ignore=lambda top, names: _left_out(Path(top), names, secret_paths)
+        )
+        for secret_copy in (
+            copy_folder / path.relative_to(folder) for path in map(Path, secret_paths) if path.is_relative_to(folder)
+        ):
+            secret_copy.touch()
     else:
-        copy.mkdir(parents=True)
-    if undo.exists():
-        with kept_files(undo, past.session) as files:
-            files.put(files.before(turn), copy)
-    setup = make_setup(Options(**asked, trust=trusted), words, own, copy)
-    return Again(entry, past, folder, undo, setup._replace(alone=True, copy_of=folder))
+        copy_folder.mkdir(parents=True)
+    if undo_folder.exists():
+        with kept_files(undo_folder, recorded_past.session) as files:
+            files.put(files.before(turn), copy_folder)
+    setup = make_setup(Options(**asked_options, trust=is_trusted), words, own_paths, copy_folder)
+    return Again(entry, recorded_past, folder, undo_folder, setup._replace(alone=True, copy_of=folder))
 
 
 def _left_out(top: Path, names: list[str], secret: set[str]) -> set[str]:
@@ -124,11 +133,11 @@ async def _do_again(
     again: Again, events: Sequence[RecordedDeed | TurnUndone], words: Words, shows_all: bool = False
 ) -> int:
     """Does the recorded actions again in the copy, and tells how each result differs. Returns how many differ."""
-    copy, session_id = again.setup.folder, new_session_id()
-    journal = Sessions(again.setup.paths.sessions_of(copy)).path(session_id)
-    session = begin(journal, session_id, copy, words.language)
+    copy_folder, session_id = again.setup.folder, new_session_id()
+    journal = Sessions(again.setup.paths.sessions_of(copy_folder)).path(session_id)
+    session = begin(journal, session_id, copy_folder, words.language)
     built = build_conversation(again.setup, session)
-    differing, actor = 0, Actor(session.emit, _nobody, for_user=True)
+    differing_count, actor = 0, Actor(session.emit, _nobody, for_user=True)
     try:
         for event in events:
             if not isinstance(event, RecordedDeed):
@@ -138,17 +147,17 @@ async def _do_again(
                 continue
             if event.turn != session.state.turn:
                 session.emit(TurnBegan(turn=event.turn))
-            action = moved(event.action, again.folder, copy)
+            action = moved(event.action, again.folder, copy_folder)
             decision = Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
-            done = await built.dispatcher.run(ParsedReply(decision), actor)
-            changes = list(differences(event.result, done.results[-1], again.folder, copy))
-            differing += bool(changes)
+            outcome = await built.dispatcher.run(ParsedReply(decision), actor)
+            changes = list(differences(event.result, outcome.results[-1], again.folder, copy_folder))
+            differing_count += bool(changes)
             if changes or (shows_all and event.result.effect != "read"):
                 _tell_deed(event, changes, words)
     finally:
         await built.close()
         session.close()
-    return differing
+    return differing_count
 
 
 async def _nobody(question: Question) -> Answer:
@@ -156,24 +165,26 @@ async def _nobody(question: Question) -> Answer:
 
 
 def _tell_deed(deed: RecordedDeed, changes: Sequence[Phrase], words: Words) -> None:
-    about = shorten(" ".join((deed.action.about or "").split()), SHOWN_COMMAND)
-    print_out(plain(f"{'≠' if changes else '='} {deed.step:3}  {deed.action.operation} {about}"))
+    subject = shorten(" ".join((deed.action.about or "").split()), SHOWN_COMMAND)
+    print_out(plain(f"{'≠' if changes else '='} {deed.step:3}  {deed.action.operation} {subject}"))
     for phrase in changes:
         print_out(plain(f"       {words.phrase(phrase)}"))
 
 
 async def _run_again(options: Options, words: Words, paths: Paths, entry: SessionEntry, into: Path) -> int:
-    again = _copied(options, words, paths, entry, 1, into)
-    events = [event for event in again.past.events if not isinstance(event, RecordedDeed) or is_done_again(event)]
-    differing = await _do_again(again, events, words, shows_all=True)
+    repetition = _copied(options, words, paths, entry, 1, into)
+    events = [event for event in repetition.past.events if not isinstance(event, RecordedDeed) or is_done_again(event)]
+    differing_count = await _do_again(repetition, events, words, shows_all=True)
     problems: list[Phrase] = []
-    if again.undo.exists():
-        with kept_files(again.undo, again.past.session) as files:
-            problems = list(files.differences(files.at_the_end(), again.setup.folder))
+    if repetition.undo.exists():
+        with kept_files(repetition.undo, repetition.past.session) as files:
+            problems = list(files.differences(files.at_the_end(), repetition.setup.folder))
     _tell(problems, words)
-    deeds = sum(isinstance(event, RecordedDeed) for event in events)
-    print_out(words("replay.ran", session=entry.session_id, deeds=deeds, differing=differing, files=len(problems)))
-    return 1 if differing or problems else 0
+    deed_count = sum(isinstance(event, RecordedDeed) for event in events)
+    print_out(
+        words("replay.ran", session=entry.session_id, deeds=deed_count, differing=differing_count, files=len(problems))
+    )
+    return 1 if differing_count or problems else 0
 
 
 async def _go_on(options: Options, words: Words, paths: Paths, entry: SessionEntry, into: Path) -> int:
@@ -184,11 +195,11 @@ async def _go_on(options: Options, words: Words, paths: Paths, entry: SessionEnt
             raise UsageError("replay.no_step", step=options.step)
         ways = {words("replay.as_it_was"): _recorded(journal, fork)}
     for number in range(1, options.times + 1):
-        again = _copied(options, words, paths, entry, fork.turn, into / str(number))
-        earlier = [deed for deed in again.past.deeds if deed.turn == fork.turn and deed.step < options.step]
-        await _do_again(again, [deed for deed in earlier if is_done_again(deed)], words)
+        repetition = _copied(options, words, paths, entry, fork.turn, into / str(number))
+        earlier_deeds = [deed for deed in repetition.past.deeds if deed.turn == fork.turn and deed.step < options.step]
+        await _do_again(repetition, [deed for deed in earlier_deeds if is_done_again(deed)], words)
         name = options.model if options.times == 1 else f"{options.model} #{number}"
-        ways[name] = await _other_way(again, fork, words)
+        ways[name] = await _other_way(repetition, fork, words)
     from duckflow.cli.fleet_table import aligned
 
     for line in aligned(side_by_side(ways, words)):
@@ -197,32 +208,32 @@ async def _go_on(options: Options, words: Words, paths: Paths, entry: SessionEnt
 
 
 def _recorded(journal: JournalReader, fork: Fork) -> WayOn:
-    state, since = AgentState(), list[Event]()
+    state, events_since = AgentState(), list[Event]()
     for number, event in journal.events():
         if number <= fork.end:
             apply(state, event)
-            since += [event] if number > fork.number else []
-    return way_on(state, since)
+            events_since += [event] if number > fork.number else []
+    return way_on(state, events_since)
 
 
 async def _other_way(again: Again, fork: Fork, words: Words) -> WayOn:
     """Copies the past up to the step, and then runs the turn to its end with the model of the setup."""
     setup, session_id = again.setup, new_session_id()
     target = Sessions(setup.paths.sessions_of(setup.folder)).path(session_id)
-    with closing(JournalReader.open(again.entry.path)) as origin, closing(Journal(target)) as journal:
-        copy_events(origin, journal, session_id, fork.number, (again.folder, setup.folder))
+    with closing(JournalReader.open(again.entry.path)) as origin_journal, closing(Journal(target)) as journal:
+        copy_events(origin_journal, journal, session_id, fork.number, (again.folder, setup.folder))
         journal.append(TurnEnded(turn=fork.turn, outcome="interrupted"))
-        asked = [message.text for message in replay(journal).messages if message.role == "user"]
+        user_texts = [message.text for message in replay(journal).messages if message.role == "user"]
     session = reopen(target).session
-    begun = session.number
+    first_number = session.number
     built = build_conversation(setup, session)
     headless = Headless(built.conversation, words, OutputFormat.TEXT)
     built.conversation.hear(headless.hear)
     try:
-        await built.conversation.say("", wish=asked[-1] if asked else "")
+        await built.conversation.say("", wish=user_texts[-1] if user_texts else "")
         await built.conversation.work.jobs_over(alone=True)
         await headless.carry_through("")
-        return way_on(session.state, [event for _, event in session.record(begun)])
+        return way_on(session.state, [event for _, event in session.record(first_number)])
     finally:
         await built.close()
         session.close()

@@ -36,23 +36,23 @@ def run_review(options: Options, words: Words, paths: Paths) -> int:
     trust = folder_trust(setup)()
     if (git_runs_programs(setup.folder) or trust.must_be_wanted) and not (trust.trusted or options.trust):
         raise UsageError("review.refused")
-    piped = ""
+    piped_text = ""
     if options.range == STDIN:
-        raw = sys.stdin.buffer.read(MOST_PIPED + 1)
-        if len(raw) > MOST_PIPED:
+        raw_bytes = sys.stdin.buffer.read(MOST_PIPED + 1)
+        if len(raw_bytes) > MOST_PIPED:
             raise UsageError("usage.stdin_too_long", limit=MOST_PIPED)
-        piped = raw.decode("utf-8", "surrogateescape")
-    return asyncio.run(_review(options, setup, piped))
+        piped_text = raw_bytes.decode("utf-8", "surrogateescape")
+    return asyncio.run(_review(options, setup, piped_text))
 
 
 async def _review(options: Options, setup: Setup, piped: str) -> int:
     words = setup.words
     async with wanted_change(setup.folder, options.range, piped) as (folder, change):
-        here = setup._replace(folder=folder, alone=True)
-        work = asyncio.ensure_future(_reviewed(here, change, lasting=folder == setup.folder))
-        with ended_by_signals(work.cancel):
+        setup_here = setup._replace(folder=folder, alone=True)
+        review_task = asyncio.ensure_future(_reviewed(setup_here, change, lasting=folder == setup.folder))
+        with ended_by_signals(review_task.cancel):
             try:
-                result = await work
+                result = await review_task
             except asyncio.CancelledError:
                 return exit_code_of("interrupted")
     outcome = result.report.outcome

@@ -76,7 +76,7 @@ class ChatReviews:
         reviewers = self._reviewers()
         if not wanted and (change := await reviewers.latest()).diff:
             return await reviewers.review(change)
-        async with wanted_change(self._folder, wanted) as (place, change):
-            if place != self._folder:
+        async with wanted_change(self._folder, wanted) as (change_folder, change):
+            if change_folder != self._folder:
                 raise DuckflowError("review.elsewhere", range=wanted)
             return await reviewers.review(change)

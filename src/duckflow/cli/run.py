@@ -82,8 +82,8 @@ def _put_aside(path: Path) -> None:
         if path.stat().st_size > LARGEST:
             path.replace(path.with_suffix(".old.log"))
     # A log that was put aside earlier may still be readable by everybody.
-    if (old := path.with_suffix(".old.log")).exists():
-        make_private(old)
+    if (old_log := path.with_suffix(".old.log")).exists():
+        make_private(old_log)
 
 
 def _catch_the_rest() -> None:
@@ -198,15 +198,15 @@ def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:
 def _describe(problem: OSError, words: Words, log: str) -> str:
     """Says what the operating system refused, and what helps against it."""
     kind = "full" if problem.errno in FULL else "forbidden" if problem.errno in FORBIDDEN else "other"
-    what = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
-    return words(f"system.{kind}", what=what, log=log)
+    problem_text = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
+    return words(f"system.{kind}", what=problem_text, log=log)
 
 
 def _language_flag(argv: list[str]) -> str:
     """Returns the language flag before anything is parsed, since the parser's own messages need it."""
-    for place, word in enumerate(argv):
-        if word == "--lang" and place + 1 < len(argv):
-            return argv[place + 1]
+    for index, word in enumerate(argv):
+        if word == "--lang" and index + 1 < len(argv):
+            return argv[index + 1]
         if word.startswith("--lang="):
             return word.removeprefix("--lang=")
     return ""

@@ -57,25 +57,27 @@ class Sandboxes:
 
     def limits(self, state: AgentState, language: str) -> str:
         """Says in a line what commands can reach, what is asked for, and that there is an undo."""
-        settings, temporary = self._setup.settings, self._temporary()
-        sandbox = note(language, "sandbox", temporary=temporary) if temporary else note(language, "no_sandbox")
+        settings, temporary_folder = self._setup.settings, self._temporary()
+        sandbox_note = (
+            note(language, "sandbox", temporary=temporary_folder) if temporary_folder else note(language, "no_sandbox")
+        )
         if self._contained and state.mode in ("", Mode.CONTAINED):
-            sandbox = ""
-        undo = note(language, "undo_there") if settings.undo.enabled else ""
-        mode = note(language, f"mode_{state.mode or settings.safety.mode}")
-        alone = note(language, "nobody_here") if self._setup.alone else ""
-        return " ".join(filter(None, (sandbox, mode, alone, undo)))
+            sandbox_note = ""
+        undo_note = note(language, "undo_there") if settings.undo.enabled else ""
+        mode_note = note(language, f"mode_{state.mode or settings.safety.mode}")
+        alone_note = note(language, "nobody_here") if self._setup.alone else ""
+        return " ".join(filter(None, (sandbox_note, mode_note, alone_note, undo_note)))
 
     def _temporary(self) -> str:
         """Returns the place beside the work folder where commands may write, or nothing where there is no sandbox.
         Before the first command it is derived from what is installed, since trying a sandbox takes a process."""
-        wanted = self._setup.settings.sandbox.kind
+        wanted_kind = self._setup.settings.sandbox.kind
         if self._found:
             kind = self._found.kind
-        elif wanted == "auto":
+        elif wanted_kind == "auto":
             kind = "bubblewrap" if find_program("bwrap", self._setup.folder) else "other"
         else:
-            kind = wanted
+            kind = wanted_kind
         return {"none": "", "bubblewrap": "/tmp"}.get(kind, "$TMPDIR")
 
     def _choose(self) -> "Sandbox":
@@ -84,11 +86,13 @@ class Sandboxes:
         paths, settings = self._setup.paths, self._setup.settings
         if self._contained:
             return contained_machine(self._setup.folder, settings.sandbox)
-        private = [paths.data, paths.config]
-        added = tuple(folder for folder in self._setup.added if not folder.is_relative_to(paths.data))
-        sandbox = choose(settings.sandbox, self._setup.folder, private, record=paths.tracked_secrets, added=added)
-        if place := self._setup.copy_of:
-            return sandbox.reaching(replace(sandbox.paths, stand_ins=((self._setup.folder, place),)))
+        private_folders = [paths.data, paths.config]
+        added_folders = tuple(folder for folder in self._setup.added if not folder.is_relative_to(paths.data))
+        sandbox = choose(
+            settings.sandbox, self._setup.folder, private_folders, record=paths.tracked_secrets, added=added_folders
+        )
+        if copied_folder := self._setup.copy_of:
+            return sandbox.reaching(replace(sandbox.paths, stand_ins=((self._setup.folder, copied_folder),)))
         return sandbox
 
     def runner(self) -> AnyTool:
@@ -124,20 +128,20 @@ class Sandboxes:
         folder = self._setup.folder
         # This is looked at anew each time: a command may have changed the repository's settings.
         runs_programs = "git" in command and git_runs_programs(folder)
-        judged = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
-        if runs_programs and not self._trusted() and judged.verdict != "safe":
-            judged = judged._replace(reasons=(*judged.reasons, say("harm.untrusted")))
-        if (judged.verdict != "safe" or re.search(RECURSIVE, command)) and (open_secret := self._open_secret()):
+        verdict = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
+        if runs_programs and not self._trusted() and verdict.verdict != "safe":
+            verdict = verdict._replace(reasons=(*verdict.reasons, say("harm.untrusted")))
+        if (verdict.verdict != "safe" or re.search(RECURSIVE, command)) and (open_secret := self._open_secret()):
             doubt = say("harm.may_read", path=shown(open_secret))
-            judged = CommandVerdict("ask" if judged.verdict == "safe" else judged.verdict, (*judged.reasons, doubt))
-        return judged
+            verdict = CommandVerdict("ask" if verdict.verdict == "safe" else verdict.verdict, (*verdict.reasons, doubt))
+        return verdict
 
     def _open_secret(self) -> str:
         """Returns the name of a secret file that this sandbox cannot cover, or nothing."""
         if self._found is None or self._found.kind in ("bubblewrap", "none") or self._permissions.secret_files:
             return ""
-        covered = self._found.paths.covered()
-        return next((secret.path.name for secret in covered.secrets), "" if covered.whole else "…")
+        covered_paths = self._found.paths.covered()
+        return next((secret.path.name for secret in covered_paths.secrets), "" if covered_paths.whole else "…")
 
 
 def main() -> None:

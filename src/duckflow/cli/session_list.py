@@ -37,15 +37,15 @@ def run_sessions(options: Options, words: Words, paths: Paths) -> int:
 
 def _list(sessions: Sessions, options: Options, words: Words) -> int:
     entries = sessions.all()
-    terminal = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns - 1 if terminal else PIPED_WIDTH
-    shown = entries if options.all or not terminal else entries[:SHOWN]
-    for line in session_lines(session_rows([entry.summary() for entry in shown], words, time.time()), width):
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns - 1 if is_terminal else PIPED_WIDTH
+    shown_entries = entries if options.all or not is_terminal else entries[:SHOWN]
+    for line in session_lines(session_rows([entry.summary() for entry in shown_entries], words, time.time()), width):
         print_out(line)
     if not entries:
         print_out(words("sessions.none"))
-    if len(shown) < len(entries):
-        print_out(words("sessions.more", count=len(entries) - len(shown)))
+    if len(shown_entries) < len(entries):
+        print_out(words("sessions.more", count=len(entries) - len(shown_entries)))
     return 0
 
 

@@ -65,19 +65,21 @@ def facts_of(setup: Setup) -> Path:
 
 def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
     """Sends traces to the collector that the environment names, if any. Returns a function that ends that."""
-    named = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
-    off = os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
-    if not named or off:
+    has_endpoint = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
+    is_off = (
+        os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
+    )
+    if not has_endpoint or is_off:
         return lambda: None
     try:
         from duckflow.telemetry.spans import trace_conversation
     except ModuleNotFoundError:
 
         def tell(number: int, event: Event) -> None:
-            stop()
+            stop_hearing()
             emit(Noticed(what=say("telemetry.missing")))
 
         # This is said with the first event, since nobody listens before it.
-        stop = conversation.hear(tell)
-        return stop
+        stop_hearing = conversation.hear(tell)
+        return stop_hearing
     return trace_conversation(conversation)

@@ -47,8 +47,10 @@ class SessionShelf:
 
     def all(self) -> Sequence[SessionSummary]:
         entries = [entry.summary() for entry in self._sessions.all()]
-        visible = [entry for entry in entries if self._shows(entry.session_id) and not self.is_of_fleet(entry.folder)]
-        return sorted(visible, key=lambda entry: entry.updated, reverse=True)
+        visible_entries = [
+            entry for entry in entries if self._shows(entry.session_id) and not self.is_of_fleet(entry.folder)
+        ]
+        return sorted(visible_entries, key=lambda entry: entry.updated, reverse=True)
 
     def is_of_fleet(self, folder: str) -> bool:
         return Path(folder).is_relative_to(self._paths.worktrees)
@@ -84,14 +86,16 @@ class SessionShelf:
         if self._only is not None:
             raise UsageError("serve.alone")
         try:
-            place = (Path(folder).expanduser() if folder else Path.cwd()).resolve(strict=True)
+            session_folder = (Path(folder).expanduser() if folder else Path.cwd()).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             raise UsageError("editor.no_folder", folder=folder) from None
-        if not place.is_dir():
+        if not session_folder.is_dir():
             raise UsageError("editor.no_folder", folder=folder)
         session_id = new_session_id()
-        journal = Sessions(self._paths.sessions_of(place)).path(session_id)
-        await self._start(journal, "new", flag_words({"--mode": mode, "--model": model, "--lang": language}), place)
+        journal = Sessions(self._paths.sessions_of(session_folder)).path(session_id)
+        await self._start(
+            journal, "new", flag_words({"--mode": mode, "--model": model, "--lang": language}), session_folder
+        )
         return session_id
 
     async def go_on(self, session_id: str) -> None:
@@ -102,8 +106,8 @@ class SessionShelf:
             await self._start(journal, "again", [], None)
 
     async def _start(self, journal: Path, what: What, flags: list[str], folder: Path | None) -> None:
-        held = await asyncio.to_thread(start_host, journal, what, flags, folder)
-        if not held or not journal.with_suffix(SUFFIX).exists():
+        is_held = await asyncio.to_thread(start_host, journal, what, flags, folder)
+        if not is_held or not journal.with_suffix(SUFFIX).exists():
             raise UsageError("serve.not_begun", log=str(self._paths.log))
 
     def rename(self, session_id: str, title: str) -> None:
@@ -128,29 +132,34 @@ class SessionShelf:
     def search(self, question: str, words: Words) -> list[dict[str, Any]]:
         from duckflow.commands.sessions import places_where_said
 
-        shown = self.all()
-        places = places_where_said(question, self._paths.archives(None), shown, words)
+        shown_sessions = self.all()
+        hits = places_where_said(question, self._paths.archives(None), shown_sessions, words)
         return [
             {
-                "id": place.session_id,
-                "title": place.session.title or place.session.asked,
-                "folder": place.session.folder,
+                "id": hit.session_id,
+                "title": hit.session.title or hit.session.asked,
+                "folder": hit.session.folder,
             }
-            | {"at": place.at, "who": place.who, "excerpt": place.excerpt}
-            for place in places
-            if place.session
+            | {"at": hit.at, "who": hit.who, "excerpt": hit.excerpt}
+            for hit in hits
+            if hit.session
         ]
 
     def folders(self, at: str) -> dict[str, Any]:
         with suppress(OSError, ValueError, RuntimeError):
             home = Path.home().resolve()
-            place = (home / Path(at).expanduser()).resolve()
-            if self._only is not None or not place.is_relative_to(home):
+            folder = (home / Path(at).expanduser()).resolve()
+            if self._only is not None or not folder.is_relative_to(home):
                 raise UsageError("serve.no_browsing", folder=at)
-            inside = sorted(path.name for path in place.iterdir() if path.name[0] != "." and _is_folder(path))
-            recent = dict.fromkeys(entry.folder for entry in self.all() if _is_folder(Path(entry.folder)))
-            above = str(place.parent) if place != home else ""
-            return {"at": str(place), "above": above, "folders": inside[:MOST_FOLDERS], "recent": [*recent][:RECENT]}
+            inner_names = sorted(path.name for path in folder.iterdir() if path.name[0] != "." and _is_folder(path))
+            recent_folders = dict.fromkeys(entry.folder for entry in self.all() if _is_folder(Path(entry.folder)))
+            parent_folder = str(folder.parent) if folder != home else ""
+            return {
+                "at": str(folder),
+                "above": parent_folder,
+                "folders": inner_names[:MOST_FOLDERS],
+                "recent": [*recent_folders][:RECENT],
+            }
         raise UsageError("serve.no_browsing", folder=at)
 
     def _entry(self, session_id: str) -> SessionEntry:

@@ -34,12 +34,12 @@ def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> G
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(leave)
 
-    obeyed = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, heard) for number in obeyed}
+    obeyed_signals = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers_before = {number: signal.signal(number, heard) for number in obeyed_signals}
     try:
         yield last_resort
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers_before.items():
             signal.signal(number, handler)
         last_resort.close()
 
@@ -76,19 +76,19 @@ class LastResort:
             return
         from duckflow.programs.launcher import descendants, state
 
-        until = time.monotonic() + LOOK_SECONDS
-        while alive := [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]:
-            for pid in alive:
+        end_time = time.monotonic() + LOOK_SECONDS
+        while living_pids := [pid for pid in descendants(os.getpid()) if state(pid) not in "ZX"]:
+            for pid in living_pids:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            if time.monotonic() > until:
+            if time.monotonic() > end_time:
                 return
             time.sleep(LOOK_AGAIN_SECONDS)
 
     def _run(self) -> None:
-        begun = os.read(self._source, 1)
+        begin_byte = os.read(self._source, 1)
         os.close(self._source)
-        if not begun:
+        if not begin_byte:
             return
         if self._takes_along:
             from duckflow.programs.launcher import adopt_orphans

@@ -37,8 +37,8 @@ def conversation_commands(
 
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
     group = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
-    own = (*group, *review_group(review), Command("rules", show_rules, words=("remove",)))
-    groups = (SessionCommands(pick).group(), own, extensions.group(), servers.group())
+    own_commands = (*group, *review_group(review), Command("rules", show_rules, words=("remove",)))
+    groups = (SessionCommands(pick).group(), own_commands, extensions.group(), servers.group())
     return Commands(setup.words, *groups, sources=(extensions, servers, plugged))
 
 
@@ -58,12 +58,12 @@ def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[st
         from duckflow.cli.init.set_up import InterviewLeft, set_up
 
         require_current_folder()
-        words, before = context.words, context.words.language
+        words, language_before = context.words, context.words.language
         try:
             phrases = await set_up(context.ask, {}, words, paths, folder)
         except InterviewLeft:
             return words("init.nothing")
-        if words.language != before:
+        if words.language != language_before:
             context.conversation.choices.change_language(words.language)
         return "\n".join(words.phrase(phrase) for phrase in phrases)
 

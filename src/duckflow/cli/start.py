@@ -18,8 +18,8 @@ Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitab
 
 def start(options: Options, words: Words, paths: Paths) -> int:
     """Starts a chat where there is a terminal and nothing to choose first; else leaves it to `talk`."""
-    chooses = options.resume == ""
-    if options.prompt is None and not chooses and sys.stdin.isatty() and sys.stdout.isatty():
+    chooses_session = options.resume == ""
+    if options.prompt is None and not chooses_session and sys.stdin.isatty() and sys.stdout.isatty():
         return asyncio.run(_prompt_first(options, words, paths))
     from duckflow.cli.talk import talk
 
@@ -32,16 +32,18 @@ async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
 
     line = open_line(paths.history, words)
     with line.printing(), ended_by_signals(line.leave) as way_out:
-        typing, drawn = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
+        type_task, draw_task = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
-            await asyncio.wait({typing, drawn}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({type_task, draw_task}, return_when=asyncio.FIRST_COMPLETED)
             # It runs in a thread, so that text that is typed meanwhile is seen at once.
-            behind = await asyncio.to_thread(_load)
-            return way_out.exit_code(0 if typing.done() else await behind(line, typing, options, words, paths))
+            run_behind = await asyncio.to_thread(_load)
+            return way_out.exit_code(
+                0 if type_task.done() else await run_behind(line, type_task, options, words, paths)
+            )
         finally:
-            drawn.cancel()
+            draw_task.cancel()
             line.leave()
-            await typing
+            await type_task
 
 
 def _load() -> Behind:

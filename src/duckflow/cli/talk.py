@@ -48,31 +48,31 @@ LOADED_SECONDS = 2.0
 
 
 def talk(options: Options, words: Words, paths: Paths) -> int:
-    here = partial(make_setup, options, words, paths)
-    setup = here()
+    make_setup_here = partial(make_setup, options, words, paths)
+    setup = make_setup_here()
     if options.input_format == "stream-json":
-        return _led(options, setup, here)
+        return _led(options, setup, make_setup_here)
     if options.json_schema and options.prompt is None:
         raise UsageError("usage.schema_alone")
     if options.trajectory and options.prompt is None:
         raise UsageError("usage.trajectory_alone")
-    piped = _piped()
+    piped_text = _piped()
     prompt = None if options.prompt is None else readable(options.prompt).strip()
-    if prompt == "" and piped.strip():
+    if prompt == "" and piped_text.strip():
         prompt = words("stdin.material")
-    if prompt is None and (piped or not (sys.stdin.isatty() and sys.stdout.isatty())):
+    if prompt is None and (piped_text or not (sys.stdin.isatty() and sys.stdout.isatty())):
         raise UsageError("usage.not_a_terminal")
     if prompt == "":
         raise UsageError("usage.empty_prompt")
     try:
-        chosen = wanted_session(options, setup, here)
+        chosen_session = wanted_session(options, setup, make_setup_here)
     except NothingChosen:
         return 0
     if prompt is not None:
-        if len(piped) > PIPED_WHOLE:
-            chosen, piped = _kept_whole(chosen, piped)
-        return asyncio.run(_headless(options, chosen, prompt, piped))
-    return asyncio.run(_chat(options, chosen, here))
+        if len(piped_text) > PIPED_WHOLE:
+            chosen_session, piped_text = _kept_whole(chosen_session, piped_text)
+        return asyncio.run(_headless(options, chosen_session, prompt, piped_text))
+    return asyncio.run(_chat(options, chosen_session, make_setup_here))
 
 
 def _led(options: Options, setup: Setup, here: Here) -> int:
@@ -84,8 +84,10 @@ def _led(options: Options, setup: Setup, here: Here) -> int:
 
 async def behind(line: "Line", typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
     """Holds the conversation for an input line that is up already."""
-    here = partial(make_setup, options, words, paths)
-    return await _converse(line, typing, wanted_session(options, here(), here), here, options)
+    make_setup_here = partial(make_setup, options, words, paths)
+    return await _converse(
+        line, typing, wanted_session(options, make_setup_here(), make_setup_here), make_setup_here, options
+    )
 
 
 def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None = None) -> Setup:
@@ -97,15 +99,22 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
         "language": options.lang,
     }
     folder = folder or Path.cwd()
-    own = (paths.data, paths.config, paths.cache)
-    refuse_own_folders(folder, own)
+    own_folders = (paths.data, paths.config, paths.cache)
+    refuse_own_folders(folder, own_folders)
     loaded = load(paths.user_config, folder, flags)
     words.language = language_of(loaded.settings.language)
-    added = tuple(_added_folder(name, folder, own) for name in options.add_dir)
-    for place in (folder, *added):
-        keep_modules_out(str(place))
+    added_folders = tuple(_added_folder(name, folder, own_folders) for name in options.add_dir)
+    for work_folder in (folder, *added_folders):
+        keep_modules_out(str(work_folder))
     return Setup(
-        loaded.settings, paths, folder, words, options.model or "", options.trust, added, really=options.yes_really
+        loaded.settings,
+        paths,
+        folder,
+        words,
+        options.model or "",
+        options.trust,
+        added_folders,
+        really=options.yes_really,
     )
 
 
@@ -142,20 +151,22 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
         setup = setup._replace(on_duck_call=(ON_DUCK_CALL.get(policy.name, policy.name), policy.times))
     built = build_conversation(setup._replace(alone=prompt is not None), chosen.session)
     conversation, words = built.conversation, setup.words
-    required = options.require_proof or setup.settings.proof.required
-    headless = Headless(conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape, required)
+    requires_proof = options.require_proof or setup.settings.proof.required
+    headless = Headless(
+        conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape, requires_proof
+    )
     if prompt is None:
         from duckflow.ui.headless_input import lead
 
-        work = lead(headless, conversation, words)
+        coroutine = lead(headless, conversation, words)
     else:
         attachments = [Attachment("stdin", piped)] if piped.strip() else []
-        work = headless.run(prompt, attachments, conversation.knows_command)
+        coroutine = headless.run(prompt, attachments, conversation.knows_command)
     _collect_later()
-    code, running = 0, asyncio.create_task(work)
-    with ended_by_signals(running.cancel):
+    code, work_task = 0, asyncio.create_task(coroutine)
+    with ended_by_signals(work_task.cancel):
         try:
-            code = await _to_its_end(running, headless, conversation)
+            code = await _to_its_end(work_task, headless, conversation)
             return code
         finally:
             await built.close()
@@ -163,10 +174,10 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
                 _save_trajectory(options.trajectory, chosen.session)
             chosen.session.close()
             state = chosen.session.state
-            alone = state.turn == 1 and all(message.role == "user" for message in state.messages)
+            has_no_reply = state.turn == 1 and all(message.role == "user" for message in state.messages)
             # Nothing was said, or nobody could be asked, so there is nothing to go on with. A session with actions
             # stays.
-            if not state.messages or (code == exit_code_of("usage") and alone):
+            if not state.messages or (code == exit_code_of("usage") and has_no_reply):
                 chosen.session.discard()
 
 
@@ -202,13 +213,13 @@ async def _converse(
     line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options
 ) -> int:
     """Holds one conversation after another, until the user leaves."""
-    first, beside = readable(options.message), _page_beside(options)
+    first_text, page_beside = readable(options.message), _page_beside(options)
     try:
-        while wanted := await _hold_one(line, typing, chosen, first, beside):
-            chosen, first = switched(chosen, wanted, here), ""
+        while next_session := await _hold_one(line, typing, chosen, first_text, page_beside):
+            chosen, first_text = switched(chosen, next_session, here), ""
     finally:
-        if beside:
-            beside.close()
+        if page_beside:
+            page_beside.close()
     return 0
 
 
@@ -227,12 +238,12 @@ async def _hold_one(
     from duckflow.ui.console.picker import can_pick, pick
 
     session, setup = chosen.session, chosen.setup
-    detached: NextSession | None = None
+    detached_session: NextSession | None = None
     built = build_conversation(setup, session, pick=pick if can_pick() else None)
     chat = Chat(built.conversation, line, setup.words, setup.settings.ui)
-    warming = asyncio.create_task(built.thinker.warm(session.state))
-    over = asyncio.create_task(built.conversation.sessions.over())
-    serving = asyncio.create_task(_serve(built.conversation, session.path, partial(_show_page, beside, chat, setup)))
+    warm_task = asyncio.create_task(built.thinker.warm(session.state))
+    over_task = asyncio.create_task(built.conversation.sessions.over())
+    serve_task = asyncio.create_task(_serve(built.conversation, session.path, partial(_show_page, beside, chat, setup)))
     _collect_later()
     try:
         chat.open(first, chosen.opening)
@@ -242,33 +253,33 @@ async def _hold_one(
             if built.outside:
                 await built.outside.offer(built.toolbox)
             await built.conversation.work.resume_all()
-        await asyncio.wait({typing, over}, return_when=asyncio.FIRST_COMPLETED)
-        wanted = over.result() if over.done() else None
-        if wanted and wanted.detached:
-            wanted, detached = None, wanted
-        if wanted is None:
+        await asyncio.wait({typing, over_task}, return_when=asyncio.FIRST_COMPLETED)
+        next_session = over_task.result() if over_task.done() else None
+        if next_session and next_session.detached:
+            next_session, detached_session = None, next_session
+        if next_session is None:
             built.conversation.sessions.leave()
             line.leave()
             await asyncio.wait({typing})
     finally:
-        for task in (over, warming, serving):
+        for task in (over_task, warm_task, serve_task):
             task.cancel()
         await built.close()
         chat.close()
-        spoken = bool(session.state.messages)
+        has_messages = bool(session.state.messages)
         session.close()
-        if not spoken:
+        if not has_messages:
             session.discard()
-    if detached:
+    if detached_session:
         from duckflow.cli.host_process import host_flags, start_host
 
         mode = built.conversation.choices.mode
-        goes_on = await asyncio.to_thread(start_host, detached.journal, "jobs", host_flags(setup, mode))
-        key = "leave.detached" if goes_on else "leave.not_detached"
+        host_started = await asyncio.to_thread(start_host, detached_session.journal, "jobs", host_flags(setup, mode))
+        key = "leave.detached" if host_started else "leave.not_detached"
         print_out(setup.words(key, session=session.state.session_id))
-    elif spoken and wanted is None:
+    elif has_messages and next_session is None:
         print_out(setup.words("chat.bye", session=session.state.session_id))
-    return wanted._replace(model=built.thinker.connection.chosen) if wanted else None
+    return next_session._replace(model=built.thinker.connection.chosen) if next_session else None
 
 
 async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, session_id: str) -> None:
@@ -313,10 +324,10 @@ def _piped() -> str:
         return ""
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
         return ""
-    raw = sys.stdin.buffer.read(MOST_PIPED + 1)
-    if len(raw) > MOST_PIPED:
+    raw_bytes = sys.stdin.buffer.read(MOST_PIPED + 1)
+    if len(raw_bytes) > MOST_PIPED:
         raise UsageError("usage.stdin_too_long", limit=MOST_PIPED)
-    return raw.decode("utf-8", "replace")
+    return raw_bytes.decode("utf-8", "replace")
 
 
 def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
@@ -326,12 +337,12 @@ def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
     from duckflow.tools.outside.content import KeptOutputs
 
     setup = chosen.setup
-    copy = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
-    about = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(copy))
+    copy_file = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
+    copy_note = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(copy_file))
     if len(piped) > SHOWN_OF_LONG:
         half = SHOWN_OF_LONG // 2
         piped = f"{piped[:half]}\n…\n{piped[-half:]}"
-    return chosen._replace(setup=setup._replace(added=(*setup.added, copy.parent))), f"{about}\n{piped}"
+    return chosen._replace(setup=setup._replace(added=(*setup.added, copy_file.parent))), f"{copy_note}\n{piped}"
 
 
 def readable(text: str) -> str:

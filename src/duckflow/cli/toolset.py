@@ -58,9 +58,9 @@ def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
     from duckflow.tools.files.read_file import ReadFile
     from duckflow.tools.files.write_file import WriteFile
 
-    seen = SeenFiles()
+    seen_files = SeenFiles()
     kinds = (ListFiles, FindFiles, Grep, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
-    return [kind(workspace, seen, settings) for kind in kinds]
+    return [kind(workspace, seen_files, settings) for kind in kinds]
 
 
 def _shell(parts: ToolParts) -> list[AnyTool]:

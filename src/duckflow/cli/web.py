@@ -41,11 +41,11 @@ def run_web(options: Options, words: Words, paths: Paths) -> int:
     from duckflow.web.serving import listen
 
     try:
-        listening = listen(host, options.port or PORT, 1 if options.port else TRIES)
+        listening_socket = listen(host, options.port or PORT, 1 if options.port else TRIES)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise UsageError("serve.no_port", host=host, port=options.port or PORT, reason=reason) from None
-    asyncio.run(_serve(listening, options, words, paths))
+    asyncio.run(_serve(listening_socket, options, words, paths))
     return 0
 
 
@@ -57,25 +57,25 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
     from duckflow.web.serving import place_of, reached_at, serve
     from duckflow.web.visitors import Visitors
 
-    place, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
-    visitors = Visitors(paths.data / "web" / f"{place.port}.json")
+    web_address, shelf = place_of(listening), SessionShelf(paths, () if options.beside else None)
+    visitors = Visitors(paths.data / "web" / f"{web_address.port}.json")
     fleet = None if options.beside else page_fleet(words, paths)
     as_browser = not (options.lang or os.environ.get("DUCKFLOW_LANG") or read_language(paths.user_config))
     models = None if options.beside else PageModels(paths)
-    serving = asyncio.create_task(serve(listening, shelf, visitors, words, fleet, as_browser, models))
-    address = f"http://{reached_at(place).authority}/?token="
+    serve_task = asyncio.create_task(serve(listening, shelf, visitors, words, fleet, as_browser, models))
+    address = f"http://{reached_at(web_address).authority}/?token="
     if options.beside:
         print_out(address + visitors.token)
-        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), partial(_take_orders, shelf, serving.cancel))
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), partial(_take_orders, shelf, serve_task.cancel))
     else:
         print_out(words("serve.address", address=address + visitors.token))
-        _tell_more(place, address + visitors.token, options, words)
-        if place.is_loopback and not options.no_open:
+        _tell_more(web_address, address + visitors.token, options, words)
+        if web_address.is_loopback and not options.no_open:
             _open_browser(address + visitors.make_once())
     sys.stdout.flush()
     # The browser that was opened stays open.
-    with ended_by_signals(serving.cancel, takes_along=False), contextlib.suppress(asyncio.CancelledError):
-        await serving
+    with ended_by_signals(serve_task.cancel, takes_along=False), contextlib.suppress(asyncio.CancelledError):
+        await serve_task
 
 
 def _take_orders(shelf: "SessionShelf", stop: Callable[[], object]) -> None:

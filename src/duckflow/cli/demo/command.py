@@ -78,17 +78,17 @@ class Guide:
             return
         answers = not self._chat.worth_keeping(text)
         # A command that only looks around does not count as what the stop is about.
-        looks = text.startswith("/") and not (self._stop and text == self._stop.line)
-        self._said = self._said or not (answers or looks)
+        is_command = text.startswith("/") and not (self._stop and text == self._stop.line)
+        self._said = self._said or not (answers or is_command)
         self._chat.take(text, begun)
 
     def above(self, columns: int) -> Fragments:
-        shown = self._chat.above(columns)
+        fragments = self._chat.above(columns)
         line = self.suggestion()
         if not line:
-            return shown
+            return fragments
         hint = fitted(self._words("demo.enter", line=line), columns - 1)
-        return [*shown, *([("", "\n")] if shown else []), ("fg:ansicyan", hint)]
+        return [*fragments, *([("", "\n")] if fragments else []), ("fg:ansicyan", hint)]
 
     def prompt_sign(self) -> str:
         return self._chat.prompt_sign()
@@ -203,9 +203,9 @@ SESSION = "demo"
 
 
 def run_demo(options: Options, words: Words, paths: Paths) -> int:
-    looks = _looks(paths)
-    with tempfile.TemporaryDirectory(prefix="duckflow-demo-", ignore_cleanup_errors=True) as top:
-        asyncio.run(_toured(Path(top), looks, words))
+    ui_settings = _looks(paths)
+    with tempfile.TemporaryDirectory(prefix="duckflow-demo-", ignore_cleanup_errors=True) as temporary_folder:
+        asyncio.run(_toured(Path(temporary_folder), ui_settings, words))
     print_out(words("demo.left"))
     return 0
 
@@ -219,36 +219,36 @@ def _looks(paths: Paths) -> UiSettings:
 
 
 async def _toured(top: Path, looks: UiSettings, words: Words) -> None:
-    live = sys.stdin.isatty() and sys.stdout.isatty()
-    line = open_line(None, words) if live else Autoplay()
+    is_live = sys.stdin.isatty() and sys.stdout.isatty()
+    line = open_line(None, words) if is_live else Autoplay()
     with line.printing(), ended_by_signals(line.leave):
-        typing = asyncio.create_task(line.run())
+        type_task = asyncio.create_task(line.run())
         try:
-            await _tour(top, line, typing, looks, words, DELAY if live else 0.0)
+            await _tour(top, line, type_task, looks, words, DELAY if is_live else 0.0)
         finally:
             line.leave()
-            await typing
+            await type_task
 
 
 async def _tour(
     top: Path, line: Line, typing: asyncio.Task[None], looks: UiSettings, words: Words, delay: float
 ) -> None:
-    work = top / "ducks"
-    work.mkdir()
+    work_folder = top / "ducks"
+    work_folder.mkdir()
     settings = Settings(language=words.language, ui=looks)
-    setup = Setup(settings, Paths(top / "data", top / "config", top / "cache"), work, words)
-    session = begin(top / "data/demo.db", SESSION, work, words.language)
+    setup = Setup(settings, Paths(top / "data", top / "config", top / "cache"), work_folder, words)
+    session = begin(top / "data/demo.db", SESSION, work_folder, words.language)
     model = TourModel(words, delay)
     built = build_conversation(setup, session, partial(_connected, model))
     chat = Chat(built.conversation, line, words, looks)
     guide = Guide(built.conversation, chat, model, line, words)
-    leading = asyncio.create_task(guide.lead())
+    lead_task = asyncio.create_task(guide.lead())
     try:
         chat.open()
         line.hand_to(guide)
         await typing
     finally:
-        leading.cancel()
+        lead_task.cancel()
         await built.close()
         chat.close()
         session.close()

@@ -38,14 +38,14 @@ def stops(words: Words) -> tuple[Stop, ...]:
     def typed(name: str) -> str:
         return words(f"demo.{name}.line")
 
-    look = decided(words("demo.duck.why"), _act("file_ops.list_files", words("demo.duck.why")), goes_on=True)
+    look_decision = decided(words("demo.duck.why"), _act("file_ops.list_files", words("demo.duck.why")), goes_on=True)
     return (
         Stop("hello", typed("hello"), (decided(words("demo.hello.why"), answer(words("demo.hello.answer"))),)),
         Stop("gate", typed("gate"), (_writes(words),)),
         Stop("plan", typed("plan"), (_plans(words),)),
         Stop("approve", words("gate.yes"), (_starts(words),), _has_draft),
         Stop("job", typed("job"), (), _works, lambda state: not _works(state)),
-        Stop("duck", typed("duck"), (look,) * SAME_AGAIN),
+        Stop("duck", typed("duck"), (look_decision,) * SAME_AGAIN),
         Stop("undo", "/undo"),
         Stop("end", "/quit"),
     )
@@ -93,8 +93,8 @@ def drafted_plan(words: Words) -> dict[str, Any]:
 
 
 def drafted_tasks(words: Words) -> dict[str, Any]:
-    why = words("demo.plan.first")
-    return {"tasks": [_act("file_ops.write_file", why, path=path) for path in (GAME, SCORE)]}
+    reason = words("demo.plan.first")
+    return {"tasks": [_act("file_ops.write_file", reason, path=path) for path in (GAME, SCORE)]}
 
 
 def drafted_report(words: Words) -> dict[str, Any]:
@@ -102,21 +102,23 @@ def drafted_report(words: Words) -> dict[str, Any]:
 
 
 def _writes(words: Words) -> Decision:
-    why = words("demo.gate.why")
-    write = _act("file_ops.write_file", why, path=HELLO)
-    return decided(why, write, answer(words("demo.gate.answer")), phase="EXECUTION")
+    reason = words("demo.gate.why")
+    write_action = _act("file_ops.write_file", reason, path=HELLO)
+    return decided(reason, write_action, answer(words("demo.gate.answer")), phase="EXECUTION")
 
 
 def _plans(words: Words) -> Decision:
-    why = words("demo.plan.why")
-    return decided(why, _act("plan_tool.propose", why, goal=words("demo.plan.name"))) | {"next_step": "pending_user"}
+    reason = words("demo.plan.why")
+    return decided(reason, _act("plan_tool.propose", reason, goal=words("demo.plan.name"))) | {
+        "next_step": "pending_user"
+    }
 
 
 def _starts(words: Words) -> Decision:
-    why = words("demo.approve.why")
-    tasks, run = _act("task_tool.generate_list", why, id="1"), _act("task_loop.run", why, id="1")
-    started = decided(why, tasks, run, answer(words("demo.approve.answer")), phase="EXECUTION")
-    return started | {"next_step": "defer"}
+    reason = words("demo.approve.why")
+    tasks, run_action = _act("task_tool.generate_list", reason, id="1"), _act("task_loop.run", reason, id="1")
+    start_decision = decided(reason, tasks, run_action, answer(words("demo.approve.answer")), phase="EXECUTION")
+    return start_decision | {"next_step": "defer"}
 
 
 def _act(operation: str, why: str, **args: Any) -> dict[str, Any]:
@@ -160,13 +162,13 @@ class TourModel(WithoutTools):
     def _reply(self, request: Request) -> str:
         words, shape = self._words, (request.schema or {}).get("properties", {})
         if not shape:
-            asked = request.messages[-1].text
+            asked_text = request.messages[-1].text
             # The path that is named last is the one that is asked for.
-            paths = sorted(BODIES, key=asked.rfind)
+            paths = sorted(BODIES, key=asked_text.rfind)
             return words(BODIES[paths[-1]])
         if "actions" in shape:
-            off = decided(words("demo.off_script"), answer(words("demo.off_script")))
-            return _json(self._decisions.popleft() if self._decisions else off)
+            off_script = decided(words("demo.off_script"), answer(words("demo.off_script")))
+            return _json(self._decisions.popleft() if self._decisions else off_script)
         draft = drafted_plan if "steps" in shape else drafted_tasks if "tasks" in shape else drafted_report
         return _json(draft(words))
 

@@ -60,7 +60,7 @@ async def examine(
 ) -> AsyncIterator[DoctorFinding]:
     """Yields all findings in turn. The model takes longest, so it is asked meanwhile and comes last."""
     settings, findings = check_settings(paths, folder, language, words)
-    answering = asyncio.create_task(check_model(model, settings, paths))
+    model_check = asyncio.create_task(check_model(model, settings, paths))
     try:
         for finding in findings:
             yield finding
@@ -68,10 +68,10 @@ async def examine(
             yield finding
         for finding in check_terminal():
             yield finding
-        for finding in await answering:
+        for finding in await model_check:
             yield finding
     finally:
-        answering.cancel()
+        model_check.cancel()
 
 
 def lines_of(finding: DoctorFinding, before: DoctorFinding | None, words: Words) -> list[str]:
@@ -81,5 +81,5 @@ def lines_of(finding: DoctorFinding, before: DoctorFinding | None, words: Words)
 
 
 def exit_code(findings: list[DoctorFinding]) -> int:
-    bad = {finding.part for finding in findings if finding.state == "bad"}
-    return 0 if not bad else MODEL_TROUBLE if bad == {"model"} else OTHER_TROUBLE
+    bad_parts = {finding.part for finding in findings if finding.state == "bad"}
+    return 0 if not bad_parts else MODEL_TROUBLE if bad_parts == {"model"} else OTHER_TROUBLE

@@ -59,8 +59,8 @@ NARROW = 60
 
 def check_terminal() -> Iterator[DoctorFinding]:
     encoding = (sys.stdout.encoding or "?").lower()
-    unicode = encoding.replace("-", "").startswith("utf")
-    yield judged("terminal", unicode, say("doctor.encoding", encoding=encoding), say("fix.encoding"), "note")
+    is_unicode = encoding.replace("-", "").startswith("utf")
+    yield judged("terminal", is_unicode, say("doctor.encoding", encoding=encoding), say("fix.encoding"), "note")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield DoctorFinding("terminal", "note", say("doctor.no_terminal"), say("fix.terminal"))
         return
@@ -122,16 +122,16 @@ def _local(paths: Paths) -> Iterator[DoctorFinding]:
     try:
         holdings = Weights(paths.models, os.environ).holdings()
     except OSError as problem:
-        unseen = say("doctor.no_data", path=str(paths.models), reason=problem.strerror or str(problem))
-        yield DoctorFinding("machine", "note", unseen, say("fix.data"))
+        unreadable_phrase = say("doctor.no_data", path=str(paths.models), reason=problem.strerror or str(problem))
+        yield DoctorFinding("machine", "note", unreadable_phrase, say("fix.data"))
         return
     for holding in holdings:
         if holding.complete:
             yield good("machine", say("doctor.weights", name=holding.model.name, path=str(holding.path)))
         elif holding.size:
             share = round(100 * holding.size / holding.model.size)
-            partly = say("doctor.weights_partly", name=holding.model.name, percent=share)
-            yield DoctorFinding("machine", "note", partly, say("fix.weights_partly", name=holding.model.name))
+            partly_phrase = say("doctor.weights_partly", name=holding.model.name, percent=share)
+            yield DoctorFinding("machine", "note", partly_phrase, say("fix.weights_partly", name=holding.model.name))
     if not any(holding.size for holding in holdings):
         yield DoctorFinding("machine", "note", say("doctor.no_weights"), say("fix.weights"))
 
@@ -141,7 +141,7 @@ def _program(program: str, folder: Path) -> DoctorFinding:
     if path is None:
         return DoctorFinding("machine", "note", say("doctor.no_program", program=program), say(f"fix.{program}"))
     try:
-        done = subprocess.run(
+        version_run = subprocess.run(
             [path, "--version"],
             cwd="/",
             capture_output=True,
@@ -151,9 +151,11 @@ def _program(program: str, folder: Path) -> DoctorFinding:
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as problem:
-        broken = say("doctor.program_broken", program=path, reason=type(problem).__name__)
-        return DoctorFinding("machine", "note", broken, say(f"fix.{program}"))
-    return good("machine", say("doctor.program", program=done.stdout.split("\n")[0].strip() or program, path=path))
+        broken_phrase = say("doctor.program_broken", program=path, reason=type(problem).__name__)
+        return DoctorFinding("machine", "note", broken_phrase, say(f"fix.{program}"))
+    return good(
+        "machine", say("doctor.program", program=version_run.stdout.split("\n")[0].strip() or program, path=path)
+    )
 
 
 def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
@@ -164,19 +166,19 @@ def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
     for name, server in servers.items():
         program = server.command
         if program and "$" not in program and not find_program(str(Path(program).expanduser()), folder):
-            missing = say("doctor.mcp_missing", name=name, program=program)
-            yield DoctorFinding("machine", "note", missing, say("fix.mcp", name=name))
+            missing_phrase = say("doctor.mcp_missing", name=name, program=program)
+            yield DoctorFinding("machine", "note", missing_phrase, say("fix.mcp", name=name))
 
 
 def _search(settings: Settings) -> DoctorFinding:
     engine = settings.web.engine(os.environ)
-    what = say("doctor.search", engine=engine.kind) if engine else say("doctor.no_search")
-    return judged("machine", engine is not None, what, say("doctor.fix_search"), otherwise="note")
+    phrase = say("doctor.search", engine=engine.kind) if engine else say("doctor.no_search")
+    return judged("machine", engine is not None, phrase, say("doctor.fix_search"), otherwise="note")
 
 
 def _folder(folder: Path) -> DoctorFinding:
-    usable = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
-    return judged("machine", usable, say("doctor.folder", folder=str(folder)), say("fix.folder"), "note")
+    is_usable = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+    return judged("machine", is_usable, say("doctor.folder", folder=str(folder)), say("fix.folder"), "note")
 
 
 def _data(paths: Paths) -> DoctorFinding:
@@ -204,25 +206,27 @@ def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFin
     from duckflow.extensions.hook_files import find_hooks
     from duckflow.safety.brought.agreements import agreements_of
 
-    trusted = FolderTrust(folder, home, paths.trusted).trusted
-    known, hook_files = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, trusted)
-    agreed = {agreement.program for agreement in agreements_of(paths.data, folder).all()}
+    is_trusted = FolderTrust(folder, home, paths.trusted).trusted
+    trusted_hooks, hook_files = TrustedHooks(paths.trusted_hooks), find_hooks(settings.hooks, home, folder, is_trusted)
+    agreed_programs = {agreement.program for agreement in agreements_of(paths.data, folder).all()}
     for hook in hook_files.hooks:
-        runs = not hook.source or (hook.program in agreed if hook.brought else hook.digest() in known)
-        state = "own" if not hook.source else "trusted" if runs else "new"
-        what = say(f"doctor.hook.{state}", event=hook.event, command=shorten(hook.shown, SHOWN_HOOK))
-        yield judged("machine", runs, what, say("fix.hook"), "note")
+        may_run = not hook.source or (
+            hook.program in agreed_programs if hook.brought else hook.digest() in trusted_hooks
+        )
+        state = "own" if not hook.source else "trusted" if may_run else "new"
+        phrase = say(f"doctor.hook.{state}", event=hook.event, command=shorten(hook.shown, SHOWN_HOOK))
+        yield judged("machine", may_run, phrase, say("fix.hook"), "note")
     for problem in hook_files.problems:
         yield DoctorFinding("machine", "note", problem)
 
 
 def _disk(folders: set[Path]) -> Iterator[DoctorFinding]:
-    seen: set[int] = set()
+    seen_devices: set[int] = set()
     for folder in sorted(folders):
-        nearest = next(place for place in (folder, *folder.parents) if place.exists())
-        device = nearest.stat().st_dev
-        if device not in seen:
-            seen.add(device)
-            free = shutil.disk_usage(nearest).free
-            what = say("doctor.disk", gigabytes=round(free / GIB, 1), folder=str(nearest))
-            yield judged("machine", free > LITTLE_SPACE, what, say("fix.disk"), "note")
+        existing_folder = next(candidate for candidate in (folder, *folder.parents) if candidate.exists())
+        device = existing_folder.stat().st_dev
+        if device not in seen_devices:
+            seen_devices.add(device)
+            free_bytes = shutil.disk_usage(existing_folder).free
+            phrase = say("doctor.disk", gigabytes=round(free_bytes / GIB, 1), folder=str(existing_folder))
+            yield judged("machine", free_bytes > LITTLE_SPACE, phrase, say("fix.disk"), "note")

@@ -39,9 +39,9 @@ class DoctorFinding:
 
     def lines(self, words: Words) -> list[str]:
         """Returns the lines. The first says what it is; the others say how to fix it."""
-        first, *fixes = words.phrase(self.what).split("\n")
+        first_line, *fixes = words.phrase(self.what).split("\n")
         fixes += words.phrase(self.fix).split("\n") if self.fix else []
-        return [plain(f"{MARKS[self.state]} {first}"), *(plain(f"    → {line}") for line in fixes)]
+        return [plain(f"{MARKS[self.state]} {first_line}"), *(plain(f"    → {line}") for line in fixes)]
 
     def as_json(self, words: Words) -> dict[str, Any]:
         return {
@@ -102,22 +102,22 @@ def _keys() -> Iterator[DoctorFinding]:
 async def try_out(choice: ModelChoice, settings: Settings, paths: Paths) -> float:
     """Asks for one word, once, with little patience. Returns the seconds until it came; a DuckflowError says why none
     did."""
-    here = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
-    began, seconds = time.monotonic(), HERE_SECONDS if here else ANSWER_SECONDS
+    is_local = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
+    start_time, seconds = time.monotonic(), HERE_SECONDS if is_local else ANSWER_SECONDS
     try:
         async with asyncio.timeout(seconds):
             await _ask(choice, _impatient(settings.llm, seconds), settings, paths)
     except TimeoutError:
         raise ProviderUnreachable("doctor.model_slow", model=choice.name, seconds=round(seconds)) from None
-    return time.monotonic() - began
+    return time.monotonic() - start_time
 
 
 async def _answer(choice: ModelChoice, settings: Settings, paths: Paths) -> DoctorFinding:
     try:
-        took = round(await try_out(choice, settings, paths), 1)
+        seconds = round(await try_out(choice, settings, paths), 1)
     except DuckflowError as problem:
         return broken("model", problem)
-    return good("model", say("doctor.model_answers", model=choice.name, seconds=took))
+    return good("model", say("doctor.model_answers", model=choice.name, seconds=seconds))
 
 
 async def _ask(choice: ModelChoice, llm: LlmSettings, settings: Settings, paths: Paths) -> None:
@@ -135,6 +135,6 @@ async def _ask(choice: ModelChoice, llm: LlmSettings, settings: Settings, paths:
 
 
 def _impatient(llm: LlmSettings, seconds: float) -> LlmSettings:
-    waits = ("connect_seconds", "first_byte_seconds", "local_first_byte_seconds", "between_chunks_seconds")
-    shorter = {name: min(getattr(llm, name), seconds) for name in waits}
-    return llm.model_copy(update={**shorter, "tries": 1, "patience_seconds": 0.0})
+    wait_names = ("connect_seconds", "first_byte_seconds", "local_first_byte_seconds", "between_chunks_seconds")
+    shorter_waits = {name: min(getattr(llm, name), seconds) for name in wait_names}
+    return llm.model_copy(update={**shorter_waits, "tries": 1, "patience_seconds": 0.0})

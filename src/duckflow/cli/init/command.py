@@ -18,10 +18,10 @@ from duckflow.ui.streams import print_out
 
 
 def run_init(options: Options, words: Words, paths: Paths) -> int:
-    alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
+    is_alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
     flags = {"language": options.lang, "mode": options.mode}
-    flags |= {"model": options.model} if options.model is not None or alone else {}
-    ask = _Unasked(options.force) if alone else _Asking(words)
+    flags |= {"model": options.model} if options.model is not None or is_alone else {}
+    ask = _Unasked(options.force) if is_alone else _Asking(words)
     try:
         notes = asyncio.run(set_up(ask, flags, words, paths, Path.cwd()))
     except InterviewLeft:

@@ -48,9 +48,9 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
         except DuckflowError as problem:
             # Some endpoints list their models for any key, so a wrong key may show only here.
             key = await typed_key(ask, endpoint.where, said(problem))
-    answered = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+    answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
     settings, notes = keep(endpoint, choice)
-    return OwnModel(choice, settings, (answered, *notes))
+    return OwnModel(choice, settings, (answer_note, *notes))
 
 
 def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
@@ -74,9 +74,11 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
     while True:
         address = await _typed(ask, say("own.ask.address"), problem)
         try:
-            endpoint, refused = await reach(address)
-            why_key = say("own.wants_key", endpoint=endpoint.name, detail=refused.values["detail"]) if refused else None
-            return endpoint, await typed_key(ask, endpoint.where, why_key) if why_key else None
+            endpoint, refusal = await reach(address)
+            key_reason = (
+                say("own.wants_key", endpoint=endpoint.name, detail=refusal.values["detail"]) if refusal else None
+            )
+            return endpoint, await typed_key(ask, endpoint.where, key_reason) if key_reason else None
         except DuckflowError as error:
             problem = said(error)
 
@@ -84,10 +86,10 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
 async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
     """Returns the endpoint at an address, and its error where it wants a key, or another one. Servers list their models
     below `/v1`, which people leave out."""
-    base = checked_address(address if "://" in address else f"http://{address}", "address")
-    endpoint = Endpoint(_name_of(base), base, (), key_needed=False)
+    base_url = checked_address(address if "://" in address else f"http://{address}", "address")
+    endpoint = Endpoint(_name_of(base_url), base_url, (), key_needed=False)
     problem: DuckflowError | None = None
-    for url in dict.fromkeys((base, f"{base.removesuffix('/v1')}/v1")):
+    for url in dict.fromkeys((base_url, f"{base_url.removesuffix('/v1')}/v1")):
         endpoint = endpoint._replace(base_url=url)
         try:
             await fetch_models(endpoint, key, LISTING_SECONDS)
@@ -103,28 +105,28 @@ async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
     """Asks until the user types a key that is fit to be sent. The key is shown nowhere."""
     while True:
         title = say("own.ask.key", endpoint=where)
-        secret = await _typed(ask, title, problem, secret=True)
+        typed_text = await _typed(ask, title, problem, secret=True)
         try:
-            return usable_key(secret, TYPED)
+            return usable_key(typed_text, TYPED)
         except UsageError as error:
             problem = said(error)
 
 
 async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelChoice:
-    why = say("model.chosen.config")
-    listed = await fetch_models(endpoint, key, LISTING_SECONDS)
-    names = [model.model for model in listed]
-    if len(listed) == 1:
-        endpoint = endpoint._replace(window=endpoint.window or listed[0].window)
+    reason = say("model.chosen.config")
+    listed_models = await fetch_models(endpoint, key, LISTING_SECONDS)
+    names = [model.model for model in listed_models]
+    if len(listed_models) == 1:
+        endpoint = endpoint._replace(window=endpoint.window or listed_models[0].window)
     if len(names) == 1:
-        return ModelChoice("endpoint", names[0], why, endpoint, key)
-    best = best_first(endpoint, names)
-    choices = [Choice(key=name, label=_described(endpoint, name)) for name in best[:MOST_LISTED]]
-    other = Choice(key=OTHER, label=say("own.other", count=len(names)))
-    name = await _choose(ask, say("own.ask.model"), [*choices, other])
+        return ModelChoice("endpoint", names[0], reason, endpoint, key)
+    best_names = best_first(endpoint, names)
+    choices = [Choice(key=name, label=_described(endpoint, name)) for name in best_names[:MOST_LISTED]]
+    other_choice = Choice(key=OTHER, label=say("own.other", count=len(names)))
+    name = await _choose(ask, say("own.ask.model"), [*choices, other_choice])
     if name == OTHER:
         name = await _typed(ask, say("own.ask.name", endpoint=endpoint.name), None)
-    return ModelChoice("endpoint", name, why, endpoint, key)
+    return ModelChoice("endpoint", name, reason, endpoint, key)
 
 
 def best_first(endpoint: Endpoint, names: Sequence[str]) -> list[str]:
@@ -154,18 +156,18 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
     """Puts the key into the keyring. Returns the settings that lead to the model, the first of which makes it the
     default, and notes for the user. Without a keyring they say how to hand over the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
-    known = endpoint.name in catalogue({}, os.environ)
-    if not known:
+    is_known = endpoint.name in catalogue({}, os.environ)
+    if not is_known:
         settings.append((("llm", "endpoints", endpoint.name, "base_url"), endpoint.base_url))
     if choice.key is None:
         return tuple(settings), ()
     if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
         return tuple(settings), (say("own.in_keyring"),)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
-    if not known:
+    if not is_known:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
-    missing = may_be_stored(endpoint) and find_spec("keyring") is None
-    return tuple(settings), (say("own.export_or_keyring" if missing else "own.export", variable=variable),)
+    lacks_keyring = may_be_stored(endpoint) and find_spec("keyring") is None
+    return tuple(settings), (say("own.export_or_keyring" if lacks_keyring else "own.export", variable=variable),)
 
 
 def _name_of(address: str) -> str:
@@ -185,17 +187,17 @@ def _about_key(error: DuckflowError) -> bool:
 
 
 async def _choose(ask: Ask, title: Phrase, choices: list[Choice]) -> str:
-    leave = Choice(key=LEAVE, label=say("own.leave"))
-    answer = await ask(Question(kind="choice", title=title, choices=(*choices, leave)))
+    leave_choice = Choice(key=LEAVE, label=say("own.leave"))
+    answer = await ask(Question(kind="choice", title=title, choices=(*choices, leave_choice)))
     if answer.choice not in (choice.key for choice in choices):
         raise OwnModelLeft
     return answer.choice
 
 
 async def _typed(ask: Ask, title: Phrase, problem: Phrase | None, secret: bool = False) -> str:
-    leave = Choice(key=LEAVE, label=say("own.leave"))
+    leave_choice = Choice(key=LEAVE, label=say("own.leave"))
     details = (problem,) if problem else ()
-    answer = await ask(Question(kind="text", title=title, details=details, choices=(leave,), secret=secret))
+    answer = await ask(Question(kind="text", title=title, details=details, choices=(leave_choice,), secret=secret))
     if answer.choice != "text":
         raise OwnModelLeft
     return answer.text.strip()

@@ -61,14 +61,14 @@ async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, current: str
     names = dict.fromkeys((*filter(None, (current,)), BY_ITSELF, *models_at_hand()))
     labels = {BY_ITSELF: say("init.choice.model.auto")}
     choices = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
-    chosen = await _asked(ask, "model", [*choices, *OWN])
-    if chosen not in (choice.key for choice in OWN):
-        return replace(answers, model="" if chosen == BY_ITSELF else chosen)
+    chosen_key = await _asked(ask, "model", [*choices, *OWN])
+    if chosen_key not in (choice.key for choice in OWN):
+        return replace(answers, model="" if chosen_key == BY_ITSELF else chosen_key)
     try:
-        own = await find_own_model(chosen, ask, paths)
+        own_model = await find_own_model(chosen_key, ask, paths)
     except OwnModelLeft:
         raise InterviewLeft from None
-    return replace(answers, model=own.choice.name, settings=own.settings, told=own.told)
+    return replace(answers, model=own_model.choice.name, settings=own_model.settings, told=own_model.told)
 
 
 def _languages(codes: list[str]) -> list[Choice]:
@@ -81,8 +81,8 @@ def _modes() -> list[Choice]:
 
 
 async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
-    leave = Choice(key=LEAVE, label=say("init.leave"))
-    answer = await ask(Question(kind="choice", title=say(f"init.ask.{what}"), choices=(*choices, leave)))
+    leave_choice = Choice(key=LEAVE, label=say("init.leave"))
+    answer = await ask(Question(kind="choice", title=say(f"init.ask.{what}"), choices=(*choices, leave_choice)))
     if answer.choice not in (choice.key for choice in choices):
         raise InterviewLeft
     return answer.choice
@@ -90,19 +90,19 @@ async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
 
 def models_at_hand() -> list[str]:
     """Lists the models whose key lies in the environment, and the local one."""
-    keyed = [
+    keyed_models = [
         f"{endpoint.name}:{endpoint.model}"
         for endpoint in KNOWN
         if endpoint.name in KEYED and any(os.environ.get(name) for name in endpoint.key_names)
     ]
-    return [*keyed[:MOST_MODELS], "local"]
+    return [*keyed_models[:MOST_MODELS], "local"]
 
 
 def config_text(language: str, model: str, mode: str) -> str:
     """Writes a config in which everything but the three answers is a comment."""
-    known = ", ".join(map(write_value, languages()))
+    known_languages = ", ".join(map(write_value, languages()))
     wishes = {"language": write_value(language), "model": write_value(model), "mode": write_value(mode)}
-    return Template(read_piece(language, "config.toml")).substitute(wishes, languages=known)
+    return Template(read_piece(language, "config.toml")).substitute(wishes, languages=known_languages)
 
 
 def agents_text(project: ProjectSurvey, words: Words) -> str:
@@ -119,8 +119,8 @@ def agents_text(project: ProjectSurvey, words: Words) -> str:
     if project.folders:
         lines += ["", f"## {words('init.layout')}", ""]
         for name, files, language in project.folders:
-            mostly = words("init.mostly", language=language) if language else ""
-            lines.append(f"- `{name}/` {words('init.files', files=files)}{mostly}")
+            main_language = words("init.mostly", language=language) if language else ""
+            lines.append(f"- `{name}/` {words('init.files', files=files)}{main_language}")
     lines += ["", f"## {words('init.rules')}", "", f"- {words('init.rules_hint')}", ""]
     return "\n".join(lines)
 
@@ -176,27 +176,31 @@ async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
 async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
     path = folder / AGENTS_FILE
     text = agents_text(survey(folder), words)
-    aside = ""
+    old_name = ""
     if path.exists() or path.is_symlink():
         if not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
             return say("init.left", path=AGENTS_FILE)
-        aside = _put_aside(path)
+        old_name = _put_aside(path)
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as problem:
         raise UsageError("config.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None
-    return say("init.replaced", path=AGENTS_FILE, aside=aside) if aside else say("init.written", path=AGENTS_FILE)
+    return say("init.replaced", path=AGENTS_FILE, aside=old_name) if old_name else say("init.written", path=AGENTS_FILE)
 
 
 def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
     layer = read_toml(path)
-    wanted = (("language",), wishes.language), (("llm", "model"), wishes.model), (("safety", "mode"), wishes.mode)
-    for key, value in (*wanted, *wishes.settings):
-        place = layer
+    wanted_values = (
+        (("language",), wishes.language),
+        (("llm", "model"), wishes.model),
+        (("safety", "mode"), wishes.mode),
+    )
+    for key, value in (*wanted_values, *wishes.settings):
+        table = layer
         for name in key[:-1]:
-            place = place.get(name, {})
-        if place.get(key[-1], "") != value:
+            table = table.get(name, {})
+        if table.get(key[-1], "") != value:
             yield key, value
 
 
@@ -210,8 +214,8 @@ async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
 def _put_aside(path: Path) -> str:
     number = 0
     while True:
-        aside = path.with_name(f"{path.name}.old{number or ''}")
-        if not aside.exists():
-            path.rename(aside)
-            return aside.name
+        old_file = path.with_name(f"{path.name}.old{number or ''}")
+        if not old_file.exists():
+            path.rename(old_file)
+            return old_file.name
         number += 1

@@ -160,34 +160,37 @@ class ProjectSurvey:
 
 def survey(folder: Path) -> ProjectSurvey:
     workspace = Workspace(folder)
-    look = WorkFolder(workspace)
-    everything, places = Counter[str](), dict[str, Counter[str]]()
+    work_folder = WorkFolder(workspace)
+    language_counts, counts_by_folder = Counter[str](), dict[str, Counter[str]]()
     for path in _files(workspace):
         language = LANGUAGES.get(path.rpartition(".")[2].lower() if "." in path else "", "")
         if language:
-            everything[language] += 1
+            language_counts[language] += 1
         if "/" in path:
-            places.setdefault(path.partition("/")[0], Counter())[language] += 1
-    largest = sorted(places, key=lambda name: (-places[name].total(), name))[:MOST_FOLDERS]
-    rows = [(name, places[name].total(), places[name].most_common(1)[0][0]) for name in sorted(largest)]
+            counts_by_folder.setdefault(path.partition("/")[0], Counter())[language] += 1
+    largest_folders = sorted(counts_by_folder, key=lambda name: (-counts_by_folder[name].total(), name))[:MOST_FOLDERS]
+    rows = [
+        (name, counts_by_folder[name].total(), counts_by_folder[name].most_common(1)[0][0])
+        for name in sorted(largest_folders)
+    ]
     return ProjectSurvey(
         folder.name or "/",
-        _about(look),
-        tuple(everything.most_common(MOST_LANGUAGES)),
+        _about(work_folder),
+        tuple(language_counts.most_common(MOST_LANGUAGES)),
         tuple(rows),
-        tuple(commands_of(look)),
+        tuple(commands_of(work_folder)),
     )
 
 
 def _files(workspace: Workspace) -> list[str]:
     """Lists files, but neither hidden ones nor those that git ignores. It stops after a number of files or seconds."""
-    ignored = ignored_in(workspace)
+    is_ignored = ignored_in(workspace)
     end = time.monotonic() + MOST_SECONDS
-    entries = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not ignored(entry))
+    entries = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not is_ignored(entry))
     files = (
         entry.path
         for entry in entries
-        if entry.kind == "file" and not entry.name.startswith(".") and not ignored(entry)
+        if entry.kind == "file" and not entry.name.startswith(".") and not is_ignored(entry)
     )
     try:
         return [*itertools.islice(itertools.takewhile(lambda _: time.monotonic() < end, files), MOST_FILES)]
