@@ -122,8 +122,7 @@ class ShellRun(Tool[ShellArgs]):
             await asyncio.to_thread(self._judge, str(call.get("command", "")))
 
     def reads_only(self, args: ShellArgs) -> bool:
-        """Says whether the command only reads: it is judged safe, and the sandbox makes sure of it. The Gate decides
-        by this and by more whether to ask."""
+        """Says whether the command only reads: it is judged safe, and the sandbox makes sure of it."""
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
