@@ -48,26 +48,28 @@ class Archive:
         """Adds messages with their words, all or none. Messages that are already there stay as they are."""
         with self._transaction():
             for row in rows:
-                put = self._db.execute(
+                inserted_row = self._db.execute(
                     "INSERT OR IGNORE INTO messages (length, message_id, session, role, operation, at, text)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?)",
                     row,
                 )
-                if put.rowcount > 0:
-                    self._db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (put.lastrowid, indexed(row[-1])))
+                if inserted_row.rowcount > 0:
+                    self._db.execute(
+                        "INSERT INTO words (rowid, text) VALUES (?, ?)", (inserted_row.lastrowid, indexed(row[-1]))
+                    )
 
     def known(self, session: str) -> dict[str, bool]:
         """Returns the ids of a session's messages, and whether each was forgotten."""
-        wanted = "SELECT message_id, text = '' AND length > 0 FROM messages WHERE session = ?"
+        query = "SELECT message_id, text = '' AND length > 0 FROM messages WHERE session = ?"
         with self._forgiving("known"):
-            return {message_id: bool(forgotten) for message_id, forgotten in self._db.execute(wanted, (session,))}
+            return {message_id: bool(is_forgotten) for message_id, is_forgotten in self._db.execute(query, (session,))}
         return {}
 
     def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[ArchiveHit]:
         with self._forgiving("search"):
             total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
-            ranked = rank(self._words(question, reach), total, reach.neighbours)
-            best = nlargest(limit + len(leave_out) + SPARE, ranked.items(), key=itemgetter(1))
+            weights = rank(self._words(question, reach), total, reach.neighbours)
+            best = nlargest(limit + len(leave_out) + SPARE, weights.items(), key=itemgetter(1))
             return list(self._take(best, limit, leave_out))
         return []
 
@@ -85,9 +87,9 @@ class Archive:
     def holding(self, words: str) -> list[ArchiveHit]:
         """Returns every message that contains exactly these words."""
         with self._forgiving("holding"):
-            wanted = folded(words)
+            folded_words = folded(words)
             rows = self._db.execute(f"SELECT {COLUMNS} FROM messages WHERE text != ''")
-            return [ArchiveHit(*row) for row in rows if wanted in folded(row[-1])]
+            return [ArchiveHit(*row) for row in rows if folded_words in folded(row[-1])]
         return []
 
     def count(self) -> int:
@@ -100,25 +102,27 @@ class Archive:
 
     def _words(self, question: str, reach: Reach) -> Iterator[QueryWord]:
         """Returns the rarest words of the question that occur at all, with the messages they occur in."""
-        db, room = self._db, reach.places
+        db, postings_left = self._db, reach.places
         db.execute("DELETE FROM question")
         db.execute("INSERT INTO question VALUES (?)", (indexed(question[:QUESTION_LENGTH]),))
-        share = shares(question[:QUESTION_LENGTH])
-        weights = {row[0]: telling(row[0]) * share.get(row[0], 1.0) for row in db.execute("SELECT term FROM asked")}
-        looked_up = sorted(weights, key=weights.__getitem__, reverse=True)[:LOOKED_UP]
-        places = {term: self._places(term, reach.of_a_word) for term in looked_up}
-        for term in sorted(places, key=lambda term: len(places[term]) / weights[term])[:QUESTION_WORDS]:
-            room -= len(places[term])
-            if room < 0:
+        word_shares = shares(question[:QUESTION_LENGTH])
+        weights = {
+            row[0]: telling(row[0]) * word_shares.get(row[0], 1.0) for row in db.execute("SELECT term FROM asked")
+        }
+        heaviest_terms = sorted(weights, key=weights.__getitem__, reverse=True)[:LOOKED_UP]
+        row_ids = {term: self._places(term, reach.of_a_word) for term in heaviest_terms}
+        for term in sorted(row_ids, key=lambda term: len(row_ids[term]) / weights[term])[:QUESTION_WORDS]:
+            postings_left -= len(row_ids[term])
+            if postings_left < 0:
                 return
-            yield QueryWord(len(places[term]), weights[term], self._postings(places[term]))
+            yield QueryWord(len(row_ids[term]), weights[term], self._postings(row_ids[term]))
 
     def _places(self, term: str, most: int) -> list[int]:
         """Returns the latest messages with a term, up to a limit: a term in more messages is a common one anyway."""
         # The index holds pairs of Japanese characters, so a single one is searched as the beginning of a pair.
-        wanted = f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
+        match_query = f'"{term}"*' if len(term) == 1 and not term.isascii() else f'"{term}"'
         rows = self._db.execute(
-            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (wanted, most)
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (match_query, most)
         )
         return [row[0] for row in rows]
 
@@ -127,7 +131,7 @@ class Archive:
         for row in self._db.execute("SELECT number, length FROM messages WHERE number > ?", (len(lengths),)):
             lengths.extend([0] * (row[0] - len(lengths) - 1))
             lengths.append(row[1])
-        return [Posting(place, lengths[place - 1]) for place in places]
+        return [Posting(row_id, lengths[row_id - 1]) for row_id in places]
 
     def _take(
         self, ranked: Iterable[tuple[int, float]], limit: int, leave_out: Collection[str]

@@ -77,8 +77,8 @@ class Past:
 
     def leave(self, place: int, messages: Iterable[Message]) -> None:
         """Takes messages that leave the context; the first of them stood at this place."""
-        anything = self._leaving or self._digest.messages
-        self._place = min(place, self._place) if anything else place
+        has_left_messages = self._leaving or self._digest.messages
+        self._place = min(place, self._place) if has_left_messages else place
         self._leaving += messages
 
     def describe(self, room: float) -> None:
@@ -168,12 +168,12 @@ class Bubble:
     def restore(self, messages: Sequence[Message], context: Context, aside: Sequence[Range] = ()) -> None:
         """Restores the state after a pruning: the kept ones of the first messages. Later messages are added by
         `follow`."""
-        upto = min(context.upto, len(messages))
-        chosen = set(context.kept)
-        self._entries, self._tokens, self._taken = [], 0.0, upto
-        for number in range(upto):
+        message_count = min(context.upto, len(messages))
+        kept_numbers = set(context.kept)
+        self._entries, self._tokens, self._taken = [], 0.0, message_count
+        for number in range(message_count):
             self._pins.take(number, messages[number])
-            if number in chosen:
+            if number in kept_numbers:
                 self._put(number, messages[number])
         for entry in self._entries:
             if entry.number in context.cut:
@@ -195,24 +195,24 @@ class Bubble:
         from duckflow.memory.pruning import Pruning, squeeze
 
         self._score()
-        before = self.tokens
+        tokens_before = self.tokens
         target = budget * share - self._past.tokens
-        staying = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
-        if sum(entry.tokens for entry in staying) > budget * (self._settings.full_at - self._settings.past_share):
-            staying = squeeze(staying, self._pins, target)
-        chosen = {entry.number for entry in staying}
-        dropped = [entry for entry in self._entries if entry.number not in chosen]
-        self._only(staying)
-        if dropped:
-            self._past.leave(dropped[0].number, (entry.original for entry in dropped))
-        if self.tokens >= before:
+        kept_entries = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
+        if sum(entry.tokens for entry in kept_entries) > budget * (self._settings.full_at - self._settings.past_share):
+            kept_entries = squeeze(kept_entries, self._pins, target)
+        kept_numbers = {entry.number for entry in kept_entries}
+        dropped_entries = [entry for entry in self._entries if entry.number not in kept_numbers]
+        self._only(kept_entries)
+        if dropped_entries:
+            self._past.leave(dropped_entries[0].number, (entry.original for entry in dropped_entries))
+        if self.tokens >= tokens_before:
             return None
         return Pruned(
             kept=tuple(entry.number for entry in self._entries),
             cut={entry.number: entry.cut for entry in self._entries if entry.cut is not None},
-            dropped=tuple(entry.number for entry in dropped),
+            dropped=tuple(entry.number for entry in dropped_entries),
             upto=self._taken,
-            tokens_before=round(before),
+            tokens_before=round(tokens_before),
             tokens_after=round(self.tokens),
         )
 
@@ -222,8 +222,8 @@ class Bubble:
         if self.is_full(budget):
             from duckflow.memory.pruning import squeeze
 
-            squeezed = squeeze(map(copy, self._entries), self._pins, budget * 0.9)
-            return [entry.message for entry in squeezed]
+            squeezed_entries = squeeze(map(copy, self._entries), self._pins, budget * 0.9)
+            return [entry.message for entry in squeezed_entries]
         return self._with_notes()
 
     def summarise(self, summaries: Sequence[str]) -> None:
@@ -234,18 +234,18 @@ class Bubble:
         """Returns the messages with the notes. A note stands in the place of the messages it describes, but never
         between a call and its results."""
         entries = self._entries
-        shown = [entry.message for entry in entries]
+        messages = [entry.message for entry in entries]
         for note in reversed(self._past.notes):
-            place = bisect_left(entries, note.place, key=lambda entry: entry.number)
-            while place < len(entries) and entries[place].result:
-                place += 1
-            shown.insert(place, note.message)
-        return shown
+            index = bisect_left(entries, note.place, key=lambda entry: entry.number)
+            while index < len(entries) and entries[index].result:
+                index += 1
+            messages.insert(index, note.message)
+        return messages
 
     def _end(self) -> int:
         """Returns the place where something can be added: before a call whose results may still come."""
-        last = group_entries(self._entries[-TAIL:])[-1].entries[0] if self._entries else None
-        return last.number if last and last.message.role == "assistant" else self._taken
+        last_entry = group_entries(self._entries[-TAIL:])[-1].entries[0] if self._entries else None
+        return last_entry.number if last_entry and last_entry.message.role == "assistant" else self._taken
 
     def _put(self, number: int, message: Message) -> None:
         entry = HistoryEntry(number, message)
@@ -264,17 +264,17 @@ class Bubble:
 
     def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], forgotten: Collection[int]) -> None:
         """Makes the note on the left-out messages again, from the latest of them."""
-        shown = {entry.number for entry in self._entries}
-        left_out = [
+        shown_numbers = {entry.number for entry in self._entries}
+        left_out_numbers = [
             number
             for number in range(max(0, self._taken - TOLD_ANEW), self._taken)
-            if not (number in shown or number in forgotten or _within(number, aside))
+            if not (number in shown_numbers or number in forgotten or _within(number, aside))
         ]
         digest = Digest()
-        digest.take(messages[number] for number in left_out)
-        digest.messages = self._taken - len(shown)
-        place = next((number for number in range(self._taken) if number not in shown), 0)
-        self._past.tell_anew(place, digest, self._budget * self._settings.past_share)
+        digest.take(messages[number] for number in left_out_numbers)
+        digest.messages = self._taken - len(shown_numbers)
+        first_left_out = next((number for number in range(self._taken) if number not in shown_numbers), 0)
+        self._past.tell_anew(first_left_out, digest, self._budget * self._settings.past_share)
 
     def _only(self, entries: Iterable[HistoryEntry]) -> None:
         self._entries = list(entries)

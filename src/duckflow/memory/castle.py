@@ -68,9 +68,9 @@ class Castle:
             return 0
         data = self._read()
         lines = data.decode("utf-8", "surrogateescape").splitlines(keepends=True)
-        remaining = [line for line in lines if not (re.match(_LINE, line) and holds(line, words))]
-        self._workspace.write_atomic(FILE, "".join(remaining).encode("utf-8", "surrogateescape"), digest(data))
-        return len(lines) - len(remaining)
+        remaining_lines = [line for line in lines if not (re.match(_LINE, line) and holds(line, words))]
+        self._workspace.write_atomic(FILE, "".join(remaining_lines).encode("utf-8", "surrogateescape"), digest(data))
+        return len(lines) - len(remaining_lines)
 
     def relevant(self, question: str, limit: int) -> list[Lesson]:
         """Returns the preferences, and the lessons that have most in common with the question; among equals the newer
@@ -80,12 +80,12 @@ class Castle:
             return list(lessons)
         from duckflow.memory.terms import telling, terms
 
-        asked = terms(question)
+        question_terms = terms(question)
 
         def value(place: int) -> tuple[float, int]:
             lesson = lessons[place]
-            shared = sum(telling(term) for term in asked & terms(lesson.text))
-            return shared + (1.5 if lesson.kind == "preference" else 0.0), place
+            shared_weight = sum(telling(term) for term in question_terms & terms(lesson.text))
+            return shared_weight + (1.5 if lesson.kind == "preference" else 0.0), place
 
         best = sorted(range(len(lessons)), key=value, reverse=True)[:limit]
         return [lessons[place] for place in sorted(best)]
@@ -100,7 +100,7 @@ def with_lesson(before: str, text: str) -> str:
 
     The lesson may begin with its kind, as in "failure: …"."""
     lesson = lesson_of(text)
-    if any(folded(known.text) == folded(lesson.text) for known in parse(before)):
+    if any(folded(known_lesson.text) == folded(lesson.text) for known_lesson in parse(before)):
         return before
     gap = "" if not before or before.endswith("\n") else "\n"
     return f"{before}{gap}{lesson.line()}\n"
@@ -140,13 +140,13 @@ class Known:
     plans."""
 
     def __init__(self, held: Any = None) -> None:
-        stored = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
-        self.conversations: dict[str, str] = dict(stored.get("conversations") or {})
-        self.count = int(stored.get("count") or 0)
-        self.files = list(map(str, stored.get("files") or ()))
-        self.operations = {str(name): int(times) for name, times in dict(stored.get("operations") or {}).items()}
-        self.tasks = {str(status): int(times) for status, times in dict(stored.get("tasks") or {}).items()}
-        self.plans = {str(plan): str(status) for plan, status in dict(stored.get("plans") or {}).items()}
+        fields = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+        self.conversations: dict[str, str] = dict(fields.get("conversations") or {})
+        self.count = int(fields.get("count") or 0)
+        self.files = list(map(str, fields.get("files") or ()))
+        self.operations = {str(name): int(times) for name, times in dict(fields.get("operations") or {}).items()}
+        self.tasks = {str(status): int(times) for status, times in dict(fields.get("tasks") or {}).items()}
+        self.plans = {str(plan): str(status) for plan, status in dict(fields.get("plans") or {}).items()}
 
 
 class ProjectFacts:
@@ -173,45 +173,45 @@ class ProjectFacts:
 
     def successes(self) -> dict[str, int]:
         """Returns the number of plans and tasks of this project so far, and how many of them were completed."""
-        known = self.read()
-        plans, tasks = known.plans | self._plans, {**known.tasks}
+        facts = self.read()
+        plans, tasks = facts.plans | self._plans, {**facts.tasks}
         for status, times in self._tasks.items():
             tasks[status] = tasks.get(status, 0) + times
-        done = sum(status == "completed" for status in plans.values())
+        plans_done = sum(status == "completed" for status in plans.values())
         return {
             "plans": len(plans),
-            "plans_done": done,
+            "plans_done": plans_done,
             "tasks": sum(tasks.values()),
             "tasks_done": tasks.get("completed", 0),
         }
 
     def save(self, session: str, title: str) -> None:
         """Stores the facts at the end of a turn."""
-        known = self.read()
-        known.count += session not in known.conversations
-        known.conversations.pop(session, None)
-        known.conversations[session] = shorten(title, 100)
-        for old in list(known.conversations)[:-CONVERSATIONS]:
-            del known.conversations[old]
+        facts = self.read()
+        facts.count += session not in facts.conversations
+        facts.conversations.pop(session, None)
+        facts.conversations[session] = shorten(title, 100)
+        for old in list(facts.conversations)[:-CONVERSATIONS]:
+            del facts.conversations[old]
         for path in self._files:
-            known.files = [other for other in known.files if other != path][-FILES + 1 :] + [path]
+            facts.files = [other_path for other_path in facts.files if other_path != path][-FILES + 1 :] + [path]
         for operation, times in self._operations.items():
-            known.operations[operation] = known.operations.get(operation, 0) + times
+            facts.operations[operation] = facts.operations.get(operation, 0) + times
         for status, times in self._tasks.items():
-            known.tasks[status] = known.tasks.get(status, 0) + times
-        known.plans = dict(list((known.plans | self._plans).items())[-PLANS:])
+            facts.tasks[status] = facts.tasks.get(status, 0) + times
+        facts.plans = dict(list((facts.plans | self._plans).items())[-PLANS:])
         self._files, self._operations, self._tasks, self._plans = [], {}, {}, {}
-        self._write(known)
+        self._write(facts)
 
     def forget(self, words: str) -> None:
         """Forgets conversations and files whose names contain the words."""
-        known = self.read()
-        known.conversations = {
-            session: "" if holds(title, words) else title for session, title in known.conversations.items()
+        facts = self.read()
+        facts.conversations = {
+            session: "" if holds(title, words) else title for session, title in facts.conversations.items()
         }
-        known.files = [path for path in known.files if not holds(path, words)]
+        facts.files = [path for path in facts.files if not holds(path, words)]
         self._files = [path for path in self._files if not holds(path, words)]
-        self._write(known)
+        self._write(facts)
 
     def read(self) -> Known:
         try:
@@ -223,23 +223,27 @@ class ProjectFacts:
         """Returns the facts for the prompt: nothing while nothing is known, and never more than so many bytes.
 
         The present conversation is left out."""
-        known = self.read()
-        earlier = [title for other, title in known.conversations.items() if other != session and title]
-        if not earlier:
-            return ""
-        often = sorted(known.operations, key=known.operations.__getitem__, reverse=True)[:OPERATIONS]
-        each = max(room * 0.6 / len(earlier) - 3, LEAST_TITLE)
-        lines = [
-            f"conversations: {known.count}; the last: {' | '.join(_latest(earlier, each, room * 0.6))}",
-            f"files made or changed: {', '.join(_latest(known.files, room, room * 0.25))}" if known.files else "",
-            f"done: {', '.join(f'{operation} {known.operations[operation]}' for operation in often)}" if often else "",
+        facts = self.read()
+        earlier_titles = [
+            title for other_session, title in facts.conversations.items() if other_session != session and title
         ]
-        chosen: list[str] = []
+        if not earlier_titles:
+            return ""
+        frequent_operations = sorted(facts.operations, key=facts.operations.__getitem__, reverse=True)[:OPERATIONS]
+        title_room = max(room * 0.6 / len(earlier_titles) - 3, LEAST_TITLE)
+        lines = [
+            f"conversations: {facts.count}; the last: {' | '.join(_latest(earlier_titles, title_room, room * 0.6))}",
+            f"files made or changed: {', '.join(_latest(facts.files, room, room * 0.25))}" if facts.files else "",
+            f"done: {', '.join(f'{operation} {facts.operations[operation]}' for operation in frequent_operations)}"
+            if frequent_operations
+            else "",
+        ]
+        chosen_lines: list[str] = []
         for line in filter(None, lines):
             room -= len(line.encode()) + 1
             if room >= 0:
-                chosen.append(line)
-        return "\n".join(chosen)
+                chosen_lines.append(line)
+        return "\n".join(chosen_lines)
 
     def _write(self, known: Known) -> None:
         try:
@@ -250,14 +254,14 @@ class ProjectFacts:
 
 def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
     """Returns as many of the latest items as there is room for, in the order in which they came."""
-    chosen: list[str] = []
+    chosen_items: list[str] = []
     for item in reversed(items):
-        short = _cut(item, each)
-        room -= len(short.encode()) + 3
+        short_item = _cut(item, each)
+        room -= len(short_item.encode()) + 3
         if room < 0:
             break
-        chosen.append(short)
-    return chosen[::-1]
+        chosen_items.append(short_item)
+    return chosen_items[::-1]
 
 
 def _cut(text: str, size: float) -> str:

@@ -31,35 +31,35 @@ class Digest:
         for message in messages:
             self.messages += 1
             for kind, fact in find_facts(message):
-                known = self._facts[kind]
-                known[fact] = known.pop(fact, 0) + 1
-                if len(known) > KEPT:
-                    del known[min(list(known)[: KEPT // 2], key=known.__getitem__)]
+                fact_counts = self._facts[kind]
+                fact_counts[fact] = fact_counts.pop(fact, 0) + 1
+                if len(fact_counts) > KEPT:
+                    del fact_counts[min(list(fact_counts)[: KEPT // 2], key=fact_counts.__getitem__)]
 
     def text(self, tokens: float) -> str:
         """Returns the digest within a number of tokens, the most important facts first."""
         lines: list[str] = []
-        room = tokens
+        tokens_left = tokens
         for kind, share in (("errors", 0.15), ("ran", 0.15), ("files", 0.25), ("names", 0.8), ("said", 0.1)):
-            if chosen := _fit(self._facts[kind], room * share):
-                line = f"{kind}: {(', ' if kind in ('files', 'names') else ' | ').join(chosen)}"
+            if chosen_facts := _fit(self._facts[kind], tokens_left * share):
+                line = f"{kind}: {(', ' if kind in ('files', 'names') else ' | ').join(chosen_facts)}"
                 lines.append(line)
-                room -= estimate(line) + 1
+                tokens_left -= estimate(line) + 1
         return "\n".join(lines)
 
 
 def _fit(known: dict[str, int], room: float) -> list[str]:
     """Chooses facts that fit: first those named often, then the latest. Returns them in the order in which they
     came."""
-    order = {fact: place for place, fact in enumerate(known)}
-    chosen: list[str] = []
+    order = {fact: index for index, fact in enumerate(known)}
+    chosen_facts: list[str] = []
     room -= 4
     for fact in sorted(known, key=lambda fact: (-min(known[fact], 3), -order[fact])):
         room -= len(fact.encode()) / 3 + 1
         if room < 0:
             break
-        chosen.append(fact)
-    return sorted(chosen, key=order.__getitem__)
+        chosen_facts.append(fact)
+    return sorted(chosen_facts, key=order.__getitem__)
 
 
 def find_facts(message: Message) -> Iterator[tuple[str, str]]:
@@ -71,8 +71,8 @@ def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     yield from (("files", path) for path in dict.fromkeys(re.findall(_PATH, text)))
     yield from (("names", name) for name in dict.fromkeys(re.findall(_NAME, text)))
     if message.role == "tool":
-        ran = re.search(_EXIT, text)
-        code = ran[1] or ran[2] if ran else ""
+        exit_match = re.search(_EXIT, text)
+        code = exit_match[1] or exit_match[2] if exit_match else ""
         if code:
             yield "ran", shorten(f"{message.operation or 'command'} → {code}", LINE)
         # Text that looks like an error in a file that was read is not one.

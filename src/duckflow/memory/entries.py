@@ -35,10 +35,10 @@ class Scores:
         text = message.whole[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
         new = sum(word not in self._known for word in words)
-        if message.role == "tool" and (head := re.match(_READ, message.text)):
+        if message.role == "tool" and (read_header := re.match(_READ, message.text)):
             # A part of a file that is read again had been cut, so it is needed.
-            new = len(words) if head[0] in self._read else new
-            self._read.add(head[0])
+            new = len(words) if read_header[0] in self._read else new
+            self._read.add(read_header[0])
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
             self._known = dict.fromkeys(list(self._known)[KNOWN_LIMIT // 2 :])
@@ -116,15 +116,17 @@ class HistoryEntry:
         if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
         text = self.original.whole
-        whole = tokens > LINE and not self.original.pictures
-        short = clip(text, tokens, self.size) if whole else _named(text)
-        saved = self.tokens - estimate(short) - MESSAGE_OVERHEAD
-        if saved <= 0:
+        keeps_ends = tokens > LINE and not self.original.pictures
+        short_text = clip(text, tokens, self.size) if keeps_ends else _named(text)
+        saved_tokens = self.tokens - estimate(short_text) - MESSAGE_OVERHEAD
+        if saved_tokens <= 0:
             return 0.0
-        self.message = self.original.model_copy(update={"text": short, "pictures": (), "decision": None, "wire": None})
-        self.tokens -= saved
+        self.message = self.original.model_copy(
+            update={"text": short_text, "pictures": (), "decision": None, "wire": None}
+        )
+        self.tokens -= saved_tokens
         self.cut = int(tokens)
-        return saved
+        return saved_tokens
 
     def worth(self, latest: int) -> float:
         """Returns its value; for a shortened message, in proportion to what is left of it."""
@@ -141,8 +143,8 @@ def _as_sent(message: Message) -> str:
 
 
 def _named(text: str) -> str:
-    first = text.partition("\n")[0]
-    return f"[left out: {shorten(first, NAMED)} … {len(text)} characters]"
+    first_line = text.partition("\n")[0]
+    return f"[left out: {shorten(first_line, NAMED)} … {len(text)} characters]"
 
 
 class Unit:
@@ -173,11 +175,11 @@ def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
     latest messages come last."""
     units: list[Unit] = []
     for entry in entries:
-        place = len(units) - 1
-        while entry.result and place >= 0 and units[place].entries[0].message.role == "system":
-            place -= 1
-        if entry.result and place >= 0:
-            units.append(units.pop(place))
+        index = len(units) - 1
+        while entry.result and index >= 0 and units[index].entries[0].message.role == "system":
+            index -= 1
+        if entry.result and index >= 0:
+            units.append(units.pop(index))
             units[-1].entries.append(entry)
         else:
             units.append(Unit(entry))
@@ -186,11 +188,11 @@ def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
 
 def lower_to(sizes: Sequence[float], excess: float) -> float:
     """Returns the size to which all larger ones must shrink to save that much; 0 when that is not enough."""
-    together = 0.0
-    ordered = sorted(sizes, reverse=True)
-    for count, size in enumerate(ordered, 1):
-        together += size
-        lowered = (together - excess) / count
-        if lowered >= (ordered[count] if count < len(ordered) else 0.0):
-            return lowered
+    total = 0.0
+    descending_sizes = sorted(sizes, reverse=True)
+    for count, size in enumerate(descending_sizes, 1):
+        total += size
+        lowered_size = (total - excess) / count
+        if lowered_size >= (descending_sizes[count] if count < len(descending_sizes) else 0.0):
+            return lowered_size
     return 0.0

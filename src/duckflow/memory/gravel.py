@@ -70,8 +70,8 @@ def _rows(data: bytes) -> Iterator[Row]:
     """Reads the rows; a line that was not written to its end is left out."""
     for line in data.split(b"\n"):
         with suppress(ValueError):
-            size, message_id, session, role, operation, at, text = json.loads(line)
-            yield size, message_id, session, role, operation, at, text
+            size, message_id, session, role, operation, timestamp, text = json.loads(line)
+            yield size, message_id, session, role, operation, timestamp, text
 
 
 INDEX_EVERY = 32
@@ -96,8 +96,8 @@ class Gravel:
 
     def add(self, session: str, message: Message) -> None:
         text = without_keys(message.whole if message.whole.isascii() else _sound(message.whole))
-        about = (message.message_id, session, message.role, message.operation, message.at)
-        row = (len(text.encode()), *about, text)
+        message_fields = (message.message_id, session, message.role, message.operation, message.at)
+        row = (len(text.encode()), *message_fields, text)
         try:
             if not self._put:
                 self._only_ours &= not self._inbox.waiting()
@@ -114,11 +114,11 @@ class Gravel:
 
         Returns the ids of the messages that were forgotten meanwhile."""
         self._settle()
-        known = self._archive.known(session)
+        known_messages = self._archive.known(session)
         for message in messages:
-            if message.message_id not in known:
+            if message.message_id not in known_messages:
                 self.add(session, message)
-        return {message_id for message_id, forgotten in known.items() if forgotten}
+        return {message_id for message_id, is_forgotten in known_messages.items() if is_forgotten}
 
     def search(
         self, question: str, limit: int, leave_out: Collection[str] = (), reach: Reach = WIDE

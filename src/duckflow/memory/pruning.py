@@ -27,35 +27,35 @@ class Pruning:
     def run(self, budget: float, target: float, focus: str) -> list[HistoryEntry]:
         """Takes each step only as far as there is still too much."""
         units = group_entries(self._entries)
-        recent = self._first_recent(units, budget)
-        latest = [entry for entry in units[-1].entries if entry.result] if units else []
-        self._cut_largest(latest, budget)
+        first_recent = self._first_recent(units, budget)
+        latest_results = [entry for entry in units[-1].entries if entry.result] if units else []
+        self._cut_largest(latest_results, budget)
         excess = _sum(self._entries) - target
         for entry in older_versions(self._entries):
-            if entry.number < recent and excess > 0:
+            if entry.number < first_recent and excess > 0:
                 excess -= entry.cut_to(0)
-        old = [entry for entry in self._entries if entry.result and entry.number < recent]
-        excess -= _lower(old, excess, self._settings.result_tokens)
-        older = [unit for unit in units if unit.entries[0].number < recent and not self._pinned(unit)]
+        old_results = [entry for entry in self._entries if entry.result and entry.number < first_recent]
+        excess -= _lower(old_results, excess, self._settings.result_tokens)
+        older_units = [unit for unit in units if unit.entries[0].number < first_recent and not self._pinned(unit)]
         if excess > 0:
-            excess -= self._cut_remains(older, excess)
-            over = _sum(latest) - budget * self._settings.recent_share
-            excess -= _lower(latest, min(excess, over), 0)
-            excess -= self._cut_single(older, excess)
-        return self._whole_units(units, older, target, focus) if excess > 0 else list(self._entries)
+            excess -= self._cut_remains(older_units, excess)
+            recent_excess = _sum(latest_results) - budget * self._settings.recent_share
+            excess -= _lower(latest_results, min(excess, recent_excess), 0)
+            excess -= self._cut_single(older_units, excess)
+        return self._whole_units(units, older_units, target, focus) if excess > 0 else list(self._entries)
 
     def _first_recent(self, units: Sequence[Unit], budget: float) -> int:
         """Returns where the latest exchanges begin; the very last one is always among them."""
-        room = budget * self._settings.recent_share
+        tokens_left = budget * self._settings.recent_share
         messages = max(self._settings.recent_messages, budget / TOKENS_A_MESSAGE)
-        begin = self._latest
+        first_number = self._latest
         for unit in reversed(units):
-            room -= unit.tokens
+            tokens_left -= unit.tokens
             messages -= len(unit.entries)
-            if begin < self._latest and (room < 0 or messages < 0):
+            if first_number < self._latest and (tokens_left < 0 or messages < 0):
                 break
-            begin = min(begin, unit.entries[0].number)
-        return begin
+            first_number = min(first_number, unit.entries[0].number)
+        return first_number
 
     def _cut_largest(self, latest: Sequence[HistoryEntry], budget: float) -> None:
         """Cuts what is far too long by itself: one message, or the results of the latest exchange together."""
@@ -67,12 +67,12 @@ class Pruning:
     def _cut_remains(self, units: Sequence[Unit], excess: float) -> float:
         """Cuts long results to a line, where a call has several, and returns how much that saves. The head and tail of
         a long result say less than a short one that is whole."""
-        remains = [entry for unit in units for entry in unit.several() if entry.cut is not None]
-        saved = 0.0
-        for entry in sorted(remains, key=lambda entry: entry.worth(self._latest)):
-            if saved < excess:
-                saved += entry.cut_to(0)
-        return saved
+        cut_entries = [entry for unit in units for entry in unit.several() if entry.cut is not None]
+        saved_tokens = 0.0
+        for entry in sorted(cut_entries, key=lambda entry: entry.worth(self._latest)):
+            if saved_tokens < excess:
+                saved_tokens += entry.cut_to(0)
+        return saved_tokens
 
     def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
         """Cuts single results to a line where a call has several, the least valuable first, and returns how much that
@@ -81,16 +81,16 @@ class Pruning:
         for unit in units:
             steps.append((max(entry.worth(self._latest) for entry in unit.entries), unit))
             steps += [(entry.worth(self._latest), entry) for entry in unit.several()]
-        saved = 0.0
+        saved_tokens = 0.0
         for _, step in sorted(steps, key=lambda pair: pair[0]):
             if excess <= 0:
                 break
-            less = step.tokens
+            tokens = step.tokens
             if isinstance(step, HistoryEntry):
-                less = step.cut_to(0)
-                saved += less
-            excess -= less
-        return saved
+                tokens = step.cut_to(0)
+                saved_tokens += tokens
+            excess -= tokens
+        return saved_tokens
 
     def _pinned(self, unit: Unit) -> bool:
         return any(entry.number in self._pins for entry in unit.entries)
@@ -99,15 +99,15 @@ class Pruning:
         self, units: Sequence[Unit], older: Sequence[Unit], target: float, focus: str
     ) -> list[HistoryEntry]:
         """Keeps the most valuable of the older exchanges, as long as they fit."""
-        weigh = Focus(focus)
-        worth = {id(unit): unit.worth(self._latest) * weigh.weight(unit.texts()) for unit in older}
-        staying = [unit for unit in units if id(unit) not in worth]
-        room = target - sum(unit.tokens for unit in staying)
+        focus_weights = Focus(focus)
+        worth = {id(unit): unit.worth(self._latest) * focus_weights.weight(unit.texts()) for unit in older}
+        kept_units = [unit for unit in units if id(unit) not in worth]
+        tokens_left = target - sum(unit.tokens for unit in kept_units)
         for unit in sorted(older, key=lambda unit: worth[id(unit)], reverse=True):
-            if unit.tokens <= room:
-                room -= unit.tokens
-                staying.append(unit)
-        return sorted((entry for unit in staying for entry in unit.entries), key=lambda entry: entry.number)
+            if unit.tokens <= tokens_left:
+                tokens_left -= unit.tokens
+                kept_units.append(unit)
+        return sorted((entry for unit in kept_units for entry in unit.entries), key=lambda entry: entry.number)
 
 
 def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> float:
@@ -121,21 +121,21 @@ def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> floa
 def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
     """Returns reads of a file that was changed, or read in the same place, later; the oldest first. A read of a few
     lines is not replaced by a read of much more, since that will be cut before it is."""
-    changed: set[str] = set()
-    read: dict[str, list[range]] = {}
-    replaced: list[HistoryEntry] = []
+    changed_paths: set[str] = set()
+    read_ranges: dict[str, list[range]] = {}
+    replaced_entries: list[HistoryEntry] = []
     for entry in reversed(entries):
-        head = entry.original.text.partition("\n")[0] if entry.result else ""
-        if change := _CHANGED.match(head):
-            changed.add(change[1])
-        elif shown := _READ.match(head):
-            path, lines = shown[1], range(int(shown[2]), int(shown[3]) + 1)
-            later = read.setdefault(path, [])
-            if path in changed or any(_replaces(later_lines, lines) for later_lines in later):
-                replaced.append(entry)
+        first_line = entry.original.text.partition("\n")[0] if entry.result else ""
+        if change := _CHANGED.match(first_line):
+            changed_paths.add(change[1])
+        elif read_match := _READ.match(first_line):
+            path, lines = read_match[1], range(int(read_match[2]), int(read_match[3]) + 1)
+            later_ranges = read_ranges.setdefault(path, [])
+            if path in changed_paths or any(_replaces(later_lines, lines) for later_lines in later_ranges):
+                replaced_entries.append(entry)
             else:
-                later.append(lines)
-    return replaced[::-1]
+                later_ranges.append(lines)
+    return replaced_entries[::-1]
 
 
 def _replaces(later: range, lines: range) -> bool:
@@ -146,20 +146,20 @@ def squeeze(entries: Iterable[HistoryEntry], pins: Container[int], budget: float
     """Shrinks the context when even what must stay is too much. Pinned messages and the latest exchange are cut to the
     room there is, their results first; of the others, the latest that fit stay."""
     units = group_entries(entries)
-    must = (
+    required_units = (
         [units.pop(), *(unit for unit in units if any(entry.number in pins for entry in unit.entries))] if units else []
     )
-    staying = [entry for unit in must for entry in unit.entries]
-    _lower([entry for entry in staying if entry.result], _sum(staying) - budget, 0)
-    _lower(staying, _sum(staying) - budget, 0)
-    room = budget - _sum(staying)
+    kept_entries = [entry for unit in required_units for entry in unit.entries]
+    _lower([entry for entry in kept_entries if entry.result], _sum(kept_entries) - budget, 0)
+    _lower(kept_entries, _sum(kept_entries) - budget, 0)
+    tokens_left = budget - _sum(kept_entries)
     for unit in reversed(units):
-        if unit not in must:
-            room -= unit.tokens
-            if room < 0:
+        if unit not in required_units:
+            tokens_left -= unit.tokens
+            if tokens_left < 0:
                 break
-            staying += unit.entries
-    return sorted(staying, key=lambda entry: entry.number)
+            kept_entries += unit.entries
+    return sorted(kept_entries, key=lambda entry: entry.number)
 
 
 def _sum(entries: Iterable[HistoryEntry]) -> float:

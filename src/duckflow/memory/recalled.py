@@ -21,11 +21,15 @@ LEAST_TOKENS = 30
 
 def of_turn(question: str, messages: Iterable[Message], session: str) -> list[ArchiveHit]:
     """Returns the messages of the turn that is referred to as `conversation:3`; nothing for other questions."""
-    wanted = re.fullmatch(r"\s*conversation:(\d+)\s*", question)
-    spoken = (message for message in messages if wanted and message.turn == int(wanted[1]) and message.role != "system")
+    turn_match = re.fullmatch(r"\s*conversation:(\d+)\s*", question)
+    turn_messages = (
+        message
+        for message in messages
+        if turn_match and message.turn == int(turn_match[1]) and message.role != "system"
+    )
     return [
         ArchiveHit(0, message.message_id, session, message.role, message.operation, message.at, message.whole, 1.0)
-        for message in spoken
+        for message in turn_messages
     ]
 
 
@@ -37,10 +41,10 @@ def select_relevant(
     since the file's present content is on the disk."""
     if search("memory.refers", question, language):
         return [hit for hit in hits if hit.share >= REFERRED_SHARE]
-    asked = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
-    current = (hit for hit in hits if hit.session == session or not _is_stale(hit, question))
-    clear = (hit for hit in current if hit.share >= CLEAR_SHARE)
-    return [hit for hit in clear if len(asked & terms(hit.text)) >= IN_COMMON]
+    question_terms = {term for term in terms(question) if telling(term) > FILLER_WEIGHT}
+    current_hits = (hit for hit in hits if hit.session == session or not _is_stale(hit, question))
+    clear_hits = (hit for hit in current_hits if hit.share >= CLEAR_SHARE)
+    return [hit for hit in clear_hits if len(question_terms & terms(hit.text)) >= IN_COMMON]
 
 
 def _is_stale(hit: ArchiveHit, question: str) -> bool:
@@ -50,12 +54,12 @@ def _is_stale(hit: ArchiveHit, question: str) -> bool:
 def quote_hits(hits: Sequence[ArchiveHit], tokens: float) -> str:
     """Quotes each hit with its speaker and date; the best hit gets the most room."""
     lines: list[str] = []
-    for place, hit in enumerate(hits):
-        room = tokens / (len(hits) - place) if place else tokens / 2
+    for index, hit in enumerate(hits):
+        line_tokens = tokens / (len(hits) - index) if index else tokens / 2
         speaker = hit.operation or hit.role
-        head = f"> [{speaker}, {time.strftime('%Y-%m-%d', time.localtime(hit.at))}] "
+        prefix = f"> [{speaker}, {time.strftime('%Y-%m-%d', time.localtime(hit.at))}] "
         text = " ".join(older_words(hit.role, hit.text).split())
-        line = head + " ".join(clip(text, max(room - estimate(head), LEAST_TOKENS)).split())
+        line = prefix + " ".join(clip(text, max(line_tokens - estimate(prefix), LEAST_TOKENS)).split())
         cost = estimate(line) + 1
         if cost > tokens:
             break

@@ -49,9 +49,9 @@ def shares(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     if question.isascii():
         return weights
-    for run in re.findall(_WITHOUT_HIRAGANA, unicodedata.normalize("NFKC", question)):
-        for pair in map("".join, pairwise(run)):
-            weights[pair] = (len(run) - 1) ** -WORD_POWER
+    for characters in re.findall(_WITHOUT_HIRAGANA, unicodedata.normalize("NFKC", question)):
+        for pair in map("".join, pairwise(characters)):
+            weights[pair] = (len(characters) - 1) ** -WORD_POWER
     return weights
 
 
@@ -76,8 +76,8 @@ def _joined(identifier: str) -> str:
 
 
 def _pairs(match: re.Match[str]) -> str:
-    run = match[0]
-    return f" {' '.join(map(''.join, pairwise(run)))} " if len(run) > 1 else f" {run} "
+    characters = match[0]
+    return f" {' '.join(map(''.join, pairwise(characters)))} " if len(characters) > 1 else f" {characters} "
 
 
 LONG_MESSAGE = 300
@@ -109,26 +109,28 @@ def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dic
     """Returns message numbers with their share of what the question asks for, from 0 to about 1.
 
     For each word, a message counts only the best weight: its own, or a neighbour's."""
-    ranked: dict[int, float] = {}
-    possible = 0.0
+    weights: dict[int, float] = {}
+    possible_weight = 0.0
     for word in words:
         rarity = math.log(1 + (total - word.found_in + 0.5) / (word.found_in + 0.5)) * word.telling
-        possible += rarity
+        possible_weight += rarity
         for number, weight in _spread(word.postings, rarity, neighbours).items():
-            ranked[number] = ranked.get(number, 0.0) + weight
-    return {number: weight / possible for number, weight in ranked.items()} if possible else {}
+            weights[number] = weights.get(number, 0.0) + weight
+    return {number: weight / possible_weight for number, weight in weights.items()} if possible_weight else {}
 
 
 def _spread(postings: Iterable[Posting], rarity: float, neighbours: bool) -> dict[int, float]:
     best: dict[int, float] = {}
     for number, length in postings:
-        own = rarity / (1 - LENGTH_SHARE + LENGTH_SHARE * math.sqrt(length / LONG_MESSAGE))
-        if own > best.get(number, 0.0):
-            best[number] = own
-        passed_on = own * SPREAD_LENGTH / (SPREAD_LENGTH + length)
-        for distance, (after, before) in enumerate(zip(AFTER, BEFORE, strict=True) if neighbours else (), 1):
-            if passed_on * after > best.get(number + distance, 0.0):
-                best[number + distance] = passed_on * after
-            if passed_on * before > best.get(number - distance, 0.0):
-                best[number - distance] = passed_on * before
+        own_weight = rarity / (1 - LENGTH_SHARE + LENGTH_SHARE * math.sqrt(length / LONG_MESSAGE))
+        if own_weight > best.get(number, 0.0):
+            best[number] = own_weight
+        spread_weight = own_weight * SPREAD_LENGTH / (SPREAD_LENGTH + length)
+        for distance, (share_after, share_before) in enumerate(
+            zip(AFTER, BEFORE, strict=True) if neighbours else (), 1
+        ):
+            if spread_weight * share_after > best.get(number + distance, 0.0):
+                best[number + distance] = spread_weight * share_after
+            if spread_weight * share_before > best.get(number - distance, 0.0):
+                best[number - distance] = spread_weight * share_before
     return best

@@ -76,13 +76,13 @@ def _of_ascii(text: str) -> float:
 
 def _of_scripts(text: str) -> float:
     runs = _pattern(_BEYOND_ASCII).findall(text)
-    remaining, total = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
+    remaining_bytes, total = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
     for pattern, for_character, for_run in _SCRIPTS:
         runs_of_script = _pattern(pattern).findall(text)
-        together = "".join(runs_of_script)
-        remaining -= len(together.encode())
-        total += len(together) * for_character + len(runs_of_script) * for_run
-    return total + remaining * _OTHER_BYTE
+        script_text = "".join(runs_of_script)
+        remaining_bytes -= len(script_text.encode())
+        total += len(script_text) * for_character + len(runs_of_script) * for_run
+    return total + remaining_bytes * _OTHER_BYTE
 
 
 def count(text: str) -> int:
@@ -94,9 +94,9 @@ def history_budget(settings: MemorySettings, window: int, most: int = 0) -> int:
     """Returns the tokens that history may take with a model of this window, which gets confused by more than `most`."""
     if settings.budget_tokens is not None:
         return min(settings.budget_tokens, int(window * MOST_OF_WINDOW))
-    least = min(LEAST_BUDGET, window // 2)
-    share = max(int(window * settings.window_share), least)
-    return min(share, most) if most else share
+    least_budget = min(LEAST_BUDGET, window // 2)
+    budget = max(int(window * settings.window_share), least_budget)
+    return min(budget, most) if most else budget
 
 
 class Tokens:
@@ -136,18 +136,18 @@ def clip(text: str, tokens: float, size: float | None = None) -> str:
     size = estimate(text) if size is None else size
     if size <= tokens:
         return text
-    keep = int(len(text) * tokens / size * 0.95)
+    length = int(len(text) * tokens / size * 0.95)
     for _ in range(STEPS):
-        clipped = _ends(text, keep)
-        if estimate(clipped) <= tokens or keep <= 0:
-            return clipped
-        keep = int(keep * 0.85) - 20
+        clipped_text = _ends(text, length)
+        if estimate(clipped_text) <= tokens or length <= 0:
+            return clipped_text
+        length = int(length * 0.85) - 20
     return _ends(text, 0)
 
 
 def _ends(text: str, keep: int) -> str:
     keep = max(0, keep)
-    head = int(keep * HEAD_SHARE)
-    tail = keep - head
+    head_length = int(keep * HEAD_SHARE)
+    tail = keep - head_length
     end = text[len(text) - tail :] if tail else ""
-    return f"{text[:head]}\n… [{len(text) - keep} characters left out] …\n{end}"
+    return f"{text[:head_length]}\n… [{len(text) - keep} characters left out] …\n{end}"
