@@ -92,11 +92,11 @@ class MappedFolder:
 
     async def _asked(self, request: dict[str, Any], seconds: float | None) -> Any:
         """Sends a request to a process of its own, and returns the answer; nothing if it failed or took too long."""
-        out = bytearray()
+        stdout = bytearray()
         try:
             launch = Launch((sys.executable, *PROGRAM), self.map.workspace.root, os.environ)
-            await run(launch, out.extend, ignore, json.dumps(request | self._about()).encode(), seconds)
-            return json.loads(out)
+            await run(launch, stdout.extend, ignore, json.dumps(request | self._about()).encode(), seconds)
+            return json.loads(stdout)
         except (TimeoutError, ValueError, OSError):
             return None
 

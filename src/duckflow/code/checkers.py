@@ -52,12 +52,12 @@ class Checker(NamedTuple):
     """The pattern of an error in its output; empty if the output is JSON."""
 
     def is_used_in(self, text_of: Callable[[str], str | None]) -> bool:
-        texts = ((text_of(name), wanted) for name, wanted in self.configured.items())
-        return any(text is not None and wanted in text for text, wanted in texts)
+        texts = ((text_of(name), section) for name, section in self.configured.items())
+        return any(text is not None and section in text for text, section in texts)
 
     def call(self, program: str, files: Iterable[str]) -> str:
-        named = " ".join(shlex.quote(f"./{path}") for path in files) if self.scope != "all" else ""
-        return " ".join(filter(None, (shlex.quote(program), self.command, named)))
+        quoted_files = " ".join(shlex.quote(f"./{path}") for path in files) if self.scope != "all" else ""
+        return " ".join(filter(None, (shlex.quote(program), self.command, quoted_files)))
 
     def read(self, output: str, folder: Path) -> list[Diagnostic]:
         """Reads the errors in the output. Other output is ignored: the program may be anybody's."""
@@ -87,16 +87,16 @@ def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
         except OSError:
             return None
 
-    wanted = [
+    used_checkers = [
         checker for checker in checkers() if suffixes.intersection(checker.suffixes) and checker.is_used_in(text_of)
     ]
-    return [(checker, program) for checker in wanted if (program := program_for(checker.name, folder))]
+    return [(checker, program) for checker in used_checkers if (program := program_for(checker.name, folder))]
 
 
 def program_for(name: str, folder: Path) -> str:
     """Returns the project's own program, else the machine's; nothing if it is not installed."""
-    own = (f"{place}/{name}" for place in OWN_PLACES)
-    return next((path for path in own if (folder / path).is_file()), "") or find_program(name, folder) or ""
+    project_paths = (f"{program_folder}/{name}" for program_folder in OWN_PLACES)
+    return next((path for path in project_paths if (folder / path).is_file()), "") or find_program(name, folder) or ""
 
 
 def _from_json(output: str, folder: Path) -> list[Diagnostic]:
@@ -113,20 +113,20 @@ def _from_json(output: str, folder: Path) -> list[Diagnostic]:
 
 
 def _error(path: str, line: int, message: str, folder: Path) -> Diagnostic:
-    named = Path(path.strip())
-    inside = named.relative_to(folder) if named.is_relative_to(folder) else named
-    return Diagnostic(str(PurePosixPath(inside)).removeprefix("./"), line, message.strip()[:MESSAGE])
+    named_path = Path(path.strip())
+    relative_path = named_path.relative_to(folder) if named_path.is_relative_to(folder) else named_path
+    return Diagnostic(str(PurePosixPath(relative_path)).removeprefix("./"), line, message.strip()[:MESSAGE])
 
 
 def new_errors(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Returns the errors that were not there before, wherever they stand: lines move, and messages name lines."""
-    known = Counter(_key(diagnostic) for diagnostic in before if diagnostic.error)
+    known_errors = Counter(_key(diagnostic) for diagnostic in before if diagnostic.error)
     new = list[Diagnostic]()
     for diagnostic in after:
         if not diagnostic.error:
             continue
-        if known[_key(diagnostic)] > 0:
-            known[_key(diagnostic)] -= 1
+        if known_errors[_key(diagnostic)] > 0:
+            known_errors[_key(diagnostic)] -= 1
         else:
             new.append(diagnostic)
     return new

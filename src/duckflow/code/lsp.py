@@ -84,12 +84,14 @@ class LanguageServer:
     def show(self, path: str, text: str) -> None:
         """Tells the server the present text of a file."""
         version = self._opened[path] = self._opened.get(path, 0) + 1
-        about = {"uri": self._uri(path), "version": version}
+        document_version = {"uri": self._uri(path), "version": version}
         if version == 1:
-            document = {**about, "languageId": self._language, "text": text}
+            document = {**document_version, "languageId": self._language, "text": text}
             self._peer.notify("textDocument/didOpen", {"textDocument": document})
             return
-        self._peer.notify("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": text}]})
+        self._peer.notify(
+            "textDocument/didChange", {"textDocument": document_version, "contentChanges": [{"text": text}]}
+        )
         self._peer.notify("textDocument/didSave", {"textDocument": {"uri": self._uri(path)}})
 
     async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
@@ -174,8 +176,8 @@ class LanguageServer:
             case "workspace/workspaceFolders":
                 return [{"uri": _address(self._folder), "name": self._folder.name}]
             case "client/registerCapability":
-                registered = map(_table, cast("list[Any]", params.get("registrations") or []))
-                if any(registration.get("method") == "textDocument/diagnostic" for registration in registered):
+                registrations = map(_table, cast("list[Any]", params.get("registrations") or []))
+                if any(registration.get("method") == "textDocument/diagnostic" for registration in registrations):
                     self._able["diagnosticProvider"] = True
                     self._told.set()
                 return None
@@ -206,10 +208,10 @@ class LanguageServer:
 
     async def _read(self) -> None:
         assert self._process and self._process.stdout
-        unread = bytearray()
-        while len(unread) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
-            unread += data
-            while message := _next_message(unread):
+        unread_bytes = bytearray()
+        while len(unread_bytes) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
+            unread_bytes += data
+            while message := _next_message(unread_bytes):
                 self._peer.take_line(message)
                 await asyncio.sleep(0)
         self._peer.close("the server has ended")
@@ -220,8 +222,8 @@ def _next_message(unread: bytearray) -> bytes:
     end = unread.find(b"\r\n\r\n")
     if end < 0:
         return b""
-    named = re.search(rb"(?i)content-length: *(\d+)", unread[:end])
-    length = int(named[1]) if named else 0
+    length_match = re.search(rb"(?i)content-length: *(\d+)", unread[:end])
+    length = int(length_match[1]) if length_match else 0
     if len(unread) < end + 4 + length:
         return b""
     message = bytes(unread[end + 4 : end + 4 + length])

@@ -42,39 +42,41 @@ def _left_out(count: int) -> str:
 def files_outline(code_map: CodeMap, folder: str, room: int) -> str:
     """Lists the files beneath a folder with their top-level names; nothing if that is too long."""
     files = code_map.files(folder)
-    tops = dict[str, list[str]]()
+    top_names = dict[str, list[str]]()
     for symbol in code_map.top_level(folder):
         if symbol.what != "variable":
-            tops.setdefault(symbol.path, []).append(symbol.name)
-    full = "\n".join(f"{path}: {_names(tops.get(path, ()), 0)}" for path, _ in files)
-    if len(full) <= room:
-        return full
-    brief = "\n".join(f"{path}: {_names(tops.get(path, ()), LONG_LIST)}" for path, _ in files)
-    return brief if len(brief) <= room else ""
+            top_names.setdefault(symbol.path, []).append(symbol.name)
+    full_text = "\n".join(f"{path}: {_names(top_names.get(path, ()), 0)}" for path, _ in files)
+    if len(full_text) <= room:
+        return full_text
+    brief_text = "\n".join(f"{path}: {_names(top_names.get(path, ()), LONG_LIST)}" for path, _ in files)
+    return brief_text if len(brief_text) <= room else ""
 
 
 def _names(names: Sequence[str], most: int) -> str:
-    shown = names[:most] if most else names
-    return ", ".join(shown) + (f" … +{len(names) - len(shown)}" if len(names) > len(shown) else "")
+    shown_names = names[:most] if most else names
+    return ", ".join(shown_names) + (f" … +{len(names) - len(shown_names)}" if len(names) > len(shown_names) else "")
 
 
 def folders_outline(code_map: CodeMap, folder: str, room: int) -> str:
     """Lists the folders with the numbers of their files and definitions, as deep as there is room for."""
     files = code_map.files(folder)
-    beneath = 0 if folder == "." else folder.count("/") + 1
+    folder_depth = 0 if folder == "." else folder.count("/") + 1
     lines = list[str]()
     for depth in (3, 2, 1):
-        counted, defined = Counter[str](), Counter[str]()
+        file_counts, definition_counts = Counter[str](), Counter[str]()
         for path, definitions in files:
             parts = path.split("/")
-            top = "/".join(parts[: beneath + depth]) if len(parts) > beneath + depth else "/".join(parts[:-1])
-            counted[top or "."] += 1
-            defined[top or "."] += definitions
-        lines = [f"{name}/: {counted[name]}, {defined[name]}" for name in sorted(counted)]
+            top_folder = (
+                "/".join(parts[: folder_depth + depth]) if len(parts) > folder_depth + depth else "/".join(parts[:-1])
+            )
+            file_counts[top_folder or "."] += 1
+            definition_counts[top_folder or "."] += definitions
+        lines = [f"{name}/: {file_counts[name]}, {definition_counts[name]}" for name in sorted(file_counts)]
         if sum(map(len, lines)) + len(lines) <= room:
             break
     else:
-        largest = sorted(lines, key=lambda line: -counted[line.partition("/:")[0]])
-        most = max(1, room // (sum(map(len, lines)) // len(lines) + 1))
-        lines = [*sorted(largest[:most]), f"… +{len(lines) - most}"]
+        largest = sorted(lines, key=lambda line: -file_counts[line.partition("/:")[0]])
+        most_lines = max(1, room // (sum(map(len, lines)) // len(lines) + 1))
+        lines = [*sorted(largest[:most_lines]), f"… +{len(lines) - most_lines}"]
     return "\n".join(lines)

@@ -35,8 +35,10 @@ class PythonModules:
         """Follows imports to what they import. An import that leads to no definition stays: it may bring a module."""
         definitions = list[Bound]()
         for bound in bounds:
-            known = self.imported(bound.source, bound.scope.path, seen) if isinstance(bound.source, Imported) else []
-            definitions += known or [bound]
+            imported_bounds = (
+                self.imported(bound.source, bound.scope.path, seen) if isinstance(bound.source, Imported) else []
+            )
+            definitions += imported_bounds or [bound]
         return definitions
 
     def imported(self, imported: Imported, path: str, seen: frozenset[Imported] = frozenset()) -> list[Bound]:
@@ -52,13 +54,13 @@ class PythonModules:
 
     def in_module(self, file: PythonFile, name: str, seen: frozenset[Imported]) -> list[Bound]:
         if name in file.scope.names:
-            own = [bound for bound in file.scope.names[name] if bound.source not in seen]
-            return self.followed(own, seen)
+            own_bounds = [bound for bound in file.scope.names[name] if bound.source not in seen]
+            return self.followed(own_bounds, seen)
         definitions = list[Bound]()
         for star in file.scope.stars:
             if star not in seen:
-                for other in self._modules(star, file.path):
-                    definitions += self.in_module(other, name, seen | {star})
+                for module_file in self._modules(star, file.path):
+                    definitions += self.in_module(module_file, name, seen | {star})
         return definitions
 
     def _modules(self, imported: Imported, path: str) -> list[PythonFile]:
@@ -70,25 +72,25 @@ class PythonModules:
         project."""
         module, level, name = imported
         paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
-        inside = paths or self.paths_of(module, level, path)
-        return [file for module_path in paths if (file := self.file(module_path))] if inside else None
+        is_inside = paths or self.paths_of(module, level, path)
+        return [file for module_path in paths if (file := self.file(module_path))] if is_inside else None
 
     def paths_of(self, module: str, level: int, path: str) -> list[str]:
         """Returns the files that a module's name can mean. The folder where a search begins is no package."""
         parts = [*filter(None, module.split("."))]
         if level:
             folder = path.split("/")[:-1]
-            base = folder[: len(folder) - (level - 1)]
-            return self.stems.get("/".join([*base, *parts]), [])
+            base_parts = folder[: len(folder) - (level - 1)]
+            return self.stems.get("/".join([*base_parts, *parts]), [])
         if not parts:
             return []
-        wanted, roots = "/".join(parts), list[tuple[int, str]]()
+        module_stem, roots = "/".join(parts), list[tuple[int, str]]()
         for stem in self._by_last.get(parts[-1], ()):
-            if stem == wanted or stem.endswith(f"/{wanted}"):
-                root = stem[: len(stem) - len(wanted)].rstrip("/")
+            if stem == module_stem or stem.endswith(f"/{module_stem}"):
+                root = stem[: len(stem) - len(module_stem)].rstrip("/")
                 if root == "" or root not in self._packages:
-                    near = len(root) if path.startswith(f"{root}/") or not root else -1
-                    roots.append((near, stem))
+                    nearness = len(root) if path.startswith(f"{root}/") or not root else -1
+                    roots.append((nearness, stem))
         return self.stems[max(roots)[1]] if roots else []
 
     @cached_property
@@ -101,10 +103,10 @@ class PythonModules:
 
     @cached_property
     def _by_last(self) -> dict[str, list[str]]:
-        last = dict[str, list[str]]()
+        stems_by_last = dict[str, list[str]]()
         for stem in self.stems:
-            last.setdefault(stem.rpartition("/")[2], []).append(stem)
-        return last
+            stems_by_last.setdefault(stem.rpartition("/")[2], []).append(stem)
+        return stems_by_last
 
     @cached_property
     def _packages(self) -> frozenset[str]:
@@ -113,13 +115,15 @@ class PythonModules:
     def lookup(self, name: str, scope: Scope) -> list[Bound]:
         """Looks a name up from the inner scope to the outer. The names of a class are seen only from right within
         it."""
-        now: Scope | None = scope
-        while now:
-            inner = now is scope or (isinstance(scope.node, Comprehension) and now is scope.above)
-            if name in now.names and (inner or not isinstance(now.node, ast.ClassDef)):
-                return now.names[name]
-            if now.above is None:
-                file = self.file(now.path)
+        current_scope: Scope | None = scope
+        while current_scope:
+            is_inner = current_scope is scope or (
+                isinstance(scope.node, Comprehension) and current_scope is scope.above
+            )
+            if name in current_scope.names and (is_inner or not isinstance(current_scope.node, ast.ClassDef)):
+                return current_scope.names[name]
+            if current_scope.above is None:
+                file = self.file(current_scope.path)
                 return self.in_module(file, name, frozenset()) if file else []
-            now = now.above
+            current_scope = current_scope.above
         return []

@@ -74,15 +74,15 @@ class Scope:
     @property
     def owner(self) -> "Scope | None":
         """The class that a function stands in."""
-        above = self.above
-        return above if above and isinstance(above.node, ast.ClassDef) else None
+        outer_scope = self.above
+        return outer_scope if outer_scope and isinstance(outer_scope.node, ast.ClassDef) else None
 
 
 def class_around(scope: Scope) -> Scope | None:
-    now: Scope | None = scope
-    while now and not isinstance(now.node, ast.ClassDef):
-        now = now.above
-    return now
+    current_scope: Scope | None = scope
+    while current_scope and not isinstance(current_scope.node, ast.ClassDef):
+        current_scope = current_scope.above
+    return current_scope
 
 
 class NamePlace(NamedTuple):
@@ -144,11 +144,11 @@ class PythonFile:
             case ast.If() | ast.IfExp():
                 self._branches(node)
             case ast.BoolOp():
-                before = self._known
+                types_before = self._known
                 for value in node.values:
                     self._visit(value)
                     self._known = self._known | dict(_instances(value) if isinstance(node.op, ast.And) else ())
-                self._known = before
+                self._known = types_before
             case ast.Import() | ast.ImportFrom():
                 self._import(node)
             case ast.AnnAssign():
@@ -173,41 +173,43 @@ class PythonFile:
                     self._quoted(part, part.value)
 
     def _quoted(self, constant: ast.Constant, text: str) -> None:
-        inner = parsed_annotation(text)
-        plain = (
+        annotation = parsed_annotation(text)
+        is_plain = (
             constant.lineno == constant.end_lineno and constant.end_col_offset == constant.col_offset + len(text) + 2
         )
-        for node in ast.walk(inner) if inner and plain and text.isascii() else ():
+        for node in ast.walk(annotation) if annotation and is_plain and text.isascii() else ():
             if isinstance(node, ast.Name):
                 place = NamePlace(node, constant.lineno, constant.col_offset + 1 + node.col_offset, self._now)
                 self.places[node.id].append(place)
 
     def _visit_within(self, node: ast.AST, body: Iterable[ast.AST], in_class: bool = False) -> None:
         """Visits nodes in a scope of their own. Narrowed types of outer names do not hold inside a definition."""
-        known, above = self._known, self._now
-        self._known = {} if isinstance(node, Definition) else known
-        self._now = self.scopes[node] = Scope(node, above, self.path)
+        outer_types, outer_scope = self._known, self._now
+        self._known = {} if isinstance(node, Definition) else outer_types
+        self._now = self.scopes[node] = Scope(node, outer_scope, self.path)
         if isinstance(node, Function | ast.Lambda):
             self._bind_parameters(node, in_class)
         for generator in node.generators if isinstance(node, Comprehension) else ():
             self._bind(generator.target, ElementOf(generator.iter))
         self._visit_all(body)
-        self._known, self._now = known, above
+        self._known, self._now = outer_types, outer_scope
 
     def _branches(self, node: ast.If | ast.IfExp) -> None:
         self._visit(node.test)
-        before = self._known
-        self._known = before | dict(_instances(node.test))
-        body, otherwise = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+        types_before = self._known
+        self._known = types_before | dict(_instances(node.test))
+        body, else_body = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
         self._visit_all(body)
-        self._known = before
-        self._visit_all(otherwise)
+        self._known = types_before
+        self._visit_all(else_body)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             if isinstance(node, ast.Import):
-                top = alias.name.partition(".")[0]
-                self._now.bind(alias.asname or top, node.lineno, Imported(alias.name if alias.asname else top, 0, ""))
+                top_module = alias.name.partition(".")[0]
+                self._now.bind(
+                    alias.asname or top_module, node.lineno, Imported(alias.name if alias.asname else top_module, 0, "")
+                )
                 continue
             imported = Imported(node.module or "", node.level, alias.name)
             if alias.name == "*":
@@ -239,12 +241,12 @@ class PythonFile:
 
     def _bind_parameters(self, node: Function | ast.Lambda, in_class: bool) -> None:
         args = node.args
-        plain = [*args.posonlyargs, *args.args]
-        defaults = dict(zip(plain[len(plain) - len(args.defaults) :], args.defaults, strict=True))
+        positional_args = [*args.posonlyargs, *args.args]
+        defaults = dict(zip(positional_args[len(positional_args) - len(args.defaults) :], args.defaults, strict=True))
         defaults |= {arg: value for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value}
-        for number, arg in enumerate([*plain, *args.kwonlyargs]):
-            first = in_class and number == 0 and bool(plain)
-            self._now.bind(arg.arg, arg.lineno, Parameter(node, arg, defaults.get(arg), first))
+        for number, arg in enumerate([*positional_args, *args.kwonlyargs]):
+            is_first = in_class and number == 0 and bool(positional_args)
+            self._now.bind(arg.arg, arg.lineno, Parameter(node, arg, defaults.get(arg), is_first))
         for arg in filter(None, (args.vararg, args.kwarg)):
             self._now.bind(arg.arg, arg.lineno, None)
 
@@ -280,8 +282,8 @@ def parsed_annotation(text: str) -> ast.expr | None:
 
 
 def _annotations(args: ast.arguments) -> Iterator[ast.expr]:
-    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)))
-    yield from (arg.annotation for arg in every if arg.annotation)
+    all_args = (*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg)))
+    yield from (arg.annotation for arg in all_args if arg.annotation)
 
 
 def _defaults(args: ast.arguments) -> Iterator[ast.expr]:

@@ -71,8 +71,8 @@ class PythonClasses:
         if scope in seen:
             return []
         seen.add(scope)
-        if own := [*scope.names.get(name, ()), *scope.attributes.get(name, ())]:
-            return own
+        if own_members := [*scope.names.get(name, ()), *scope.attributes.get(name, ())]:
+            return own_members
         bases = (base.scope for base in self.bases(scope) if base.kind == "class" and base.scope)
         return next((members for base in bases if (members := self._in_class(base, name, seen))), list[Bound]())
 
@@ -81,8 +81,8 @@ class PythonClasses:
             return []
         values = list[PythonValue]()
         for base in scope.node.bases:
-            plain = base.value if isinstance(base, ast.Subscript) else base
-            values += self._infer(plain, scope.above) or [PythonValue("outside", scope)]
+            plain_base = base.value if isinstance(base, ast.Subscript) else base
+            values += self._infer(plain_base, scope.above) or [PythonValue("outside", scope)]
         return values
 
     def is_complete(self, value: PythonValue, seen: set[Scope]) -> bool:
@@ -124,8 +124,8 @@ class PythonTypes:
 
     def _inferred(self, node: ast.expr, scope: Scope) -> Iterator[PythonValue]:
         file = self._modules.file(scope.path)
-        if file and (kind := file.narrowed.get(node)) and (narrow := list(self._instances_of(kind, scope))):
-            yield from narrow
+        if file and (kind := file.narrowed.get(node)) and (narrowed_values := list(self._instances_of(kind, scope))):
+            yield from narrowed_values
             return
         match node:
             case ast.Name(id=name):
@@ -204,15 +204,15 @@ class PythonTypes:
                 yield from self._elements([value])
                 continue
             methods = [*self.classes.member(value, "__enter__"), *self.classes.member(value, "__aenter__")]
-            entered = [value for bound in methods for method in self._value(bound) for value in self._returned(method)]
-            yield from entered or [value]
+            results = [value for bound in methods for method in self._value(bound) for value in self._returned(method)]
+            yield from results or [value]
 
     def _parameter(self, parameter: Parameter, scope: Scope) -> Iterator[PythonValue]:
         function = parameter.function
         if parameter.first and scope.owner and isinstance(function, Function):
             names = {named(decorator) for decorator in function.decorator_list}
-            of_class = "classmethod" in names or function.name in ("__new__", "__init_subclass__")
-            yield PythonValue("class" if of_class else "instance", scope.owner)
+            is_class_method = "classmethod" in names or function.name in ("__new__", "__init_subclass__")
+            yield PythonValue("class" if is_class_method else "instance", scope.owner)
         elif parameter.arg.annotation and scope.above:
             yield from self._instances_of(parameter.arg.annotation, scope.above)
         elif parameter.default:
@@ -278,9 +278,9 @@ class PythonTypes:
                 yield from self._elements(self.infer(argument, scope))
                 return
             case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in ITEMS:
-                many = [value for value in self.infer(inner, scope) if value.kind == "many"]
-                if many:
-                    yield from many if attr in ("values", "copy") else self._elements(many)
+                collections = [value for value in self.infer(inner, scope) if value.kind == "many"]
+                if collections:
+                    yield from collections if attr in ("values", "copy") else self._elements(collections)
                     return
             case _:
                 pass
@@ -299,14 +299,14 @@ class PythonTypes:
     def _of_function(self, function: PythonValue, call: ast.Call, scope: Scope) -> Iterator[PythonValue]:
         """Infers the result of a call. If a type variable is returned, the argument that determines it tells the
         type."""
-        returned = list(self._returned(function))
-        yield from returned
-        for argument, how in _giving(function.node, call) if not returned else ():
+        returned_values = list(self._returned(function))
+        yield from returned_values
+        for argument, relation in _giving(function.node, call) if not returned_values else ():
             values = self.infer(argument, scope)
-            if how == "class":
+            if relation == "class":
                 yield from (PythonValue("instance", value.scope) for value in values if value.kind == "class")
             else:
-                yield from values if how == "same" else self._elements(values)
+                yield from values if relation == "same" else self._elements(values)
 
     def _returned(self, function: PythonValue) -> Iterator[PythonValue]:
         yield from (_on_receiver(value, function) for value in self._given_back(function))
@@ -319,16 +319,16 @@ class PythonTypes:
             yield from self._instances_of(node.returns, scope)
             return
         file = self._modules.file(scope.path)
-        inner = file.scopes.get(node) if file else None
-        if inner is None or node in self._asking:
+        function_scope = file.scopes.get(node) if file else None
+        if function_scope is None or node in self._asking:
             return
         self._asking.add(node)
         try:
             for statement in _own_statements(node.body):
                 if isinstance(statement, ast.Return) and statement.value:
-                    yield from self.infer(statement.value, inner)
-                elif yielded := _yielded(statement):
-                    yield PythonValue("many", inner, yielded)
+                    yield from self.infer(statement.value, function_scope)
+                elif yielded_type := _yielded(statement):
+                    yield PythonValue("many", function_scope, yielded_type)
         finally:
             self._asking.discard(node)
 
@@ -344,19 +344,19 @@ class PythonTypes:
         for bound in self.classes.member(value, name):
             for member in self._value(bound):
                 method = member._replace(receiver=receiver) if member.kind == "function" else member
-                read = value.kind == "instance" and _is_property(member.node)
-                yield from self._returned(method) if read else (method,)
+                is_property_read = value.kind == "instance" and _is_property(member.node)
+                yield from self._returned(method) if is_property_read else (method,)
 
 
 def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Literal["same", "many", "class"]]]:
     """Yields the arguments of a call that determine the type variable which its function returns."""
     if not isinstance(node, Function) or node.returns is None:
         return
-    variable, plain = named(node.returns), [*node.args.posonlyargs, *node.args.args]
-    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
-    arguments = dict(zip((arg.arg for arg in plain), call.args, strict=False))
+    variable, params = named(node.returns), [*node.args.posonlyargs, *node.args.args]
+    params = params[1:] if params and params[0].arg in ("self", "cls") else params
+    arguments = dict(zip((arg.arg for arg in params), call.args, strict=False))
     arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
-    for arg in (*plain, *node.args.kwonlyargs):
+    for arg in (*params, *node.args.kwonlyargs):
         value = arguments.get(arg.arg)
         match arg.annotation:
             case ast.Name(id=name) if value and name == variable:
@@ -379,8 +379,8 @@ def _is_property(node: ast.AST | None) -> bool:
 def _on_receiver(value: PythonValue, method: PythonValue) -> PythonValue:
     """Replaces the class that defines a method by the class it is called on, if the method returns its own class or an
     instance of it."""
-    own = method.receiver and value.kind in ("class", "instance") and value.scope is method.scope
-    return value._replace(scope=method.receiver) if own else value
+    is_own_method = method.receiver and value.kind in ("class", "instance") and value.scope is method.scope
+    return value._replace(scope=method.receiver) if is_own_method else value
 
 
 def _yielded(statement: ast.stmt) -> ast.expr | None:
@@ -395,4 +395,4 @@ def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         if not isinstance(statement, Function | ast.ClassDef):
             yield from _own_statements(node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.stmt))
             handlers = (node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.ExceptHandler))
-            yield from (inner for handler in handlers for inner in _own_statements(handler.body))
+            yield from (inner_statement for handler in handlers for inner_statement in _own_statements(handler.body))

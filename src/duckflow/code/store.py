@@ -29,14 +29,14 @@ class Walked(NamedTuple):
 
 
 def walk(workspace: Workspace, top: str = HERE) -> Walked:
-    ignored = ignored_in(workspace)
-    walked = Walked({}, {top: workspace.stat(top).modified})
-    for entry in workspace.walk(top, lambda entry: not ignored(entry)):
-        if (entry.kind == "file" and entry.name == RULES_FILE) or (entry.kind == "folder" and not ignored(entry)):
-            walked.folders[entry.path] = entry.modified
-        elif entry.kind == "file" and is_source(entry) and not ignored(entry):
-            walked.files[entry.path] = entry
-    return walked
+    is_ignored = ignored_in(workspace)
+    found_entries = Walked({}, {top: workspace.stat(top).modified})
+    for entry in workspace.walk(top, lambda entry: not is_ignored(entry)):
+        if (entry.kind == "file" and entry.name == RULES_FILE) or (entry.kind == "folder" and not is_ignored(entry)):
+            found_entries.folders[entry.path] = entry.modified
+        elif entry.kind == "file" and is_source(entry) and not is_ignored(entry):
+            found_entries.files[entry.path] = entry
+    return found_entries
 
 
 def is_source(entry: FolderEntry) -> bool:
@@ -99,50 +99,50 @@ class CodeMap:
         files, folders = self._known()
         if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
             return _compared(walk(self.workspace), files, folders)
-        changed, gone, lstat, above = list[FolderEntry](), list[str](), os.lstat, self._at("")
-        for path, known in files.items():
+        changed_files, missing_paths, lstat, root_prefix = list[FolderEntry](), list[str](), os.lstat, self._at("")
+        for path, known_file in files.items():
             try:
-                facts = lstat(above + path)
+                facts = lstat(root_prefix + path)
             except OSError:
-                gone.append(path)
+                missing_paths.append(path)
                 continue
-            if facts.st_mtime != known[1] or facts.st_size != known[0]:
-                changed.append(FolderEntry(path, "file", facts.st_size, facts.st_mtime))
-        touched = [path for path in folders if _time(self._at(path)) != folders[path]]
-        new, times = self._new_in(touched, files, folders)
-        return Changes([*changed, *new], gone, times)
+            if facts.st_mtime != known_file[1] or facts.st_size != known_file[0]:
+                changed_files.append(FolderEntry(path, "file", facts.st_size, facts.st_mtime))
+        touched_folders = [path for path in folders if _time(self._at(path)) != folders[path]]
+        new_files, times = self._new_in(touched_folders, files, folders)
+        return Changes([*changed_files, *new_files], missing_paths, times)
 
     def _known(self) -> tuple[dict[str, tuple[int, float]], dict[str, float]]:
         """Returns the files and folders in the map. They are kept until this or another process writes."""
         with self._using:
-            written = self._db.execute("PRAGMA data_version").fetchone()[0]
-            if self._kept is None or self._kept[0] != written:
+            data_version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            if self._kept is None or self._kept[0] != data_version:
                 rows = self._db.execute("SELECT path, size, modified FROM files").fetchall()
                 files = {path: (size, modified) for path, size, modified in rows}
                 folders = dict[str, float](self._db.execute("SELECT path, modified FROM folders"))
-                self._kept = written, files, folders
+                self._kept = data_version, files, folders
             return self._kept[1:]
 
     def update(self, changes: Changes) -> None:
         """Puts changes into the map. A file whose text is the same is not parsed again."""
         with self._using:
-            known, folders = self._known()
-            known.update({entry.path: (entry.size, entry.modified) for entry in changes.files})
+            known_files, folders = self._known()
+            known_files.update({entry.path: (entry.size, entry.modified) for entry in changes.files})
             folders.update(changes.folders)
             for path in (*changes.gone, *(path for path, modified in changes.folders if modified < 0)):
-                known.pop(path, None)
+                known_files.pop(path, None)
                 folders.pop(path, None)
             files = iter(changes.files)
-            while some := list(islice(files, AT_ONCE)):
+            while batch := list(islice(files, AT_ONCE)):
                 with self._db as db:
-                    for entry in some:
+                    for entry in batch:
                         self._put(db, entry)
             with self._db as db:
                 for path in changes.gone:
                     _forget(db, path)
                 db.executemany("INSERT OR REPLACE INTO folders VALUES (?, ?)", changes.folders)
-                gone = [(path,) for path, modified in changes.folders if modified < 0]
-                db.executemany("DELETE FROM folders WHERE path = ?", gone)
+                missing_folders = [(path,) for path, modified in changes.folders if modified < 0]
+                db.executemany("DELETE FROM folders WHERE path = ?", missing_folders)
 
     def refresh(self) -> int:
         """Brings the map up to date, and returns the number of files read."""
@@ -158,21 +158,21 @@ class CodeMap:
 
     def beginning_with(self, text: str, most: int) -> list[Symbol]:
         """Returns definitions for completion: variables last, short names first."""
-        like = re.sub(r"([%_\\])", r"\\\1", text) + "%"
+        like_pattern = re.sub(r"([%_\\])", r"\\\1", text) + "%"
         order = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
-        return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like, most)
+        return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like_pattern, most)
 
     def files(self, folder: str = HERE) -> list[tuple[str, int]]:
         """Returns the source files beneath a folder, each with the number of its definitions."""
-        beneath = "" if folder == HERE else f"{folder}/"
-        counted = "SELECT path, count(symbols.file) FROM files LEFT JOIN symbols ON files.id = symbols.file"
+        prefix = "" if folder == HERE else f"{folder}/"
+        query = "SELECT path, count(symbols.file) FROM files LEFT JOIN symbols ON files.id = symbols.file"
         with self._using:
-            rows = self._db.execute(f"{counted} WHERE substr(path, 1, ?) = ? GROUP BY path", (len(beneath), beneath))
+            rows = self._db.execute(f"{query} WHERE substr(path, 1, ?) = ? GROUP BY path", (len(prefix), prefix))
             return list(rows)
 
     def top_level(self, folder: str = HERE) -> list[Symbol]:
-        beneath = "" if folder == HERE else f"{folder}/"
-        return self._symbols("WHERE parent = '' AND substr(path, 1, ?) = ? ORDER BY path, line", len(beneath), beneath)
+        prefix = "" if folder == HERE else f"{folder}/"
+        return self._symbols("WHERE parent = '' AND substr(path, 1, ?) = ? ORDER BY path, line", len(prefix), prefix)
 
     def mentioning(self, name: str) -> list[str]:
         """Returns the files whose text contains the name: in code, in a comment or in a string."""
@@ -195,8 +195,8 @@ class CodeMap:
     ) -> tuple[list[FolderEntry], list[tuple[str, float]]]:
         """Returns the source files that are new in these folders, and the folders' new times; -1 for a folder that is
         gone."""
-        ignored = ignored_in(self.workspace)
-        new, times = list[FolderEntry](), list[tuple[str, float]]()
+        is_ignored = ignored_in(self.workspace)
+        new_files, times = list[FolderEntry](), list[tuple[str, float]]()
         for path in touched:
             modified = _time(self._at(path))
             times.append((path, modified))
@@ -204,30 +204,30 @@ class CodeMap:
                 continue
             with contextlib.suppress(OSError, ToolError):
                 for entry in self.workspace.listdir(f"./{path}"):
-                    if ignored(entry):
+                    if is_ignored(entry):
                         continue
                     if entry.kind == "folder" and entry.path not in folders:
-                        walked = walk(self.workspace, entry.path)
-                        new += walked.files.values()
-                        times += walked.folders.items()
+                        found_entries = walk(self.workspace, entry.path)
+                        new_files += found_entries.files.values()
+                        times += found_entries.folders.items()
                     elif entry.kind == "file" and entry.path not in files and is_source(entry):
-                        new.append(entry)
+                        new_files.append(entry)
                     elif entry.name == RULES_FILE:
                         times.append((entry.path, entry.modified))
-        return new, times
+        return new_files, times
 
     def _put(self, db: sqlite3.Connection, entry: FolderEntry) -> None:
         text = self.text(entry.path)
-        mark = digest(text.encode("utf-8", "replace"))
-        known = db.execute("SELECT digest FROM files WHERE path = ?", (entry.path,)).fetchone()
-        if known and known[0] == mark:
+        text_digest = digest(text.encode("utf-8", "replace"))
+        digest_row = db.execute("SELECT digest FROM files WHERE path = ?", (entry.path,)).fetchone()
+        if digest_row and digest_row[0] == text_digest:
             facts = (entry.size, entry.modified, entry.path)
             db.execute("UPDATE files SET size = ?, modified = ? WHERE path = ?", facts)
             return
         _forget(db, entry.path)
-        row = (entry.path, entry.size, entry.modified, mark)
+        row = (entry.path, entry.size, entry.modified, text_digest)
         number = db.execute("INSERT INTO files (path, size, modified, digest) VALUES (?, ?, ?, ?)", row).lastrowid
-        rows = ((number, place, *symbol[:7]) for place, symbol in enumerate(symbols_in(text, entry.path)))
+        rows = ((number, index, *symbol[:7]) for index, symbol in enumerate(symbols_in(text, entry.path)))
         db.executemany("INSERT INTO symbols VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         db.execute("INSERT INTO words (rowid, names) VALUES (?, ?)", (number, text))
 
@@ -267,9 +267,9 @@ def _forget(db: sqlite3.Connection, path: str) -> None:
 
 
 def _compared(walked: Walked, files: dict[str, tuple[int, float]], folders: dict[str, float]) -> Changes:
-    changed = [entry for path, entry in walked.files.items() if files.get(path) != (entry.size, entry.modified)]
+    changed_files = [entry for path, entry in walked.files.items() if files.get(path) != (entry.size, entry.modified)]
     gone_folders = ((path, -1.0) for path in folders.keys() - walked.folders.keys())
-    return Changes(changed, sorted(files.keys() - walked.files.keys()), [*walked.folders.items(), *gone_folders])
+    return Changes(changed_files, sorted(files.keys() - walked.files.keys()), [*walked.folders.items(), *gone_folders])
 
 
 def _time(path: str) -> float:

@@ -113,8 +113,8 @@ def tree_of(text: str, language: Language) -> "SgNode":
     from ast_grep_py import SgRoot
 
     # Each place costs time in proportion to its line, so lines too long to be written by hand are emptied.
-    readable = re.sub(rf"[^\n]{{{LONGEST_LINE},}}", lambda line: " " * len(line[0]), text)
-    return SgRoot(readable, language.grammar).root()
+    readable_text = re.sub(rf"[^\n]{{{LONGEST_LINE},}}", lambda line: " " * len(line[0]), text)
+    return SgRoot(readable_text, language.grammar).root()
 
 
 class _Around(NamedTuple):
@@ -133,33 +133,38 @@ def symbols_in(text: str, path: str) -> list[Symbol]:
 
 def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol]:
     nodes = tree.find_all({"rule": {"any": [{"kind": kind} for kind in language.definitions]}})
-    around: list[_Around] = []
+    outer_symbols: list[_Around] = []
     for node in nodes:
-        place = node.range()
-        while around and around[-1].end <= place.start.index:
-            around.pop()
-        if len(around) >= DEEPEST:
+        node_range = node.range()
+        while outer_symbols and outer_symbols[-1].end <= node_range.start.index:
+            outer_symbols.pop()
+        if len(outer_symbols) >= DEEPEST:
             continue
         kind = node.kind()
         # Most nodes are local variables: they are left out before anything else is checked.
-        if not language.functions and language.definitions[kind] == "variable" and _is_local(around):
+        if not language.functions and language.definitions[kind] == "variable" and _is_local(outer_symbols):
             continue
         name = _name_of(node, kind, language)
         if name is None or (kind in language.needs_body and node.field("body") is None):
             continue
-        what, parent = _what(node, kind, language, name, around), around[-1].qualified if around else ""
-        if not what:
+        symbol_kind, parent = (
+            _what(node, kind, language, name, outer_symbols),
+            outer_symbols[-1].qualified if outer_symbols else "",
+        )
+        if not symbol_kind:
             continue
-        *outer, last = re.split(r"::|\.", name.text().removeprefix("~"))
-        parent = ".".join(filter(None, (parent, *outer))) or _receiver(node, kind)
-        qualified = f"{parent}.{last}" if parent else last
-        if what != "type" or kind == "type_spec":
-            around.append(_Around(place.end.index, last if what == "part" else qualified, what))
-        if what == "part":
+        *outer_names, own_name = re.split(r"::|\.", name.text().removeprefix("~"))
+        parent = ".".join(filter(None, (parent, *outer_names))) or _receiver(node, kind)
+        qualified = f"{parent}.{own_name}" if parent else own_name
+        if symbol_kind != "type" or kind == "type_spec":
+            outer_symbols.append(
+                _Around(node_range.end.index, own_name if symbol_kind == "part" else qualified, symbol_kind)
+            )
+        if symbol_kind == "part":
             continue
-        bases = _bases(node, language) if what in ("class", "interface") else ""
+        bases = _bases(node, language) if symbol_kind in ("class", "interface") else ""
         start, line = _start(node), name.range().start.line + 1
-        yield Symbol(last, what, parent, line, start, place.end.line + 1, bases, path)
+        yield Symbol(own_name, symbol_kind, parent, line, start, node_range.end.line + 1, bases, path)
 
 
 def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
@@ -170,62 +175,72 @@ def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
         return None
     if name.kind() in language.names or name.kind() in ("scope_resolution", "qualified_identifier"):
         return name
-    direct = next((child for child in name.children() if child.kind() in language.names), None)
+    direct_child = next((child for child in name.children() if child.kind() in language.names), None)
     # ast-grep refuses kinds that the grammar does not have.
     kinds = {*language.names, *(("qualified_identifier", "destructor_name") if language.grammar == "cpp" else ())}
-    return direct or name.find({"rule": {"any": [{"kind": kind_of_name} for kind_of_name in sorted(kinds)]}})
+    return direct_child or name.find({"rule": {"any": [{"kind": kind_of_name} for kind_of_name in sorted(kinds)]}})
 
 
 def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around: Sequence[_Around]) -> str:
     """Returns what a node defines; nothing for a variable that is not visible from elsewhere."""
-    what = language.definitions[kind]
-    if what != "variable":
-        return what
+    symbol_kind = language.definitions[kind]
+    if symbol_kind != "variable":
+        return symbol_kind
     value = node.field("value")
     if value and value.kind() in language.functions:
         return "function"
     if _is_local(around) or (kind in language.constants_only and not name.text()[:1].isupper()):
         return ""
-    above = node.parent()
-    outer = above.parent() if above else None
-    return "" if language.functions and kind == "variable_declarator" and outer and outer.kind() not in TOP else what
+    parent = node.parent()
+    grandparent = parent.parent() if parent else None
+    return (
+        ""
+        if language.functions and kind == "variable_declarator" and grandparent and grandparent.kind() not in TOP
+        else symbol_kind
+    )
 
 
 def _is_local(around: Sequence[_Around]) -> bool:
-    return any(outer.what in ("function", "constructor") for outer in around)
+    return any(outer_symbol.what in ("function", "constructor") for outer_symbol in around)
 
 
 def _receiver(node: "SgNode", kind: str) -> str:
     """Returns the type of a Go method, which stands before its name."""
     receiver = node.field("receiver") if kind == "method_declaration" else None
-    named = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$", receiver.text()) if receiver else None
-    return named[1] if named else ""
+    name_match = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$", receiver.text()) if receiver else None
+    return name_match[1] if name_match else ""
 
 
 def _bases(node: "SgNode", language: Language) -> str:
-    fields = (node.field(base) for base in language.bases if base in ("superclasses", "superclass", "interfaces"))
-    named = [field.text() for field in fields if field]
-    named += [child.text() for child in node.children() if child.kind() in language.bases] if not named else []
-    return re.sub(r"\s+", " ", " ".join(named))[:300]
+    fields = (
+        node.field(base_field)
+        for base_field in language.bases
+        if base_field in ("superclasses", "superclass", "interfaces")
+    )
+    base_texts = [field.text() for field in fields if field]
+    base_texts += (
+        [child.text() for child in node.children() if child.kind() in language.bases] if not base_texts else []
+    )
+    return re.sub(r"\s+", " ", " ".join(base_texts))[:300]
 
 
 def _start(node: "SgNode") -> int:
-    above = node.parent()
-    return (above if above and above.kind() in WRAPPERS else node).range().start.line + 1
+    parent = node.parent()
+    return (parent if parent and parent.kind() in WRAPPERS else node).range().start.line + 1
 
 
 def is_large(folder: Path, files: int) -> bool:
     """Says whether there are about so many source files. It runs before the first request, so it reads no ignore rules
     and stops as soon as it can."""
-    waiting, seen, sources = [str(folder)], 0, 0
-    while waiting and seen < MOST_ENTRIES:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+    waiting_folders, entry_count, sources = [str(folder)], 0, 0
+    while waiting_folders and entry_count < MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(waiting_folders.pop()) as entries:
             for entry in entries:
-                seen += 1
+                entry_count += 1
                 if entry.name.startswith(".") or entry.name in ALWAYS_IGNORED:
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                    waiting_folders.append(entry.path)
                 elif language_of(entry.name):
                     sources += 1
                     if sources >= files:

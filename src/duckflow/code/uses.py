@@ -45,16 +45,16 @@ class PythonProject:
         meanings = dict[tuple[int, int], Meaning]()
         for place in file.places.get(target.name, ()):
             lines = lines or self._modules.map.text(path).split("\n")
-            before = lines[place.line - 1].encode("utf-8", "replace")[: place.column]
-            meanings[place.line, len(before.decode("utf-8", "replace"))] = self._meaning(place, target)
+            bytes_before = lines[place.line - 1].encode("utf-8", "replace")[: place.column]
+            meanings[place.line, len(bytes_before.decode("utf-8", "replace"))] = self._meaning(place, target)
         return meanings
 
     def _meaning(self, place: NamePlace, target: Symbol) -> Meaning:
-        wanted = (target.path, target.line)
-        bounds, known = self._bounds(place)
-        if any((bound.scope.path, bound.line) == wanted for bound in bounds):
+        definition = (target.path, target.line)
+        bounds, is_certain = self._bounds(place)
+        if any((bound.scope.path, bound.line) == definition for bound in bounds):
             return "it"
-        if known or not target.parent or not isinstance(place.node, ast.Attribute):
+        if is_certain or not target.parent or not isinstance(place.node, ast.Attribute):
             return "other"
         if target not in self._of_unknown:
             self._of_unknown[target] = self._meant_by_name(target)
@@ -63,11 +63,11 @@ class PythonProject:
     def _meant_by_name(self, target: Symbol) -> Meaning:
         """Judges a member of an unknown object: if the name is unusual and defined only once, that definition is
         meant."""
-        around = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
-        if around.get(target.parent) == "function":
+        kinds_in_file = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
+        if kinds_in_file.get(target.parent) == "function":
             return "other"
-        same = [symbol for symbol in self._modules.map.named(target.name) if symbol.path.endswith(SUFFIXES)]
-        return "it" if target.name not in OF_BUILTINS and len(same) == 1 else "unsure"
+        same_named = [symbol for symbol in self._modules.map.named(target.name) if symbol.path.endswith(SUFFIXES)]
+        return "it" if target.name not in OF_BUILTINS and len(same_named) == 1 else "unsure"
 
     def _bounds(self, place: NamePlace) -> tuple[list[Bound], bool]:
         """Returns what a place refers to, and whether that is known to be all."""
@@ -81,8 +81,8 @@ class PythonProject:
             return [], True
         values = self._types.infer(node.value, scope)
         bounds = [bound for value in values for bound in self._types.classes.member(value, node.attr)]
-        certain = bool(values) and all(self._types.classes.is_complete(value, set()) for value in values)
-        return self._modules.followed(bounds), bool(bounds) or certain
+        is_certain = bool(values) and all(self._types.classes.is_complete(value, set()) for value in values)
+        return self._modules.followed(bounds), bool(bounds) or is_certain
 
 
 Role = Literal["call", "name", "import"]
@@ -132,13 +132,15 @@ class SourceFile:
 
     def around(self, line: int) -> Symbol | None:
         """Returns the innermost definition around a line that is no variable."""
-        inner = (symbol for symbol in self.symbols if symbol.start <= line <= symbol.end and symbol.what != "variable")
-        return max(inner, key=lambda symbol: (symbol.start, -symbol.end), default=None)
+        enclosing_symbols = (
+            symbol for symbol in self.symbols if symbol.start <= line <= symbol.end and symbol.what != "variable"
+        )
+        return max(enclosing_symbols, key=lambda symbol: (symbol.start, -symbol.end), default=None)
 
     def use(self, line: int, column: int, role: Role, means: Meaning) -> Use:
-        around = self.around(line)
-        within, text = around.qualified if around else "", self.lines[line - 1].strip()
-        return Use(self.path, line, column, role, within, text, means)
+        enclosing_symbol = self.around(line)
+        enclosing_name, text = enclosing_symbol.qualified if enclosing_symbol else "", self.lines[line - 1].strip()
+        return Use(self.path, line, column, role, enclosing_name, text, means)
 
     def imports_of(self, name: str) -> list[str]:
         """Returns the import statements that bring the name."""
@@ -153,49 +155,51 @@ def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
     """Finds the uses, beginning with files near the definition. Files for which there is no time are named."""
     language = language_of(target.path)
     assert language
-    known = [symbol for symbol in code_map.named(target.name) if _family(symbol.path) == _family(target.path)]
+    known_symbols = [symbol for symbol in code_map.named(target.name) if _family(symbol.path) == _family(target.path)]
     paths = [path for path in code_map.mentioning(target.name) if _family(path) == _family(target.path)]
     paths.sort(key=lambda path: (-_shared(path, target.path), path))
-    until, uses = time.monotonic() + seconds, list[Use]()
+    deadline, uses = time.monotonic() + seconds, list[Use]()
     python = PythonProject(code_map) if language.grammar == "python" else None
     for number, path in enumerate(paths):
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return Uses(uses, paths[number:])
-        if own := language_of(path):
+        if file_language := language_of(path):
             meanings = python.meanings(path, target) if python else None
-            uses += _uses_in(SourceFile(path, code_map.text(path), own), target, known, meanings)
+            uses += _uses_in(SourceFile(path, code_map.text(path), file_language), target, known_symbols, meanings)
     return Uses(uses, [])
 
 
 def _uses_in(
     file: SourceFile, target: Symbol, known: Sequence[Symbol], meanings: Mapping[tuple[int, int], Meaning] | None
 ) -> Iterator[Use]:
-    defined = {(symbol.path, symbol.line) for symbol in known if symbol.path == file.path}
-    wanted = f"^{re.escape(target.name)}$"
+    definition_lines = {(symbol.path, symbol.line) for symbol in known if symbol.path == file.path}
+    name_pattern = f"^{re.escape(target.name)}$"
     kinds = sorted(file.language.names)
-    seen = set[tuple[int, int]]()
-    for node in file.tree.find_all({"rule": {"any": [{"kind": kind, "regex": wanted} for kind in kinds]}}):
+    seen_places = set[tuple[int, int]]()
+    for node in file.tree.find_all({"rule": {"any": [{"kind": kind, "regex": name_pattern} for kind in kinds]}}):
         place = node.range().start
         line, column = place.line + 1, place.column
-        seen.add((line, column))
-        if (file.path, line) in defined and _defines(node, file.language):
+        seen_places.add((line, column))
+        if (file.path, line) in definition_lines and _defines(node, file.language):
             continue
         role = _role(node, file)
-        own = None if meanings is None else meanings.get((line, column), "other")
-        means = own or _meaning(node, file, target, known, role)
-        yield file.use(line, column, role, means)
+        python_meaning = None if meanings is None else meanings.get((line, column), "other")
+        meaning = python_meaning or _meaning(node, file, target, known, role)
+        yield file.use(line, column, role, meaning)
     # The grammar sees names in quoted annotations only as strings.
-    yield from (file.use(*place, "name", means) for place, means in (meanings or {}).items() if place not in seen)
+    yield from (
+        file.use(*place, "name", meaning) for place, meaning in (meanings or {}).items() if place not in seen_places
+    )
 
 
 def _defines(node: "SgNode", language: Language) -> bool:
     """Says whether a name stands where its definition gives it."""
-    above = node.parent()
-    return above is not None and (above.kind() in language.definitions or "declarat" in above.kind())
+    parent = node.parent()
+    return parent is not None and (parent.kind() in language.definitions or "declarat" in parent.kind())
 
 
 def _role(node: "SgNode", file: SourceFile) -> Role:
-    if any(above.kind() in file.language.imports for above in node.ancestors()):
+    if any(ancestor.kind() in file.language.imports for ancestor in node.ancestors()):
         return "import"
     return "call" if _after(node, file).startswith("(") else "name"
 
@@ -209,34 +213,34 @@ def _after(node: "SgNode", file: SourceFile) -> str:
 def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol], role: Role) -> Meaning:
     """Judges a use by rules that hold in most languages: imports, neighbours, and the owner of a member."""
     receiver = _receiver(node, file.language)
-    within = file.around(node.range().start.line + 1)
+    enclosing_symbol = file.around(node.range().start.line + 1)
     if role == "import":
         return "it" if _from_file(node, file, target, known) else "other"
     if receiver is not None:
-        fitting = _owners(receiver, file, within, known)
+        fitting_symbols = _owners(receiver, file, enclosing_symbol, known)
     elif target.parent and target.what in ("function", "variable", "constructor"):
-        fitting = [symbol for symbol in known if within and _inherits(within, symbol, file)]
-        fitting = fitting if file.language.own and "self" not in file.language.own else []
+        fitting_symbols = [symbol for symbol in known if enclosing_symbol and _inherits(enclosing_symbol, symbol, file)]
+        fitting_symbols = fitting_symbols if file.language.own and "self" not in file.language.own else []
     else:
-        fitting = _visible(target.name, file, known)
-    if target in fitting:
+        fitting_symbols = _visible(target.name, file, known)
+    if target in fitting_symbols:
         # Several declarations of one thing may stand in one file.
-        same = {(symbol.path, symbol.parent) for symbol in fitting}
-        return "it" if len(same) == 1 else "unsure"
-    if fitting or receiver is None:
+        owners = {(symbol.path, symbol.parent) for symbol in fitting_symbols}
+        return "it" if len(owners) == 1 else "unsure"
+    if fitting_symbols or receiver is None:
         return "other"
     return "it" if len(known) == 1 and target.parent else "unsure" if target.parent else "other"
 
 
 def _receiver(node: "SgNode", language: Language) -> str | None:
     """Returns the text before the dot, or nothing if the name stands by itself."""
-    above = node.parent()
-    if above and above.kind() == "navigation_suffix":
-        above = above.parent()
-    if above is None or above.kind() not in language.members:
+    parent = node.parent()
+    if parent and parent.kind() == "navigation_suffix":
+        parent = parent.parent()
+    if parent is None or parent.kind() not in language.members:
         return None
-    field = language.members[above.kind()]
-    receiver = above.field(field) if field else above.child(0)
+    field = language.members[parent.kind()]
+    receiver = parent.field(field) if field else parent.child(0)
     if receiver is None or receiver.range().start.index == node.range().start.index:
         return None
     return receiver.text()
@@ -244,25 +248,31 @@ def _receiver(node: "SgNode", language: Language) -> str | None:
 
 def _owners(receiver: str, file: SourceFile, within: Symbol | None, known: Sequence[Symbol]) -> list[Symbol]:
     """Returns the definitions that a member of this receiver can mean; none if the text does not tell."""
-    last = re.split(r"\W+", receiver.rstrip(")(!? "))[-1]
+    variable = re.split(r"\W+", receiver.rstrip(")(!? "))[-1]
     if receiver in file.language.own:
         return [symbol for symbol in known if within and _inherits(within, symbol, file)]
-    if named := [symbol for symbol in known if last and last in (symbol.parent.rpartition(".")[2], _stem(symbol.path))]:
-        return named
-    if within and last.isidentifier():
+    if named_symbols := [
+        symbol for symbol in known if variable and variable in (symbol.parent.rpartition(".")[2], _stem(symbol.path))
+    ]:
+        return named_symbols
+    if within and variable.isidentifier():
         body = "\n".join(file.lines[within.start - 1 : within.end])
-        typed = [symbol for symbol in known if symbol.parent and _is_one(last, symbol.parent.rpartition(".")[2], body)]
-        if typed:
-            return typed
-    imported = file.imports_of(last) if last else []
-    return [symbol for symbol in known if not symbol.parent and any(_named_in(text, symbol.path) for text in imported)]
+        typed_symbols = [
+            symbol for symbol in known if symbol.parent and _is_one(variable, symbol.parent.rpartition(".")[2], body)
+        ]
+        if typed_symbols:
+            return typed_symbols
+    import_texts = file.imports_of(variable) if variable else []
+    return [
+        symbol for symbol in known if not symbol.parent and any(_named_in(text, symbol.path) for text in import_texts)
+    ]
 
 
 def _is_one(variable: str, owner: str, body: str) -> bool:
     """Says whether a text makes or declares the variable as an instance of the class."""
-    made = rf"\b{re.escape(variable)}\b\s*(?::=|=|:)[^\n;]*?\b{re.escape(owner)}\b"
-    declared = rf"\b{re.escape(owner)}\b[\w<>\[\]*&?, ]*\s[*&]*{re.escape(variable)}\b"
-    return re.search(f"{made}|{declared}", body) is not None
+    assignment_pattern = rf"\b{re.escape(variable)}\b\s*(?::=|=|:)[^\n;]*?\b{re.escape(owner)}\b"
+    declaration_pattern = rf"\b{re.escape(owner)}\b[\w<>\[\]*&?, ]*\s[*&]*{re.escape(variable)}\b"
+    return re.search(f"{assignment_pattern}|{declaration_pattern}", body) is not None
 
 
 def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
@@ -279,23 +289,25 @@ def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
 def _visible(name: str, file: SourceFile, known: Sequence[Symbol]) -> list[Symbol]:
     """Returns the definitions that a name by itself can mean here: those of this file, imported ones, those of this
     folder, or the only one."""
-    if own := [symbol for symbol in known if symbol.path == file.path]:
-        return own
-    if imported := file.imports_of(name):
-        named = [symbol for symbol in known if any(_named_in(text, symbol.path) for text in imported)]
+    if own_symbols := [symbol for symbol in known if symbol.path == file.path]:
+        return own_symbols
+    if import_texts := file.imports_of(name):
+        named_symbols = [symbol for symbol in known if any(_named_in(text, symbol.path) for text in import_texts)]
         # A file of the project may re-export what another one defines.
-        handed_on = any(re.search(r"""["']\.""", text) for text in imported)
-        return named or ([symbol for symbol in known if not symbol.parent] if handed_on else [])
+        is_handed_on = any(re.search(r"""["']\.""", text) for text in import_texts)
+        return named_symbols or ([symbol for symbol in known if not symbol.parent] if is_handed_on else [])
     folder = file.path.rpartition("/")[0]
-    if near := [symbol for symbol in known if file.language.package and symbol.path.rpartition("/")[0] == folder]:
-        return near
+    if package_symbols := [
+        symbol for symbol in known if file.language.package and symbol.path.rpartition("/")[0] == folder
+    ]:
+        return package_symbols
     # If names need no import, the only definition is meant.
-    free = not file.language.imports or file.language.package or file.language.grammar in ("c", "cpp")
-    return list(known) if free else []
+    needs_no_import = not file.language.imports or file.language.package or file.language.grammar in ("c", "cpp")
+    return list(known) if needs_no_import else []
 
 
 def _from_file(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol]) -> bool:
-    text = next((above.text() for above in node.ancestors() if above.kind() in file.language.imports), "")
+    text = next((ancestor.text() for ancestor in node.ancestors() if ancestor.kind() in file.language.imports), "")
     return _named_in(text, target.path) or (len(known) == 1 and not re.search(r"""["']\w""", text))
 
 
