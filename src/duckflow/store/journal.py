@@ -139,8 +139,8 @@ class JournalReader:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
-        undamaged = filter(None, (_whole(seq, b"", body, crc) for seq, body, crc in rows))
-        return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in undamaged), None)
+        undamaged_rows = filter(None, (_whole(seq, b"", body, crc) for seq, body, crc in rows))
+        return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in undamaged_rows), None)
 
     def check(self) -> None:
         """Raises JournalDamaged unless every page is sound and every entry is as it was written. Raises JournalError
@@ -153,11 +153,11 @@ class JournalReader:
             with self.path.open("rb") as file:
                 if max(file.read(20)[18:], default=0) > NEWEST_FORMAT:
                     raise _damage(self.path, "it says that it cannot be written")
-            last = 0
-            for last, row in enumerate(self._stored("1"), 1):
-                if row.seq != last:
-                    raise _damage(self.path, f"entry {last} is missing")
-            if not last:
+            number = 0
+            for number, row in enumerate(self._stored("1"), 1):
+                if row.seq != number:
+                    raise _damage(self.path, f"entry {number} is missing")
+            if not number:
                 raise _damage(self.path, "it is empty")
         except sqlite3.Error as problem:
             raise _failure(problem, "journal.unusable", self.path) from problem
@@ -179,16 +179,16 @@ class JournalReader:
 
     def last(self, most: int, before: int) -> "list[Row]":
         """Returns the last rows before that number, in order."""
-        newest = self._select("seq < ?", before, order="seq DESC", most=most)
-        return list(newest)[::-1]
+        newest_rows = self._select("seq < ?", before, order="seq DESC", most=most)
+        return list(newest_rows)[::-1]
 
     def first(self, most: int, after: int) -> "list[Row]":
         """Returns the first rows after that number, in order."""
         return list(self._select("seq > ?", after, most=most))
 
     def of_kinds(self, kinds: Sequence[str]) -> "Iterator[Row]":
-        stored = stored_kinds(kinds)
-        yield from self._select(f"kind IN ({', '.join('?' * len(stored))})", *stored)
+        kind_names = stored_kinds(kinds)
+        yield from self._select(f"kind IN ({', '.join('?' * len(kind_names))})", *kind_names)
 
     def _select(self, where: str, *values: int | str, order: str = "seq", most: int = -1) -> "Iterator[Row]":
         for row in self._stored(where, *values, order=order, most=most):
@@ -285,8 +285,8 @@ def _damage(path: Path, reason: str) -> JournalDamaged:
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Opens a journal for reading. If nobody has it open, this makes none of the files that sharing it would need."""
-    ahead = path.with_name(path.name + "-wal")
-    access = "mode=ro" if ahead.exists() and ahead.stat().st_size else "immutable=1"
+    log_file = path.with_name(path.name + "-wal")
+    access = "mode=ro" if log_file.exists() and log_file.stat().st_size else "immutable=1"
     db = sqlite3.connect(f"{path.as_uri()}?{access}", uri=True, timeout=1)
     # Texts stay bytes until their checksum is right: damaged ones may not be UTF-8.
     db.text_factory = bytes
@@ -297,20 +297,22 @@ def _check_log(path: Path) -> None:
     """Raises if the log that a crash left is damaged. SQLite reads it up to the first incomplete frame and ignores the
     rest; the file for sharing the log says how far it read. The connection may not write, so that closing it leaves the
     log as it is."""
-    log_file, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
+    log_file, index_file = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     if not log_file.exists() or log_file.stat().st_size <= LOG_HEADER:
         return
     with closing(connect_read_only(path)) as db:
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         size = int(db.execute("PRAGMA page_size").fetchone()[0]) + FRAME_HEADER
-        read = int.from_bytes(shared.read_bytes()[16:20], sys.byteorder)
+        frame_count = int.from_bytes(index_file.read_bytes()[16:20], sys.byteorder)
     log_bytes = log_file.read_bytes()
-    frames = [log_bytes[at : at + FRAME_HEADER] for at in range(LOG_HEADER, len(log_bytes) - size + 1, size)]
+    frames = [
+        log_bytes[offset : offset + FRAME_HEADER] for offset in range(LOG_HEADER, len(log_bytes) - size + 1, size)
+    ]
     # All frames of one use of the log have the same mark, and the last frame of a transaction holds the size of the
     # file.
-    marks = {frame[8:16] for frame in frames[: read or 1]}
-    if any(frame[8:16] in marks and any(frame[4:8]) for frame in frames[read:]):
-        raise _damage(path, f"{log_file.name}, frame {read + 1}")
+    salts = {frame[8:16] for frame in frames[: frame_count or 1]}
+    if any(frame[8:16] in salts and any(frame[4:8]) for frame in frames[frame_count:]):
+        raise _damage(path, f"{log_file.name}, frame {frame_count + 1}")
 
 
 def _known_version(db: sqlite3.Connection) -> int:

@@ -53,8 +53,8 @@ def _question_event(event: Fields) -> Fields:
     """Moves the fields that stood beside the question of a Duck Call into the question."""
     if "question" not in event:
         return event | {"on_record": True}
-    about = {name: event[name] for name in ("reason", "severity") if name in event}
-    return event | {"question": event["question"] | about | {"on_record": True}}
+    moved_fields = {name: event[name] for name in ("reason", "severity") if name in event}
+    return event | {"question": event["question"] | moved_fields | {"on_record": True}}
 
 
 def _with_subjects(body: str) -> str:
@@ -69,16 +69,16 @@ def _with_subjects(body: str) -> str:
 def _name_subjects(value: Any) -> None:
     """Names the argument that each call within the value is about."""
     if isinstance(value, list):
-        for inner in cast("list[Any]", value):
-            _name_subjects(inner)
+        for inner_value in cast("list[Any]", value):
+            _name_subjects(inner_value)
     if not isinstance(value, dict):
         return
     fields = cast("Fields", value)
     if "operation" in fields and isinstance(args := fields.get("args"), dict):
         fields.setdefault("subject", next((name for name in SUBJECTS if cast("Fields", args).get(name)), ""))
         return
-    for inner in fields.values():
-        _name_subjects(inner)
+    for inner_value in fields.values():
+        _name_subjects(inner_value)
 
 
 def older_words(role: str, text: str) -> str:

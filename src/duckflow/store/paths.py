@@ -21,8 +21,8 @@ class Paths(NamedTuple):
     @classmethod
     def of_user(cls) -> "Paths":
         if home := os.environ.get("DUCKFLOW_HOME"):
-            top = _known_home(home).absolute()
-            return cls(top / "data", top / "config", top / "cache")
+            chosen_home = _known_home(home).absolute()
+            return cls(chosen_home / "data", chosen_home / "config", chosen_home / "cache")
         home_folder = _known_home("~")
         if sys.platform == "darwin":
             library = home_folder / "Library"

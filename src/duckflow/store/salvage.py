@@ -43,21 +43,21 @@ def salvage(path: Path) -> Salvaged:
     """Replaces the journal at `path` by one with all events before the damage, and those after it that make sense."""
     lock = Lock(path.with_suffix(".lock"))
     try:
-        saved = list(_sensible(_entries(path)))
-        aside = _unused(path)
+        saved_rows = list(_sensible(_entries(path)))
+        damaged_path = _unused(path)
         for suffix in ("", "-wal", "-shm"):
             part = path.with_name(path.name + suffix)
             if part.exists():
-                part.rename(aside.with_name(aside.name + suffix))
+                part.rename(damaged_path.with_name(damaged_path.name + suffix))
     except OSError as problem:
         raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
     finally:
         lock.release()
-    with closing(Journal(path)) as fresh:
-        for row in saved:
-            fresh.append_row(row.kind, row.body)
-        fresh.append(JournalSalvaged(saved=len(saved), aside=str(aside)))
-    return Salvaged(len(saved), aside)
+    with closing(Journal(path)) as new_journal:
+        for row in saved_rows:
+            new_journal.append_row(row.kind, row.body)
+        new_journal.append(JournalSalvaged(saved=len(saved_rows), aside=str(damaged_path)))
+    return Salvaged(len(saved_rows), damaged_path)
 
 
 def _unused(path: Path) -> Path:
@@ -84,34 +84,34 @@ def _entries(path: Path) -> list[Row]:
     damaged."""
     data = path.read_bytes()
     log = path.with_name(f"{path.name}-wal")
-    written = log.read_bytes() if log.exists() else b""
-    stated = int.from_bytes(data[16:18], "big")
-    sizes = {PAGE, stated if stated in SIZES else PAGE}
-    return max((list(_whole(list(_pages(data, written, size)))) for size in sizes), key=len)
+    log_bytes = log.read_bytes() if log.exists() else b""
+    stated_size = int.from_bytes(data[16:18], "big")
+    sizes = {PAGE, stated_size if stated_size in SIZES else PAGE}
+    return max((list(_whole(list(_pages(data, log_bytes, size)))) for size in sizes), key=len)
 
 
 def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
     """Returns every image of every page, first those of the file, then the newer ones of the log."""
-    for at in range(0, len(data) - size + 1, size):
-        yield PageImage(at // size + 1, data[at : at + size])
-    for at in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-        start = at + FRAME_HEADER
-        yield PageImage(int.from_bytes(written[at : at + 4], "big"), written[start : start + size])
+    for offset in range(0, len(data) - size + 1, size):
+        yield PageImage(offset // size + 1, data[offset : offset + size])
+    for offset in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+        start = offset + FRAME_HEADER
+        yield PageImage(int.from_bytes(written[offset : offset + 4], "big"), written[start : start + size])
 
 
 def _whole(images: list[PageImage]) -> Iterator[Row]:
     """Returns the undamaged entries in order. An entry that was altered ends them; a torn one, which has zeros, is
     skipped."""
-    newest = {page.number: page.data for page in images}
+    page_data = {page.number: page.data for page in images}
     rows: dict[int, StoredRow] = {}
     for page in images:
-        for seq, record in _records(page.data, FILE_HEADER if page.number == 1 else 0, newest):
+        for seq, record in _records(page.data, FILE_HEADER if page.number == 1 else 0, page_data):
             with contextlib.suppress(IndexError, ValueError):
                 row = StoredRow(seq, *_columns(record))
                 if row.whole or seq not in rows:
                     rows[seq] = row
-    most = sum(len(page.data) for page in images) // SMALLEST_ENTRY
-    for seq in sorted(seq for seq in rows if 0 < seq <= most):
+    largest_seq = sum(len(page.data) for page in images) // SMALLEST_ENTRY
+    for seq in sorted(seq for seq in rows if 0 < seq <= largest_seq):
         if rows[seq].whole:
             yield rows[seq].read()
         elif b"\0" not in rows[seq].body:
@@ -125,16 +125,18 @@ def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple
         return
     rows: list[tuple[int, bytes]] = []
     for cell in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 4)):
-        at = start + 8 + 2 * cell
+        pointer = start + 8 + 2 * cell
         with contextlib.suppress(IndexError):
-            length, place = _number(page, int.from_bytes(page[at : at + 2], "big"))
-            seq, place = _number(page, place)
+            length, offset = _number(page, int.from_bytes(page[pointer : pointer + 2], "big"))
+            seq, offset = _number(page, offset)
             if length <= LARGEST_ENTRY:
-                rows.append((seq, _payload(page, place, length, pages)))
-    for place, (seq, record) in enumerate(rows):
+                rows.append((seq, _payload(page, offset, length, pages)))
+    for index, (seq, record) in enumerate(rows):
         # A number counts if it is right for most of the others, so one wrong number does not make its neighbours wrong.
-        fits = sum((other < seq) == (at < place) for at, (other, _) in enumerate(rows) if at != place)
-        if 2 * fits >= len(rows) - 1:
+        rows_in_order = sum(
+            (other < seq) == (position < index) for position, (other, _) in enumerate(rows) if position != index
+        )
+        if 2 * rows_in_order >= len(rows) - 1:
             yield seq, record
 
 
@@ -143,38 +145,38 @@ def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> byte
     size = len(page)
     if length <= size - 35:
         return page[at : at + length]
-    least = (size - 12) * 32 // 255 - 23
-    local = least + (length - least) % (size - 4)
-    local = local if local <= size - 35 else least
-    parts, missing = [page[at : at + local]], length - local
-    next_page = int.from_bytes(page[at + local : at + local + 4], "big")
-    while missing > 0 and next_page in pages:
-        parts.append(pages[next_page][4 : 4 + missing])
-        missing -= size - 4
+    least_local = (size - 12) * 32 // 255 - 23
+    local_length = least_local + (length - least_local) % (size - 4)
+    local_length = local_length if local_length <= size - 35 else least_local
+    parts, missing_length = [page[at : at + local_length]], length - local_length
+    next_page = int.from_bytes(page[at + local_length : at + local_length + 4], "big")
+    while missing_length > 0 and next_page in pages:
+        parts.append(pages[next_page][4 : 4 + missing_length])
+        missing_length -= size - 4
         next_page = int.from_bytes(pages[next_page][:4], "big")
     return b"".join(parts).ljust(length, b"\0")
 
 
 def _columns(record: bytes) -> tuple[bytes, bytes, int]:
     """Returns kind, body and checksum of a row of events. Raises ValueError for any other row."""
-    end, at = _number(record, 0)
+    header_end, offset = _number(record, 0)
     kinds: list[int] = []
-    while at < end:
-        kind, at = _number(record, at)
+    while offset < header_end:
+        kind, offset = _number(record, offset)
         kinds.append(kind)
     if len(kinds) != 4 or kinds[0] != NULL or kinds[3] not in NUMBERS or min(kinds[1:3]) < FIRST_TEXT:
         raise ValueError("no event")
-    first = end + (kinds[1] - FIRST_TEXT) // 2
-    second = first + (kinds[2] - FIRST_TEXT) // 2
-    crc = int.from_bytes(record[second : second + NUMBERS[kinds[3]]], "big") if NUMBERS[kinds[3]] else kinds[3] - 8
-    return record[end:first], record[first:second], crc
+    body_start = header_end + (kinds[1] - FIRST_TEXT) // 2
+    body_end = body_start + (kinds[2] - FIRST_TEXT) // 2
+    crc = int.from_bytes(record[body_end : body_end + NUMBERS[kinds[3]]], "big") if NUMBERS[kinds[3]] else kinds[3] - 8
+    return record[header_end:body_start], record[body_start:body_end], crc
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
     """Returns a number of variable length, and the place where it ends."""
     value = 0
-    for place in range(at, at + 8):
-        value = value << 7 | data[place] & 0x7F
-        if data[place] < 0x80:
-            return value, place + 1
+    for offset in range(at, at + 8):
+        value = value << 7 | data[offset] & 0x7F
+        if data[offset] < 0x80:
+            return value, offset + 1
     return value << 8 | data[at + 8], at + 9

@@ -38,18 +38,18 @@ def _kept_headline(db: sqlite3.Connection) -> Headline | None:
 
 def _gathered(db: sqlite3.Connection) -> Headline | None:
     """Computes the headline from the events themselves: a turn that never ended has stored none."""
-    first = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
-    if first is None:
+    first_row = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
+    if first_row is None:
         return None
-    opened = db.execute("SELECT body FROM events WHERE kind = 'session_opened' ORDER BY seq LIMIT 1").fetchone()
+    opened_row = db.execute("SELECT body FROM events WHERE kind = 'session_opened' ORDER BY seq LIMIT 1").fetchone()
     turns = db.execute("SELECT count(*) FROM events WHERE kind = 'turn_began'").fetchone()[0]
     reports = db.execute("SELECT body FROM events WHERE kind = 'usage_reported'").fetchall()
     usages = [UsageReported.model_validate_json(body).usage for (body,) in reports]
-    asked = MessageAdded.model_validate_json(first[0]).message.text
+    request = MessageAdded.model_validate_json(first_row[0]).message.text
     return Headline(
-        title=asked,
-        asked=asked,
-        folder=SessionOpened.model_validate_json(opened[0]).folder if opened else "",
+        title=request,
+        asked=request,
+        folder=SessionOpened.model_validate_json(opened_row[0]).folder if opened_row else "",
         turns=turns,
         cost_usd=sum(usage.cost_usd for usage in usages),
         tokens=sum(usage.prompt_tokens + usage.completion_tokens for usage in usages),
@@ -72,17 +72,17 @@ class SessionEntry(NamedTuple):
     here: bool = True
 
     def summary(self) -> SessionSummary:
-        head = self.headline
+        headline = self.headline
         return SessionSummary(
             self.session_id,
-            head.title,
-            head.asked,
-            head.folder,
-            head.turns,
-            head.cost_usd,
+            headline.title,
+            headline.asked,
+            headline.folder,
+            headline.turns,
+            headline.cost_usd,
             self.updated,
             self.here,
-            head.archived,
+            headline.archived,
         )
 
 
@@ -143,23 +143,23 @@ class Sessions:
             with closing(Journal(target)) as journal:
                 copy_events(origin, journal, session_id)
                 if headline:
-                    titled = SessionTitled(title=self._next_title(headline.title or headline.asked))
-                    journal.append(titled)
-                    journal.save_headline(headline.model_copy(update={"title": titled.title}).model_dump_json())
+                    title_event = SessionTitled(title=self._next_title(headline.title or headline.asked))
+                    journal.append(title_event)
+                    journal.save_headline(headline.model_copy(update={"title": title_event.title}).model_dump_json())
         return target
 
     def _next_title(self, title: str) -> str:
         """Returns the title with the next number that no session here has."""
-        base = NUMBERED.sub("", title)
-        taken = {entry.headline.title or entry.headline.asked for entry in self.all()}
-        return next(name for number in count(2) if (name := f"{base} ({number})") not in taken)
+        base_title = NUMBERED.sub("", title)
+        taken_titles = {entry.headline.title or entry.headline.asked for entry in self.all()}
+        return next(name for number in count(2) if (name := f"{base_title} ({number})") not in taken_titles)
 
     def rename(self, entry: SessionEntry, title: str) -> None:
         with closing(Journal(entry.path)) as journal:
             journal.check()
-            titled = SessionTitled(title=title)
-            journal.append(titled)
-            journal.save_headline(entry.headline.model_copy(update={"title": titled.title}).model_dump_json())
+            title_event = SessionTitled(title=title)
+            journal.append(title_event)
+            journal.save_headline(entry.headline.model_copy(update={"title": title_event.title}).model_dump_json())
 
     def archive(self, entry: SessionEntry, away: bool) -> None:
         with closing(Journal(entry.path)) as journal:
@@ -180,8 +180,8 @@ class Sessions:
         """Returns the sessions whose id begins like this. It opens no others."""
         if not wanted or set(wanted) & set("/*?["):
             return []
-        near = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
-        return near or list(_entries(self.folder.parent.glob(f"*/{wanted}*.db"), here=False))
+        entries = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
+        return entries or list(_entries(self.folder.parent.glob(f"*/{wanted}*.db"), here=False))
 
 
 def copy_events(
@@ -194,25 +194,25 @@ def copy_events(
     for row in origin.first(until, 0):
         body = re.sub(rf"{re.escape(names[0])}(?![\w.-])", lambda _: names[1], row.body) if names else row.body
         if row.kind == SessionOpened.kind and isinstance(event := read_event(row._replace(body=body)), SessionOpened):
-            forked = {"session_id": session_id, "forked_from": event.session_id}
-            journal.append(event.model_copy(update=forked))
+            new_fields = {"session_id": session_id, "forked_from": event.session_id}
+            journal.append(event.model_copy(update=new_fields))
         else:
             journal.append_row(row.kind, body)
     copy_pictures(origin.path, journal.path)
 
 
 def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:
-    undamaged = [path for path in journals if ".damaged-" not in path.name and path.is_file()]
-    for changed, path in sorted(((_last_change(path), path) for path in undamaged), reverse=True):
+    undamaged_paths = [path for path in journals if ".damaged-" not in path.name and path.is_file()]
+    for changed_at, path in sorted(((_last_change(path), path) for path in undamaged_paths), reverse=True):
         if headline := read_headline(path):
-            yield SessionEntry(path.stem, path, headline, changed, here)
+            yield SessionEntry(path.stem, path, headline, changed_at, here)
 
 
 def _last_change(path: Path) -> float:
     """Returns the time of the last change. Reading leaves an empty write-ahead file behind, so only a filled one
     counts."""
-    changed = path.stat().st_mtime
+    changed_at = path.stat().st_mtime
     with contextlib.suppress(OSError):
-        ahead = path.with_name(path.name + "-wal").stat()
-        changed = max(changed, ahead.st_mtime) if ahead.st_size else changed
-    return changed
+        log_stat = path.with_name(path.name + "-wal").stat()
+        changed_at = max(changed_at, log_stat.st_mtime) if log_stat.st_size else changed_at
+    return changed_at
