@@ -15,13 +15,13 @@ _given: dict[str, str] = {}
 
 def keep_modules_out(folder: str) -> None:
     """Keeps Python from importing anything from this folder, from one in it, or from one that contains it."""
-    here = os.path.realpath(folder)
-    sys.path[:] = [place for place in sys.path if not _is_near(place, here)]
+    real_folder = os.path.realpath(folder)
+    sys.path[:] = [search_folder for search_folder in sys.path if not _is_near(search_folder, real_folder)]
     if VARIABLE in os.environ:
         search_path = os.environ[VARIABLE]
         _given.setdefault(VARIABLE, search_path)
         os.environ[VARIABLE] = os.pathsep.join(
-            place for place in search_path.split(os.pathsep) if not _is_near(place, here)
+            search_folder for search_folder in search_path.split(os.pathsep) if not _is_near(search_folder, real_folder)
         )
 
 
@@ -31,10 +31,10 @@ def user_environment() -> dict[str, str]:
 
 
 def _is_near(place: str, here: str) -> bool:
-    real = os.path.realpath(place)
-    if real == OWN or here == os.sep or _is_installed(real):
+    real_path = os.path.realpath(place)
+    if real_path == OWN or here == os.sep or _is_installed(real_path):
         return False
-    return os.path.commonpath((real, here)) in (real, here)
+    return os.path.commonpath((real_path, here)) in (real_path, here)
 
 
 def _is_installed(real: str) -> bool:
@@ -53,10 +53,10 @@ def find_program(name: str, folder: Path | None = None, search_path: str | None 
 
     The result is remembered: a program that turns up later does not take its place."""
     path = os.environ.get("PATH", os.defpath) if search_path is None else search_path
-    wanted = name, str((folder or Path.cwd()).resolve()), path
-    if wanted not in _found and (program := _find(*wanted)):
-        _found[wanted] = program
-    return _found.get(wanted)
+    key = name, str((folder or Path.cwd()).resolve()), path
+    if key not in _found and (program := _find(*key)):
+        _found[key] = program
+    return _found.get(key)
 
 
 def find_shell(folder: Path) -> str:
@@ -66,16 +66,20 @@ def find_shell(folder: Path) -> str:
 
 def path_outside(folder: Path, search_path: str) -> str:
     """Returns the search path without places in the folder and without relative ones."""
-    top, places = str(folder.resolve()), search_path.split(os.pathsep)
-    outside = [place for place in places if Path(place).is_absolute() and not _beneath(Path(place), top)]
-    return os.pathsep.join(outside) or os.defpath
+    folder_path, search_folders = str(folder.resolve()), search_path.split(os.pathsep)
+    outside_folders = [
+        search_folder
+        for search_folder in search_folders
+        if Path(search_folder).is_absolute() and not _beneath(Path(search_folder), folder_path)
+    ]
+    return os.pathsep.join(outside_folders) or os.defpath
 
 
 def _find(name: str, folder: str, search_path: str) -> str | None:
-    places = (str(Path(name).parent),) if "/" in name else search_path.split(os.pathsep)
-    for place in places:
-        program = shutil.which(Path(name).name, path=place) if Path(place).is_absolute() else None
-        if program and not any(_beneath(path, folder) for path in (Path(place), Path(program))):
+    search_folders = (str(Path(name).parent),) if "/" in name else search_path.split(os.pathsep)
+    for search_folder in search_folders:
+        program = shutil.which(Path(name).name, path=search_folder) if Path(search_folder).is_absolute() else None
+        if program and not any(_beneath(path, folder) for path in (Path(search_folder), Path(program))):
             return program
     return None
 

@@ -113,8 +113,8 @@ class Launch:
         tasks, memory = limits.processes + TASKS_OF_SANDBOX, limits.memory_bytes()
         values = {"TasksMax": tasks, "MemoryMax": memory, "MemorySwapMax": 0}
         properties = (f"--property={name}={value}" for name, value in values.items())
-        without = () if RUNTIME in self.environment else (env, "-u", RUNTIME)
-        return (program, *SCOPE, *properties, "--", *without, *self.argv), {**self.environment, RUNTIME: runtime}
+        unset_runtime = () if RUNTIME in self.environment else (env, "-u", RUNTIME)
+        return (program, *SCOPE, *properties, "--", *unset_runtime, *self.argv), {**self.environment, RUNTIME: runtime}
 
     def started(self) -> None:
         """Closes the files that the child has its own copies of by now."""
@@ -132,10 +132,10 @@ def _makes_scopes(program: str, runtime: str) -> bool:
     """Says whether systemd makes scopes. It is tried once, since the program may exist in a session without a
     manager."""
     command = (program, *SCOPE, "--property=TasksMax=100", "--", "true")
-    environment, nowhere = {"PATH": os.defpath, RUNTIME: runtime}, subprocess.DEVNULL
+    environment, null_device = {"PATH": os.defpath, RUNTIME: runtime}, subprocess.DEVNULL
     try:
         code = subprocess.call(
-            command, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere, timeout=MANAGER_SECONDS
+            command, env=environment, stdin=null_device, stdout=null_device, stderr=null_device, timeout=MANAGER_SECONDS
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
@@ -157,9 +157,9 @@ def on_lifeline(
     while data:
         data = data[os.write(orders, data) :]
     os.lseek(orders, 0, os.SEEK_SET)
-    lifeline, held = os.pipe()
-    argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders), str(lifeline))
-    return replace(launch, argv=argv, fds=(*launch.fds, orders, lifeline), lifeline=held)
+    read_end, write_end = os.pipe()
+    argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders), str(read_end))
+    return replace(launch, argv=argv, fds=(*launch.fds, orders, read_end), lifeline=write_end)
 
 
 def _orders_file() -> int:

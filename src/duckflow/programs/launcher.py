@@ -37,12 +37,12 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(orders_file: int, lifeline: int) -> None:
-    command, patience, handled, rules, program = read(orders_file)
+    command, patience, handled_access, rules, program = read(orders_file)
     adopt_orphans()
     child = os.fork()
     if not child:
         os.close(lifeline)
-        start(command, handled, rules, program)
+        start(command, handled_access, rules, program)
     let_go_of_streams()
     code = watch(child, lifeline)
     if patience:
@@ -59,9 +59,9 @@ def adopt_orphans() -> None:
 
 def let_go_of_streams() -> None:
     """Closes this process's streams: they belong to the program, whose end must show at their other ends."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+        os.dup2(null_device, stream)
 
 
 def read(file: int) -> Orders:
@@ -128,11 +128,11 @@ def restrict_files(handled: tuple[int, int, int], rules: list[tuple[int, str]]) 
     for access, path in rules:
         try:
             # Links are not followed: a rule belongs to the place it names, not to where a link leads by now.
-            place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+            path_fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue
-        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", access, place), 0)
-        os.close(place)
+        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", access, path_fd), 0)
+        os.close(path_fd)
     check(libc.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
@@ -192,7 +192,7 @@ def descendants(top: int) -> set[int]:
         names = [entry.name for entry in entries]
     parents = {int(name): int(status(int(name))[1]) for name in names if name.isdigit()}
     family = {top}
-    while children := {pid for pid, above in parents.items() if above in family} - family:
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
         family |= children
     return family - {top}
 
@@ -209,9 +209,9 @@ def status(pid: int) -> tuple[str, str]:
         return ("X", "0")
     try:
         # The name of the program stands in brackets and may contain anything, even brackets.
-        letter, above = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
+        letter, parent = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
     except (OSError, ValueError):
         return ("X", "0")
     finally:
         os.close(file)
-    return (letter, above)
+    return (letter, parent)

@@ -46,15 +46,15 @@ class LimitWatch:
         """Sets the kernel's own limits as well: for all processes of an ordinary user together, and for each file."""
         import resource
 
-        most = len(_own_processes()) + self._limits.processes
-        limits = ((resource.RLIMIT_NPROC, most), (resource.RLIMIT_FSIZE, self._limits.file_mib * MIB))
+        most_processes = len(_own_processes()) + self._limits.processes
+        limits = ((resource.RLIMIT_NPROC, most_processes), (resource.RLIMIT_FSIZE, self._limits.file_mib * MIB))
         # The command runs already, and so may the programs that set up its sandbox; their children inherit the limits.
         for pid in (self._pid, *descendants(self._pid)):
-            for what, limit in limits:
+            for limit_kind, limit in limits:
                 with contextlib.suppress(OSError, ValueError):
-                    _, highest = resource.prlimit(pid, what)
+                    _, highest = resource.prlimit(pid, limit_kind)
                     limit = limit if highest == resource.RLIM_INFINITY else min(limit, highest)
-                    resource.prlimit(pid, what, (limit, limit))
+                    resource.prlimit(pid, limit_kind, (limit, limit))
 
     async def _watch(self) -> None:
         for seconds in chain((0, FIRST_LOOK_SECONDS), repeat(LOOK_SECONDS)):
@@ -79,11 +79,11 @@ class LimitWatch:
         # Shared memory should count once. Finding that out takes long, so it is only done where it matters.
         if sum(map(_resident, family)) + in_files > memory and sum(map(_fair_share, family)) + in_files > memory:
             return Overrun("too_much_memory", memory // MIB)
-        for path, before in self._disks.items():
-            if (free := _free(path)) < self._limits.free_mib * MIB < before:
+        for path, free_before in self._disks.items():
+            if (free_bytes := _free(path)) < self._limits.free_mib * MIB < free_before:
                 return Overrun("disk_full", self._limits.free_mib)
             most = self._limits.temporary_mib * MIB
-            if path == self._temporary and _size_of(path, thoroughly=before - free > most) > most:
+            if path == self._temporary and _size_of(path, thoroughly=free_before - free_bytes > most) > most:
                 return Overrun("too_much_temporary", self._limits.temporary_mib)
         return None
 
@@ -111,22 +111,22 @@ def _unnamed_files(family: Iterable[int]) -> int:
             for handle in Path(f"/proc/{pid}/fd").iterdir():
                 with contextlib.suppress(OSError):
                     if str(handle.readlink()).startswith("/memfd:"):
-                        about = handle.stat()
-                        sizes[about.st_ino] = about.st_blocks * BLOCK
+                        file_stat = handle.stat()
+                        sizes[file_stat.st_ino] = file_stat.st_blocks * BLOCK
     return sum(sizes.values())
 
 
 def _size_of(folder: Path, thoroughly: bool) -> int:
     """Returns the size of the first files only, unless the disk gives a reason to look at all of them."""
-    blocks, looked_at, waiting = 0, 0, [os.fspath(folder)]
-    while waiting and (thoroughly or looked_at < FIRST_FILES):
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+    blocks, entry_count, waiting_folders = 0, 0, [os.fspath(folder)]
+    while waiting_folders and (thoroughly or entry_count < FIRST_FILES):
+        with contextlib.suppress(OSError), os.scandir(waiting_folders.pop()) as entries:
             for entry in entries:
-                looked_at += 1
+                entry_count += 1
                 with contextlib.suppress(OSError):
                     blocks += entry.stat(follow_symlinks=False).st_blocks
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
+                        waiting_folders.append(entry.path)
     return blocks * BLOCK
 
 

@@ -52,13 +52,13 @@ class Process:
     ) -> "Process":
         """Starts the process. Everything it prints, on both streams, goes to `take` in order, unless `take_errors`
         takes the errors. It reads `stdin_data`. The launch is closed if this fails."""
-        spawning = asyncio.ensure_future(cls._spawn(launch, take, take_errors, stdin_data))
+        spawn_task = asyncio.ensure_future(cls._spawn(launch, take, take_errors, stdin_data))
         try:
             # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
-            return await asyncio.shield(spawning)
+            return await asyncio.shield(spawn_task)
         except asyncio.CancelledError:
             with contextlib.suppress(OSError, ValueError):
-                await (await spawning).end()
+                await (await spawn_task).end()
             raise
 
     @classmethod
@@ -99,12 +99,12 @@ class Process:
 
     async def stop(self) -> bool:
         """Makes all its processes stand still until `go_on`. Says whether they do."""
-        self._stopped, calm = time.monotonic(), 0
+        self._stopped, calm_looks = time.monotonic(), 0
         for _ in range(LOOKS):
             if not self._stopped or self._child.returncode is not None:
                 return True
-            calm = calm + 1 if self._tree.stop() else 0
-            if calm == CALM_LOOKS:
+            calm_looks = calm_looks + 1 if self._tree.stop() else 0
+            if calm_looks == CALM_LOOKS:
                 return True
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         log.warning("process %d could not be stopped", self._child.pid)
@@ -137,10 +137,10 @@ class Process:
         if not self._launch.takes_along and not self._launch.leaves_rest:
             # Nobody else ends the processes that the command left behind, so at least its group is ended here.
             self._tree.end()
-        first = self._tree.first_process()
-        gone = first is None or await _gone(first)
+        first_process = self._tree.first_process()
+        is_gone = first_process is None or await _gone(first_process)
         patience = REST_SECONDS if self._launch.leaves_rest else PATIENCE_SECONDS
-        drained = [await pipe.drained(patience) for pipe in self._pipes]
+        drained_pipes = [await pipe.drained(patience) for pipe in self._pipes]
         if not self._settled:
             self._settled = True
             try:
@@ -148,7 +148,7 @@ class Process:
                 self.meddled = await asyncio.to_thread(self._launch.meddled)
             finally:
                 self._launch.close()
-        self.gone = gone and all(drained)
+        self.gone = is_gone and all(drained_pipes)
         return self.gone
 
     def _has_ended(self) -> bool:
@@ -206,10 +206,10 @@ async def _gone(pid: int) -> bool:
     except OSError:
         return True
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    loop.add_reader(handle, ended.set)
+    end_event = asyncio.Event()
+    loop.add_reader(handle, end_event.set)
     try:
-        await asyncio.wait_for(ended.wait(), PATIENCE_SECONDS)
+        await asyncio.wait_for(end_event.wait(), PATIENCE_SECONDS)
     except TimeoutError:
         return False
     finally:

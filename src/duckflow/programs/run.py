@@ -45,18 +45,20 @@ async def run(
     (OverrunError) or is cancelled is ended with everything it started. So is one that has printed `enough`: its exit
     code does not matter."""
     process = await Process.start(launch, take, take_errors, stdin_data)
-    ended = asyncio.create_task(process.wait())
-    flooded = asyncio.create_task(enough.wait()) if enough else None
+    end_task = asyncio.create_task(process.wait())
+    flood_task = asyncio.create_task(enough.wait()) if enough else None
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.wait([ended, flooded] if flooded else [ended], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                [end_task, flood_task] if flood_task else [end_task], return_when=asyncio.FIRST_COMPLETED
+            )
         if process.overrun:
             raise OverrunError(process.overrun)
-        return ended.result() if ended.done() else 0
+        return end_task.result() if end_task.done() else 0
     finally:
-        ended.cancel()
-        if flooded:
-            flooded.cancel()
+        end_task.cancel()
+        if flood_task:
+            flood_task.cancel()
         await process.end()
 
 
@@ -64,16 +66,16 @@ async def collect(
     launch: Launch, stdin_data: bytes = b"", seconds: float | None = None, most: int | None = None
 ) -> Printed:
     """Runs a program and returns what it printed. Raises FloodError for more than `most` bytes on one stream."""
-    out, err, flooded = bytearray(), bytearray(), asyncio.Event()
+    stdout, stderr, flood_event = bytearray(), bytearray(), asyncio.Event()
 
     def keep(into: bytearray, piece: bytes) -> None:
         """Keeps a piece. Pieces after too many bytes are dropped."""
         if most is None or len(into) <= most:
             into += piece
         else:
-            flooded.set()
+            flood_event.set()
 
-    code = await run(launch, partial(keep, out), partial(keep, err), stdin_data, seconds, flooded)
-    if flooded.is_set():
+    code = await run(launch, partial(keep, stdout), partial(keep, stderr), stdin_data, seconds, flood_event)
+    if flood_event.is_set():
         raise FloodError
-    return Printed(code, bytes(out), bytes(err))
+    return Printed(code, bytes(stdout), bytes(stderr))

@@ -43,19 +43,19 @@ class ProcessTree:
         if not self._launch.takes_along:
             return self._signal_group(signal.SIGSTOP)
         members = self._members()
-        moving = False
+        any_moving = False
         for pid in members:
-            how = state(pid)
-            if how == "T" and pid not in self._stopped:
+            process_state = state(pid)
+            if process_state == "T" and pid not in self._stopped:
                 # The process stopped by its own will, so it must not be continued by us.
                 self._left_alone.add(pid)
             if pid in self._left_alone:
                 continue
             # A process that waits for a disk, or whose first thread has ended, does not look as if it moved.
             _send(pid, signal.SIGSTOP)
-            moving |= how in MOVING
+            any_moving |= process_state in MOVING
             self._stopped.add(pid)
-        return bool(members) and not moving
+        return bool(members) and not any_moving
 
     def go_on(self) -> None:
         if not self._launch.takes_along:
@@ -88,8 +88,8 @@ class ProcessTree:
                 break
             time.sleep(PAUSE_SECONDS)
         family = descendants(self._pid)
-        for each in family:
-            _send(each, signal.SIGKILL)
+        for member in family:
+            _send(member, signal.SIGKILL)
         # If it may go on, it reaps its child and ends. If killed, it would leave that to the machine's first process.
         _send(self._pid, signal.SIGCONT if family else signal.SIGKILL)
 
