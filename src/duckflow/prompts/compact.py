@@ -65,27 +65,29 @@ def plain_request(language: str, text: str) -> tuple[PromptMessage, ...]:
 def material(history: Iterable[Message], without: str) -> list[str]:
     """Returns the files read lately, the newest version of each, in the order of the conversation, as far as there is
     room."""
-    room, parts, seen = MATERIAL_LENGTH, list[str](), {without}
-    read = [
+    characters_left, parts, seen_names = MATERIAL_LENGTH, list[str](), {without}
+    read_messages = [
         message
         for message in history
         if message.role == "tool" and (message.operation == READ_FILE or message.operation.startswith("@"))
     ]
-    for message in reversed(read):
-        head, _, text = message.text.partition("\n")
-        name = head.partition(" (lines ")[0]
-        if not text or name in seen or len(text) > room:
+    for message in reversed(read_messages):
+        first_line, _, text = message.text.partition("\n")
+        name = first_line.partition(" (lines ")[0]
+        if not text or name in seen_names or len(text) > characters_left:
             continue
-        seen.add(name)
-        room -= len(text)
+        seen_names.add(name)
+        characters_left -= len(text)
         parts.insert(0, f"{name}:\n{fenced(text)}")
     return parts
 
 
 def last_outcome(history: Sequence[Message]) -> str:
     """Returns the output of the last command, if nothing was written after it."""
-    last = next((message for message in reversed(history) if message.operation in (RUN_COMMAND, WRITE_FILE)), None)
-    return last.text[-OUTCOME_LENGTH:] if last and last.operation == RUN_COMMAND else ""
+    last_message = next(
+        (message for message in reversed(history) if message.operation in (RUN_COMMAND, WRITE_FILE)), None
+    )
+    return last_message.text[-OUTCOME_LENGTH:] if last_message and last_message.operation == RUN_COMMAND else ""
 
 
 def is_code(path: str) -> bool:

@@ -56,24 +56,26 @@ class Compiler:
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
         """Makes the request for the next Decision."""
         history = list(history)
-        offered = self.offered(state, moment.form)
-        volatile = self._volatile(state, history, moment, offered).values()
-        last = PromptMessage("user", "\n\n".join(filter(None, volatile)))
-        stable = self._stable(state, moment.profile, moment.form, offered)
-        return alternate([stable, *self._spoken(state, history, moment), last, *moment.corrections])
+        operations = self.offered(state, moment.form)
+        volatile_texts = self._volatile(state, history, moment, operations).values()
+        last_message = PromptMessage("user", "\n\n".join(filter(None, volatile_texts)))
+        first_message = self._stable(state, moment.profile, moment.form, operations)
+        return alternate([first_message, *self._spoken(state, history, moment), last_message, *moment.corrections])
 
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
         """Makes the request for the raw text that an action needs: on the same cached prefix, or all by itself."""
         path, request = str(action.args.get("path", "")), moment.request or last_request(history)[:REQUEST_LENGTH]
-        layers, why = self._layers(moment.profile), action.reasoning
-        if kind == "content" and (alone := layers.body(state.language, path, moment.current, request, why, history)):
-            return alone
-        wish = render(state.language, f"body_{kind}", path=path, why=why, request=request)
-        stable = self._stable(state, moment.profile, moment.form, self.offered(state, moment.form))
-        spoken = self._spoken(state, history, Moment(moment.form, moment.profile))
-        return alternate([stable, *spoken, PromptMessage("user", wish)])
+        layers, reasoning = self._layers(moment.profile), action.reasoning
+        if kind == "content" and (
+            messages := layers.body(state.language, path, moment.current, request, reasoning, history)
+        ):
+            return messages
+        instruction = render(state.language, f"body_{kind}", path=path, why=reasoning, request=request)
+        first_message = self._stable(state, moment.profile, moment.form, self.offered(state, moment.form))
+        spoken_messages = self._spoken(state, history, Moment(moment.form, moment.profile))
+        return alternate([first_message, *spoken_messages, PromptMessage("user", instruction)])
 
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
@@ -81,9 +83,9 @@ class Compiler:
         """Makes a specialised request: who the model is, the project, and one procedure. Its `material`, if any, stands
         before it, uncut. `failures` are replies that could not be used, each with the reason."""
         layers = self._full
-        known = (layers.base(state), layers.session(state), layers.lessons(state.language))
+        known_texts = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
-            PromptMessage("system", "\n\n".join(filter(None, known))),
+            PromptMessage("system", "\n\n".join(filter(None, known_texts))),
             PromptMessage("user", values.pop("material", "")),
             PromptMessage("user", layers.specialized(state.language, name, values)),
         ]
@@ -94,14 +96,14 @@ class Compiler:
 
     def correction(self, language: str, reply: str, reason: str, form: str) -> tuple[PromptMessage, PromptMessage]:
         """Returns a reply that could not be used, and the message that says why."""
-        reproach = render(language, "correction", reason=reason, form=form)
-        return PromptMessage("assistant", reply or "…"), PromptMessage("user", reproach)
+        correction_text = render(language, "correction", reason=reason, form=form)
+        return PromptMessage("assistant", reply or "…"), PromptMessage("user", correction_text)
 
     def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
         """Makes the request for a summary of what left the context."""
         conversation = quoted(state.language, "conversation", material)
-        wish = render(state.language, "summary", material=conversation)
-        return PromptMessage("system", self._full.base(state)), PromptMessage("user", wish)
+        instruction = render(state.language, "summary", material=conversation)
+        return PromptMessage("system", self._full.base(state)), PromptMessage("user", instruction)
 
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
         """Returns a body that was cut off, and the wish to continue it."""
@@ -109,42 +111,42 @@ class Compiler:
 
     def mend(self, language: str, text: str, path: str, fault: str) -> tuple[PromptMessage, PromptMessage]:
         """Returns a body with a mistake that can be seen without running it, and the wish to mend it."""
-        wish = render(language, "mend_body", path=path, fault=fault)
-        return PromptMessage("assistant", text), PromptMessage("user", wish)
+        instruction = render(language, "mend_body", path=path, fault=fault)
+        return PromptMessage("assistant", text), PromptMessage("user", instruction)
 
     def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[Layer, ...]:
         """Returns the parts of the next request with their tokens."""
         layers, language, form = self._layers(moment.profile), state.language, moment.form
         count, settings = layers.count, layers.settings
-        operations, spoken = self.offered(state, form), self._spoken(state, history, moment)
-        pictures = sum(picture.tokens for message in spoken for picture in message.pictures)
-        volatile = self._volatile(state, history, moment, operations)
-        rules = [layers.rules(language), volatile["rules"]]
-        base = f"{layers.base(state)}\n\n{layers.session(state)}".replace(rules[0], "")
+        operations, spoken_messages = self.offered(state, form), self._spoken(state, history, moment)
+        pictures = sum(picture.tokens for message in spoken_messages for picture in message.pictures)
+        volatile_texts = self._volatile(state, history, moment, operations)
+        rules = [layers.rules(language), volatile_texts["rules"]]
+        base_text = f"{layers.base(state)}\n\n{layers.session(state)}".replace(rules[0], "")
         instructions = form.instructions(language, ())
         skills = self._skills(state, moment.profile, form)
         return (
-            Layer("base", count(base), settings.base_tokens),
-            Layer("main", count(instructions) + count(volatile["main"]), settings.main_tokens),
-            Layer("specialized", _tokens(count, volatile["procedure"]), settings.specialized_tokens),
+            Layer("base", count(base_text), settings.base_tokens),
+            Layer("main", count(instructions) + count(volatile_texts["main"]), settings.main_tokens),
+            Layer("specialized", _tokens(count, volatile_texts["procedure"]), settings.specialized_tokens),
             Layer("operations", count(form.listed(operations, language))),
             Layer("rules", _tokens(count, *rules)),
             *((Layer("skills", count(skills)),) if skills else ()),
-            Layer("conversation", _tokens(count, *(message.whole for message in spoken)) + pictures),
+            Layer("conversation", _tokens(count, *(message.whole for message in spoken_messages)) + pictures),
         )
 
     def _layers(self, profile: ModelProfile) -> Layers:
         return self._compact if profile.led else self._full
 
     def _spoken(self, state: AgentState, history: Sequence[Message], moment: Moment) -> list[PromptMessage]:
-        spoken = moment.form.spoken(history, self.operations(), state.language)
+        spoken_messages = moment.form.spoken(history, self.operations(), state.language)
         if moment.profile.images:
-            return spoken
-        unseen = {picture.digest for message in history for picture in message.pictures}
+            return spoken_messages
+        unseen_digests = {picture.digest for message in history for picture in message.pictures}
         return (
-            [without_pictures(message, state.language, "picture_blind", unseen) for message in spoken]
-            if unseen
-            else spoken
+            [without_pictures(message, state.language, "picture_blind", unseen_digests) for message in spoken_messages]
+            if unseen_digests
+            else spoken_messages
         )
 
     def _stable(
@@ -153,8 +155,8 @@ class Compiler:
         """Makes the first message. The part that is the same in every session comes first, so that a cache can keep it
         between sessions."""
         layers = self._layers(profile)
-        answering = form.instructions(state.language, form.told_first(offered))
-        parts = (layers.base(state), answering, layers.session(state), self._skills(state, profile, form))
+        answer_instructions = form.instructions(state.language, form.told_first(offered))
+        parts = (layers.base(state), answer_instructions, layers.session(state), self._skills(state, profile, form))
         return PromptMessage("system", "\n\n".join(filter(None, parts)))
 
     def _skills(self, state: AgentState, profile: ModelProfile, form: Form) -> str:
@@ -165,27 +167,33 @@ class Compiler:
     ) -> dict[str, str]:
         """Returns the parts that change from call to call: nearer rules, operations of the plan, procedure, state."""
         layers, form = self._layers(moment.profile), moment.form
-        first = form.told_first(operations)
-        proposes = next((form.name(operation.name) for operation in operations if operation.name == PROPOSE_PLAN), "")
-        later = timely([operation for operation in operations if operation.when and operation not in first], state)
+        first_operations = form.told_first(operations)
+        plan_operation = next(
+            (form.name(operation.name) for operation in operations if operation.name == PROPOSE_PLAN), ""
+        )
+        later_operations = timely(
+            [operation for operation in operations if operation.when and operation not in first_operations], state
+        )
         return {
             "rules": layers.rules_near(state),
-            "operations": render(state.language, "operations_now", operations=form.listed(later, state.language)),
-            "procedure": layers.procedure(state, proposes),
+            "operations": render(
+                state.language, "operations_now", operations=form.listed(later_operations, state.language)
+            ),
+            "procedure": layers.procedure(state, plan_operation),
             "main": layers.main(state, self._values(state, history, moment), form.instructions(state.language, ())),
         }
 
     def _values(self, state: AgentState, history: Sequence[Message], moment: Moment) -> dict[str, str]:
         form, layers = moment.form, self._layers(moment.profile)
-        shared = {
+        shared_values = {
             "constraints": "; ".join(state.five.constraints),
             "note": renamed(moment.note, self.operations(), form.name),
             **plan_line(state),
             "evidence": moment.evidence,
             "lessons": layers.surroundings.lessons(),
         }
-        about = {"form": form.format_name, "limit": str(moment.limit), "recall": form.name(RECALL)}
-        return layers.values(state, history, shared, about)
+        answer_values = {"form": form.format_name, "limit": str(moment.limit), "recall": form.name(RECALL)}
+        return layers.values(state, history, shared_values, answer_values)
 
 
 def _tokens(count: Count, *texts: str) -> int:

@@ -68,9 +68,13 @@ class Surroundings(Protocol):
 
 def last_update(history: Sequence[Message], turn: int) -> str:
     """Returns the time of the last message before this turn, if that is a while ago."""
-    before = next((message.at for message in reversed(history) if message.turn < turn and message.at), 0.0)
-    now = next((message.at for message in history if message.turn == turn and message.at), before)
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(before)) if before and now - before > A_WHILE else ""
+    time_before = next((message.at for message in reversed(history) if message.turn < turn and message.at), 0.0)
+    turn_time = next((message.at for message in history if message.turn == turn and message.at), time_before)
+    return (
+        time.strftime("%Y-%m-%d %H:%M", time.localtime(time_before))
+        if time_before and turn_time - time_before > A_WHILE
+        else ""
+    )
 
 
 def done_so_far(history: Sequence[Message], turn: int) -> str:
@@ -81,31 +85,37 @@ def done_so_far(history: Sequence[Message], turn: int) -> str:
 
 def gist(message: Message) -> str:
     """Returns a result in one short line. Its text stands in quotes that it cannot close."""
-    first = shorten(message.text.partition("\n")[0], 100)
-    return f"{one_line(message.operation)}: {json.dumps(first, ensure_ascii=False)}"
+    first_line = shorten(message.text.partition("\n")[0], 100)
+    return f"{one_line(message.operation)}: {json.dumps(first_line, ensure_ascii=False)}"
 
 
 def without_pictures(message: PromptMessage, language: str, key: str, left_out: Collection[str]) -> PromptMessage:
     """Returns the message without the pictures of these digests. A note says that they are not shown."""
-    gone = [picture for picture in message.pictures if picture.digest in left_out]
-    if not gone:
+    removed_pictures = [picture for picture in message.pictures if picture.digest in left_out]
+    if not removed_pictures:
         return message
-    remark = note(language, key, names=one_line(", ".join(picture.name for picture in gone)))
-    shown = tuple(picture for picture in message.pictures if picture.digest not in left_out)
-    return message._replace(text=f"{message.text}\n\n[duckflow]\n{remark}", pictures=shown)
+    remark = note(language, key, names=one_line(", ".join(picture.name for picture in removed_pictures)))
+    shown_pictures = tuple(picture for picture in message.pictures if picture.digest not in left_out)
+    return message._replace(text=f"{message.text}\n\n[duckflow]\n{remark}", pictures=shown_pictures)
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
     """Joins neighbours of the same role: endpoints want user and assistant to take turns."""
-    joined: list[PromptMessage] = []
+    joined_messages: list[PromptMessage] = []
     for message in messages:
-        if joined and joined[-1].role == message.role and not (joined[-1].calls or message.calls or message.answers):
-            last = joined[-1]
-            pictures = (*last.pictures, *message.pictures)
-            joined[-1] = PromptMessage(message.role, f"{last.text}\n\n{message.text}", pictures=pictures)
+        if (
+            joined_messages
+            and joined_messages[-1].role == message.role
+            and not (joined_messages[-1].calls or message.calls or message.answers)
+        ):
+            last_message = joined_messages[-1]
+            pictures = (*last_message.pictures, *message.pictures)
+            joined_messages[-1] = PromptMessage(
+                message.role, f"{last_message.text}\n\n{message.text}", pictures=pictures
+            )
         else:
-            joined.append(message)
-    return tuple(joined)
+            joined_messages.append(message)
+    return tuple(joined_messages)
 
 
 def plan_line(state: AgentState) -> dict[str, str]:
@@ -115,34 +125,39 @@ def plan_line(state: AgentState) -> dict[str, str]:
         return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
     step = plan.next_step()
     if plan.status == "draft":
-        now = note(state.language, "plan_drafted")
+        current_step = note(state.language, "plan_drafted")
     else:
-        now = f"{step.name} ({step.step_id}, {step.status})" if step else "-"
-    return {"plan_name": plan.name, "plan_done": str(plan.done()), "plan_total": str(len(plan.steps)), "plan_now": now}
+        current_step = f"{step.name} ({step.step_id}, {step.status})" if step else "-"
+    return {
+        "plan_name": plan.name,
+        "plan_done": str(plan.done()),
+        "plan_total": str(len(plan.steps)),
+        "plan_now": current_step,
+    }
 
 
 def job_line(state: AgentState, job: Job) -> str:
     """Describes a job in one line."""
-    now = progress(state, job)
+    job_progress = progress(state, job)
     return note(
         state.language,
         "job_line_asking" if job.question else "job_line",
         job=f"{job.job_id} {job.name!r}: {job.status}",
-        steps_done=str(now.steps_done),
-        steps=str(now.steps),
-        done=str(now.done),
-        doing=now.doing or "-",
+        steps_done=str(job_progress.steps_done),
+        steps=str(job_progress.steps),
+        done=str(job_progress.done),
+        doing=job_progress.doing or "-",
     )
 
 
 def record_line(state: AgentState, most: int, exists: Callable[[str], bool]) -> str:
     """Says in one line what is on record since the last change."""
     files, language = state.files_changed[-most:], state.language
-    present = [path for path in files if exists(path)]
-    gone = [path for path in files if path not in present]
+    present_files = [path for path in files if exists(path)]
+    missing_files = [path for path in files if path not in present_files]
     lines = [fact.text for fact in state.evidence] or [note(language, "record_empty")]
-    lines += [note(language, "record_there", files=", ".join(present))] if present else []
-    lines += [note(language, "record_gone", files=", ".join(gone))] if gone else []
+    lines += [note(language, "record_there", files=", ".join(present_files))] if present_files else []
+    lines += [note(language, "record_gone", files=", ".join(missing_files))] if missing_files else []
     return "; ".join(lines)
 
 
@@ -164,17 +179,17 @@ def fitted(
     values: Mapping[str, str], budget: int, written: Callable[[Mapping[str, str]], str], count: Count
 ) -> dict[str, str]:
     """Returns the values shortened until the layer, as `written` from them, is within its budget."""
-    cut = dict(values)
+    cut_values = dict(values)
     for name in CUTTING_ORDER:
-        if not cut.get(name):
+        if not cut_values.get(name):
             continue
-        excess = count(written(cut)) - budget
+        excess = count(written(cut_values)) - budget
         if excess <= 0:
-            return cut
-        cut[name] = shorter(cut[name], count(cut[name]) - excess - ROUNDING, count)
-        if cut[name] and count(written(cut)) > budget:
-            cut[name] = ""
-    return cut
+            return cut_values
+        cut_values[name] = shorter(cut_values[name], count(cut_values[name]) - excess - ROUNDING, count)
+        if cut_values[name] and count(written(cut_values)) > budget:
+            cut_values[name] = ""
+    return cut_values
 
 
 def shorter(text: str, tokens: int, count: Count) -> str:
@@ -221,21 +236,26 @@ class Layers:
 
     def session(self, state: AgentState) -> str:
         """Returns the rest of Base: the folder, and what is known about it."""
-        who = self.base(state)
+        base_text = self.base(state)
         values = {"folder": one_line(state.folder), "agents_md": "", **self.known(state)}
 
         def written(cut: Mapping[str, str]) -> str:
             return render(state.language, "session", **_marked(cut, state.language))
 
-        budget = self.settings.base_tokens - self.count(who)
+        budget = self.settings.base_tokens - self.count(base_text)
         cut = fitted(values, budget, written, self.count)
         return written({**cut, "agents_md": self.rules(state.language)})
 
     def known(self, state: AgentState) -> dict[str, str]:
         """Returns what is known of the project and the session."""
-        around = self.surroundings
-        limits = around.limits(state.language)
-        return {"session": state.session_id, "limits": limits, "facts": around.facts(), "known": around.known()}
+        surroundings = self.surroundings
+        limits = surroundings.limits(state.language)
+        return {
+            "session": state.session_id,
+            "limits": limits,
+            "facts": surroundings.facts(),
+            "known": surroundings.known(),
+        }
 
     def lessons(self, language: str) -> str:
         text = self.surroundings.lessons()
@@ -249,17 +269,17 @@ class Layers:
         """Returns the list of skills, within a small share of the window; nothing if there are none. `tool` reads
         them."""
         budget = int(window * self.settings.skills_share)
-        room = budget * CHARACTERS
-        while skills := self.surroundings.skills(room):
+        characters = budget * CHARACTERS
+        while skills := self.surroundings.skills(characters):
             text = render(language, "skills", tool=tool, skills="\n".join(map(_skill_line, skills)))
-            if self.count(text) <= budget or room < 1:
+            if self.count(text) <= budget or characters < 1:
                 return text
-            room = room * 3 // 4
+            characters = characters * 3 // 4
         return ""
 
     def rules_near(self, state: AgentState) -> str:
-        near = self.surroundings.rules_near([ref for ref in state.context_refs if not kind_of_ref(ref)])
-        return "\n\n".join(_near(rules, state.language) for rules in near)
+        nearby_rules = self.surroundings.rules_near([ref for ref in state.context_refs if not kind_of_ref(ref)])
+        return "\n\n".join(_near(rules, state.language) for rules in nearby_rules)
 
     def main(self, state: AgentState, values: Mapping[str, str], instructions: str) -> str:
         """Returns the working memory: the state, within the budget that it shares with the instructions."""
@@ -274,20 +294,20 @@ class Layers:
         self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
     ) -> dict[str, str]:
         """Returns the values of Main: those of every prompt (`shared`), the state, and those `about` this request."""
-        five = state.five
+        five_facts = state.five
         # A goal that is only the beginning of the request adds nothing to it.
-        repeated = " ".join(last_request(history).split()).startswith(five.goal.rstrip("… "))
+        repeats_goal = " ".join(last_request(history).split()).startswith(five_facts.goal.rstrip("… "))
         refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
         return {
             **shared,
             **about,
-            "goal": "" if repeated else five.goal,
+            "goal": "" if repeats_goal else five_facts.goal,
             "step": state.phase,
             "status": state.status,
             "loop": str(state.loop),
-            "why_now": five.why_now,
-            "plan_brief": "; ".join(five.plan_brief),
-            "open_questions": "; ".join(five.open_questions),
+            "why_now": five_facts.why_now,
+            "plan_brief": "; ".join(five_facts.plan_brief),
+            "open_questions": "; ".join(five_facts.open_questions),
             "decisions": "; ".join(state.decision_log[-3:]),
             "files_changed": ", ".join(map(one_line, state.files_changed[-8:])),
             "branch": self.surroundings.branch(),
@@ -332,10 +352,12 @@ class Layers:
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
     """Puts texts from elsewhere or from earlier between marks. This comes after cutting, so that no mark is lost."""
-    marked = {name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)}
+    marked_values = {
+        name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)
+    }
     if text := values.get("lessons"):
-        marked["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
-    return {**values, **marked}
+        marked_values["lessons"] = render(language, "rules", source="lessons", mark=mark_for(text), text=text)
+    return {**values, **marked_values}
 
 
 def _skill_line(skill: tuple[str, str]) -> str:
