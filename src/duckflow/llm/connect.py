@@ -36,11 +36,11 @@ def connect(
         case "endpoint":
             from duckflow.llm.endpoint_model import EndpointModel
 
-            book = AbilityBook(places.abilities, settings.abilities_days)
+            ability_book = AbilityBook(places.abilities, settings.abilities_days)
             endpoint = choice.endpoint or Endpoint(choice.model)
             if endpoint.key_needed and choice.key is None:
                 raise key_refused(endpoint, None)
-            return EndpointModel(endpoint, choice.model, choice.key, settings, book)
+            return EndpointModel(endpoint, choice.model, choice.key, settings, ability_book)
 
 
 def _embedded(
@@ -52,12 +52,12 @@ def _embedded(
     from duckflow.llm.local.weights import Weights, is_path
 
     holding = Weights(places.models, environ).holding(name)
-    model, shown = holding.model, holding.path.stem if is_path(name) else name
+    model, shown_name = holding.model, holding.path.stem if is_path(name) else name
     window = min(local.context or fitting_context(model, this_machine()), model.context)
-    local = local.model_copy(update={"model": shown, "context": window})
+    local = local.model_copy(update={"model": shown_name, "context": window})
     if settings.temperature is None:
         settings = settings.model_copy(update={"temperature": local.temperature})
     folder = places.models.with_name("prefixes")
-    about = f"{holding.path} {holding.size} {window}"
-    prefixes = Prefixes(folder, about, local.prefix_disk_mib * MIB)
-    return Embedded(LocalServer(holding.path, local, places.local_log, folder), shown, window, settings, prefixes)
+    identity = f"{holding.path} {holding.size} {window}"
+    prefixes = Prefixes(folder, identity, local.prefix_disk_mib * MIB)
+    return Embedded(LocalServer(holding.path, local, places.local_log, folder), shown_name, window, settings, prefixes)

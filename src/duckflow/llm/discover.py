@@ -37,8 +37,8 @@ class ServedWindow(NamedTuple):
 
 async def served_window(endpoint: Endpoint, model: str, key: Key | None) -> ServedWindow:
     """Asks a local server for the window of a model. Both figures are 0 when it does not answer in time."""
-    ask = WAYS.get(endpoint.name)
-    if ask is None:
+    ask_server = WAYS.get(endpoint.name)
+    if ask_server is None:
         return ServedWindow()
     # The import is slow, so it runs in a thread: the user may be typing meanwhile.
     await asyncio.to_thread(import_module, "duckflow.llm.endpoint_model")
@@ -48,46 +48,50 @@ async def served_window(endpoint: Endpoint, model: str, key: Key | None) -> Serv
     try:
         server = endpoint._replace(base_url=endpoint.base_url.removesuffix("/v1"))
         async with open_client(server, key, ASK_SECONDS) as client, asyncio.timeout(LOAD_SECONDS):
-            return await ask(client, model)
+            return await ask_server(client, model)
     except (TimeoutError, HttpError):
         return ServedWindow()
 
 
 async def _ollama(client: "HttpClient", model: str) -> ServedWindow:
-    shown = await _table(client, "POST", "/api/show", {"model": model})
-    info = as_table(shown.get("model_info"))
-    most = max((as_count(value) for name, value in info.items() if name.endswith(".context_length")), default=0)
-    set_by_user = re.search(r"(?m)^num_ctx\s+(\d+)", text_of(shown, "parameters"))
-    if tokens := await _loaded(client, model) or (int(set_by_user[1]) if set_by_user else 0):
-        return ServedWindow(tokens, most)
-    if shown:
+    description = await _table(client, "POST", "/api/show", {"model": model})
+    info = as_table(description.get("model_info"))
+    longest_context = max(
+        (as_count(value) for name, value in info.items() if name.endswith(".context_length")), default=0
+    )
+    parameter_match = re.search(r"(?m)^num_ctx\s+(\d+)", text_of(description, "parameters"))
+    if tokens := await _loaded(client, model) or (int(parameter_match[1]) if parameter_match else 0):
+        return ServedWindow(tokens, longest_context)
+    if description:
         await _table(client, "POST", "/api/generate", {"model": model, "stream": False}, LOAD_SECONDS)
-    return ServedWindow(await _loaded(client, model), most)
+    return ServedWindow(await _loaded(client, model), longest_context)
 
 
 async def _loaded(client: "HttpClient", model: str) -> int:
     """Returns the window of a model that Ollama has in memory, or 0."""
-    running = tables((await _table(client, "GET", "/api/ps")).get("models"))
+    running_models = tables((await _table(client, "GET", "/api/ps")).get("models"))
     names = (model, f"{model}:latest")
-    return next((as_count(entry.get("context_length")) for entry in running if text_of(entry, "model") in names), 0)
+    return next(
+        (as_count(entry.get("context_length")) for entry in running_models if text_of(entry, "model") in names), 0
+    )
 
 
 async def _lmstudio(client: "HttpClient", model: str) -> ServedWindow:
     entry = await _table(client, "GET", f"/api/v0/models/{quote(model)}")
-    most = as_count(entry.get("max_context_length"))
-    return ServedWindow(as_count(entry.get("loaded_context_length")), most)
+    longest_context = as_count(entry.get("max_context_length"))
+    return ServedWindow(as_count(entry.get("loaded_context_length")), longest_context)
 
 
 async def _llama_cpp(client: "HttpClient", model: str) -> ServedWindow:
     props = await _table(client, "GET", "/props")
-    listed = tables((await _table(client, "GET", "/v1/models")).get("data"))
-    most = max((as_count(as_table(entry.get("meta")).get("n_ctx_train")) for entry in listed), default=0)
-    return ServedWindow(as_count(as_table(props.get("default_generation_settings")).get("n_ctx")), most)
+    models = tables((await _table(client, "GET", "/v1/models")).get("data"))
+    longest_context = max((as_count(as_table(entry.get("meta")).get("n_ctx_train")) for entry in models), default=0)
+    return ServedWindow(as_count(as_table(props.get("default_generation_settings")).get("n_ctx")), longest_context)
 
 
 async def _vllm(client: "HttpClient", model: str) -> ServedWindow:
-    listed = tables((await _table(client, "GET", "/v1/models")).get("data"))
-    tokens = next((as_count(entry.get("max_model_len")) for entry in listed if entry.get("id") == model), 0)
+    models = tables((await _table(client, "GET", "/v1/models")).get("data"))
+    tokens = next((as_count(entry.get("max_model_len")) for entry in models if entry.get("id") == model), 0)
     return ServedWindow(tokens)
 
 
@@ -162,12 +166,12 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
     """Raises a UsageError for a name that the endpoint does not list. An endpoint that lists nothing is not checked."""
-    names = [listed.model for listed in await list_models(endpoint, key, seconds)]
+    names = [entry.model for entry in await list_models(endpoint, key, seconds)]
     if names and not any(_same(model, name) for name in names):
         import difflib
 
-        near = difflib.get_close_matches(model, names, n=NEAR, cutoff=0.3) or names[:NEAR]
-        raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near))
+        near_names = difflib.get_close_matches(model, names, n=NEAR, cutoff=0.3) or names[:NEAR]
+        raise UsageError("model.not_listed", model=model, endpoint=endpoint.name, near=", ".join(near_names))
 
 
 def _same(wanted: str, listed: str) -> bool:
@@ -209,8 +213,8 @@ class ModelChoice(NamedTuple):
     @property
     def name(self) -> str:
         """The name as shown to people, such as `openai:gpt-5-mini`."""
-        where = "local" if self.kind == "embedded" else self.endpoint.name if self.endpoint else self.kind
-        return f"{where}:{self.model}"
+        provider = "local" if self.kind == "embedded" else self.endpoint.name if self.endpoint else self.kind
+        return f"{provider}:{self.model}"
 
     @property
     def key_source(self) -> str:
@@ -251,42 +255,42 @@ class Discovery:
 
     async def named(self, name: str, why: Phrase) -> ModelChoice:
         """Returns the model for a name such as `endpoint:model` or, as other programs write it, `endpoint/model`."""
-        prefix, mark, model = _parted(name)
-        if prefix == "scripted" and mark == ":" and model:
+        prefix, separator, model = _parted(name)
+        if prefix == "scripted" and separator == ":" and model:
             return ModelChoice("scripted", model, why)
         if prefix == "local":
             return ModelChoice("embedded", model or DEFAULT_MODEL, why)
         openai = self._known["openai"]
-        if mark == "/" and not openai.key_needed and await self._serves(openai, name):
+        if separator == "/" and not openai.key_needed and await self._serves(openai, name):
             # The user's own server may have model names that contain a slash.
             return await self._at(openai, name, why)
         if endpoint := self._known.get(prefix):
             return await self._at(endpoint, model, why)
-        if mark and openai.key_needed:
+        if separator and openai.key_needed:
             raise self._unknown(name)
         if openai.key_needed and self._key(openai) is None:
-            near = ", ".join(nearest_names(name, self._known)) or f"ollama:{name}"
-            raise UsageError("model.bare_name", name=name, near=near, known=self._names())
+            near_names = ", ".join(nearest_names(name, self._known)) or f"ollama:{name}"
+            raise UsageError("model.bare_name", name=name, near=near_names, known=self._names())
         # Names of models may contain colons too, such as the tags of Ollama.
         return await self._at(openai, name, why)
 
     def spelled(self, name: str) -> str:
         """Returns the name as Duckflow writes it, or raises a UsageError for an unknown endpoint. Sends no request."""
-        prefix, mark, model = _parted(name)
-        own_server = not self._known["openai"].key_needed
-        if not mark or prefix in ("scripted", "local") or own_server:
+        prefix, separator, model = _parted(name)
+        is_own_server = not self._known["openai"].key_needed
+        if not separator or prefix in ("scripted", "local") or is_own_server:
             return name
         if prefix not in self._known:
             raise self._unknown(name)
         return f"{prefix}:{model}"
 
     def _unknown(self, name: str) -> UsageError:
-        near = ", ".join(nearest_names(name, self._known)) or "–"
-        return UsageError("model.unknown_endpoint", name=_parted(name)[0], near=near, known=self._names())
+        near_names = ", ".join(nearest_names(name, self._known)) or "–"
+        return UsageError("model.unknown_endpoint", name=_parted(name)[0], near=near_names, known=self._names())
 
     async def _serves(self, endpoint: Endpoint, name: str) -> bool:
         models = await list_models(endpoint, self._key(endpoint), LISTING_SECONDS)
-        return any(_same(name, listed.model) for listed in models)
+        return any(_same(name, entry.model) for entry in models)
 
     async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
         key = self._key(endpoint)
@@ -303,14 +307,14 @@ class Discovery:
 
     async def _with_window(self, endpoint: Endpoint, model: str, why: Phrase, key: Key | None) -> ModelChoice:
         """Returns the choice. A local server is first asked for the model's window, and a note tells the user."""
-        own = self._settings.window or self._known[endpoint.name].window
-        if endpoint.name in SERVERS and not own:
-            served = await served_window(endpoint, model, key)
-            tokens = served.tokens or endpoint.window
+        set_window = self._settings.window or self._known[endpoint.name].window
+        if endpoint.name in SERVERS and not set_window:
+            window = await served_window(endpoint, model, key)
+            tokens = window.tokens or endpoint.window
             if tokens:
-                least = tokens < min(served.most, WORKABLE_WINDOW)
-                values = {"server": endpoint.name, "model": model, "tokens": tokens, "most": served.most or tokens}
-                self._notes.append(say("model.served_little" if least else "model.served", **values))
+                is_small = tokens < min(window.most, WORKABLE_WINDOW)
+                values = {"server": endpoint.name, "model": model, "tokens": tokens, "most": window.most or tokens}
+                self._notes.append(say("model.served_little" if is_small else "model.served", **values))
             elif facts_of(endpoint.name, model).window == OLLAMA_WINDOW:
                 values = {"server": endpoint.name, "model": model, "tokens": OLLAMA_WINDOW}
                 self._notes.append(say("model.served_unknown", **values))
@@ -330,13 +334,13 @@ class Discovery:
         """Asks all local servers at once and takes the first, in their order, that has a model."""
         seconds = self._settings.probe_seconds
         answers = await asyncio.gather(*(list_models(self._known[name], None, seconds) for name in SERVERS))
-        listed = next((models[0] for models in answers if models), None)
-        if listed is None:
+        first_model = next((models[0] for models in answers if models), None)
+        if first_model is None:
             return None
-        endpoint = _with_window(listed)
-        why = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
-        model = endpoint.model or listed.model
-        return await self._with_window(endpoint, model, why, key_in_environment(endpoint, self._environ))
+        endpoint = _with_window(first_model)
+        reason = say("model.chosen.server", server=endpoint.name, where=endpoint.where)
+        model = endpoint.model or first_model.model
+        return await self._with_window(endpoint, model, reason, key_in_environment(endpoint, self._environ))
 
     def _embedded(self) -> ModelChoice:
         if find_spec(EMBEDDED_PACKAGE) is None:
@@ -349,9 +353,9 @@ class Discovery:
 
 def _parted(name: str) -> tuple[str, str, str]:
     """Splits a name into the endpoint, the sign after it (`:` or `/`), and the model's name there."""
-    mark = next((sign for sign in name if sign in ":/"), "")
-    prefix, _, model = name.partition(mark) if mark else (name, "", "")
-    return OTHER_NAMES.get(prefix.lower(), prefix.lower()), mark, model
+    separator = next((character for character in name if character in ":/"), "")
+    prefix, _, model = name.partition(separator) if separator else (name, "", "")
+    return OTHER_NAMES.get(prefix.lower(), prefix.lower()), separator, model
 
 
 def _with_window(listed: Listed) -> Endpoint:

@@ -32,8 +32,8 @@ class Prefixes:
         self._most = most_bytes
 
     def file_for(self, request: Request) -> Path:
-        first = request.messages[0].text if request.messages else ""
-        digest = hashlib.sha256(f"{self._about} {first}".encode()).hexdigest()
+        first_text = request.messages[0].text if request.messages else ""
+        digest = hashlib.sha256(f"{self._about} {first_text}".encode()).hexdigest()
         return self._folder / f"{digest[:24]}.slot"
 
     async def restore(self, request: Request, server: LocalServer) -> bool:
@@ -41,11 +41,11 @@ class Prefixes:
         file = self.file_for(request)
         if not file.is_file():
             return False
-        done = await _ask(server, "restore", file.name)
+        restored = await _ask(server, "restore", file.name)
         with contextlib.suppress(OSError):
             # `_sweep` deletes the least recently used slots. One that the server refuses is of no use and goes at once.
-            file.touch() if done else file.unlink()
-        return done
+            file.touch() if restored else file.unlink()
+        return restored
 
     async def save(self, request: Request, server: LocalServer) -> None:
         file = self.file_for(request)
@@ -116,11 +116,11 @@ class Embedded(EndpointModel):
         if not self._server.url:
             yield Remark(say("local.starting", name=self._model))
         await self.warm()
-        fresh, self._fresh = self._fresh, False
-        known = not (fresh and self._prefixes) or await self._prefixes.restore(request, self._server)
+        is_fresh, self._fresh = self._fresh, False
+        has_prefix = not (is_fresh and self._prefixes) or await self._prefixes.restore(request, self._server)
         async with aclosing(super().stream(request)) as chunks:
             async for chunk in chunks:
-                if isinstance(chunk, Finished) and self._prefixes and not known:
+                if isinstance(chunk, Finished) and self._prefixes and not has_prefix:
                     # Only `aclose` waits for this task.
                     self._saving = asyncio.create_task(self._prefixes.save(request, self._server))
                 yield chunk

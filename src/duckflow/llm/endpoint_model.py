@@ -51,8 +51,8 @@ class EndpointModel:
         self._book = book or AbilityBook()
         self._facts = facts_of(endpoint.name, model)
         tools = "json" if self._facts.has("t") is False else "native" if endpoint.tools else ""
-        known = Abilities(reply_limit=endpoint.reply_limit, tools=tools, wire=endpoint.wire)
-        self._abilities = self._book.recall(endpoint.where, model, known)
+        default_abilities = Abilities(reply_limit=endpoint.reply_limit, tools=tools, wire=endpoint.wire)
+        self._abilities = self._book.recall(endpoint.where, model, default_abilities)
         self.call(endpoint, key)
 
     def call(self, endpoint: Endpoint, key: Key | None) -> None:
@@ -74,8 +74,8 @@ class EndpointModel:
 
     @property
     def takes_tools(self) -> bool:
-        wanted = self._settings.tools
-        return wanted == "native" or (wanted == "auto" and self._abilities.tools != "json")
+        tools_setting = self._settings.tools
+        return tools_setting == "native" or (tools_setting == "auto" and self._abilities.tools != "json")
 
     @property
     def takes_pictures(self) -> bool | None:
@@ -98,12 +98,12 @@ class EndpointModel:
     async def _exchange(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """Makes one try. A request that is refused for an optional part is sent again without that part."""
         abilities = self._abilities
-        tried = {abilities}
+        tried_abilities = {abilities}
         while True:
             wire = wire_named(abilities.wire)
-            asked = WireRequest(request, self._endpoint, self._model, self._facts, abilities, self._settings)
+            wire_request = WireRequest(request, self._endpoint, self._model, self._facts, abilities, self._settings)
             deadline = asyncio.get_running_loop().time() + self._first_byte_seconds
-            response = await self._send(wire.body(asked), deadline, wire.path(self._model))
+            response = await self._send(wire.body(wire_request), deadline, wire.path(self._model))
             try:
                 if response.is_success:
                     if refused := self._learn(abilities):
@@ -123,8 +123,8 @@ class EndpointModel:
             if request.pictures and (refused := self._failures.of_pictures(response.status, answer)):
                 self._learn(abilities.without(PICTURES) if refused.error.key == BLIND else abilities)
                 raise refused
-            abilities = self._lowered(asked, response, answer, tried)
-            tried.add(abilities)
+            abilities = self._lowered(wire_request, response, answer, tried_abilities)
+            tried_abilities.add(abilities)
 
     @property
     def _first_byte_seconds(self) -> float:
@@ -145,37 +145,48 @@ class EndpointModel:
 
     def _finished(self, request: Request, reply: StreamedReply) -> Finished:
         price = price_of(self._settings, self._endpoint.name, self._model) or Price()
-        calls, where = reply.calls, self._endpoint.name
+        calls, endpoint_name = reply.calls, self._endpoint.name
         text = reply.text + "".join(call.arguments for call in calls)
-        tagged = tuple(call.model_copy(update={"extra": {where: call.extra}}) if call.extra else call for call in calls)
-        extra = {where: reply.kept} if reply.kept else {}
-        return Finished(reply.reason, measure(request, text, reply.reported, price), tagged, extra, reply.raw)
+        tagged_calls = tuple(
+            call.model_copy(update={"extra": {endpoint_name: call.extra}}) if call.extra else call for call in calls
+        )
+        extra_fields = {endpoint_name: reply.kept} if reply.kept else {}
+        return Finished(
+            reply.reason, measure(request, text, reply.reported, price), tagged_calls, extra_fields, reply.raw
+        )
 
     def _lowered(self, asked: WireRequest, response: HttpAnswer, answer: str, tried: set[Abilities]) -> Abilities:
         """Returns the abilities to try next after a refusal. Raises when no smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
-        unclear = setback.error.key == "model.request_refused"
-        lower = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), unclear)
-        if lower and lower.tools == "json" and asked.request.tools and self._settings.tools == "auto":
+        is_unclear = setback.error.key == "model.request_refused"
+        fewer_abilities = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), is_unclear)
+        if (
+            fewer_abilities
+            and fewer_abilities.tools == "json"
+            and asked.request.tools
+            and self._settings.tools == "auto"
+        ):
             # A request without tools has other prompts as well, so the caller has to write it anew.
-            self._learn(lower)
+            self._learn(fewer_abilities)
             raise Setback(ToolsRefused("model.tools_refused", model=self.model))
-        if lower and lower in tried:
-            lower = lower._replace(reply_limit="")
-        if lower is None or lower in tried:
+        if fewer_abilities and fewer_abilities in tried:
+            fewer_abilities = fewer_abilities._replace(reply_limit="")
+        if fewer_abilities is None or fewer_abilities in tried:
             raise setback
-        return lower
+        return fewer_abilities
 
     def _learn(self, abilities: Abilities) -> frozenset[str]:
         """Stores what the endpoint accepts, and returns the parts that it no longer takes."""
-        before = self._abilities
+        old_abilities = self._abilities
         # A limit that was left out may have been too large only this once.
-        learned = abilities if abilities.reply_limit else abilities._replace(reply_limit=before.reply_limit)
-        if learned != before:
-            self._abilities = learned
-            self._book.learn(self._endpoint.where, self._model, learned)
-        return learned.lacks - before.lacks
+        new_abilities = (
+            abilities if abilities.reply_limit else abilities._replace(reply_limit=old_abilities.reply_limit)
+        )
+        if new_abilities != old_abilities:
+            self._abilities = new_abilities
+            self._book.learn(self._endpoint.where, self._model, new_abilities)
+        return new_abilities.lacks - old_abilities.lacks
 
 
 def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> HttpClient:

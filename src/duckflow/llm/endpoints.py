@@ -95,8 +95,8 @@ def _changed(endpoint: Endpoint, settings: EndpointSettings) -> Endpoint:
     if settings.base_url:
         # A key is meant for one address. Another address gets only the key that the settings name for it.
         url = checked_address(settings.base_url, f"llm.endpoints.{endpoint.name}.base_url")
-        known = bool(endpoint.base_url)
-        endpoint = _at_other_address(endpoint, url)._replace(key_names=(), in_keyring=not known)
+        had_address = bool(endpoint.base_url)
+        endpoint = _at_other_address(endpoint, url)._replace(key_names=(), in_keyring=not had_address)
     if settings.key_env:
         endpoint = endpoint._replace(key_names=(settings.key_env,), key_needed=True)
     return endpoint._replace(
@@ -122,8 +122,8 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
             url = checked_address(environ[name], name)
             if url == endpoint.base_url:
                 return endpoint
-            moved = _at_other_address(endpoint, url)
-            return moved._replace(model="", in_keyring=False, reply_limit="max_tokens")
+            moved_endpoint = _at_other_address(endpoint, url)
+            return moved_endpoint._replace(model="", in_keyring=False, reply_limit="max_tokens")
         case "anthropic" if address := environ.get("ANTHROPIC_BASE_URL", "").strip():
             return endpoint._replace(base_url=checked_address(address, "ANTHROPIC_BASE_URL"), in_keyring=False)
         case "azure" if address := environ.get("AZURE_OPENAI_ENDPOINT", "").strip():
@@ -141,10 +141,10 @@ def checked_address(url: str, origin: str) -> str:
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable:
+        is_usable = False
+    if not is_usable:
         raise UsageError("model.bad_address", origin=origin)
     return url
 
@@ -177,8 +177,8 @@ TYPED = "typed"
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     """Returns the key from the environment, else the one stored with `keyring set duckflow ENDPOINT`."""
     key = key_in_environment(endpoint, environ)
-    secret = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""
-    return usable_key(secret, f"keyring {KEYRING_SERVICE} {endpoint.name}") if secret else key
+    stored_key = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""
+    return usable_key(stored_key, f"keyring {KEYRING_SERVICE} {endpoint.name}") if stored_key else key
 
 
 def may_be_stored(endpoint: Endpoint) -> bool:
@@ -188,8 +188,8 @@ def may_be_stored(endpoint: Endpoint) -> bool:
 
 def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     for name in endpoint.key_names:
-        if secret := environ.get(name, "").strip():
-            return usable_key(secret, name)
+        if key := environ.get(name, "").strip():
+            return usable_key(key, name)
     return None
 
 

@@ -40,13 +40,13 @@ class Abilities(NamedTuple):
         return self._replace(lacks=self.lacks | set(parts))
 
     def with_simpler_format(self, formats: Sequence[str]) -> "Abilities | None":
-        later = formats[formats.index(self.format) + 1 :] if self.format in formats else ()
-        return self._replace(format=later[0]) if later else None
+        simpler_formats = formats[formats.index(self.format) + 1 :] if self.format in formats else ()
+        return self._replace(format=simpler_formats[0]) if simpler_formats else None
 
     def with_other_limit(self, answer: str, limits: Sequence[str]) -> "Abilities":
-        other = next((limit for limit in limits if limit != self.reply_limit), "")
-        known = self.reply_limit == "max_completion_tokens" or (other and other in answer)
-        return self._replace(reply_limit=other if known and not re.search(LIMIT_TOO_LARGE, answer) else "")
+        other_limit = next((limit for limit in limits if limit != self.reply_limit), "")
+        takes_other = self.reply_limit == "max_completion_tokens" or (other_limit and other_limit in answer)
+        return self._replace(reply_limit=other_limit if takes_other and not re.search(LIMIT_TOO_LARGE, answer) else "")
 
 
 class AbilityBook:
@@ -59,15 +59,19 @@ class AbilityBook:
 
     def recall(self, where: str, model: str, default: Abilities) -> Abilities:
         entry = as_table(self._read().get(f"{where} {model}"))
-        learned = entry.get("learned")
-        if not isinstance(learned, int | float) or not 0 <= self._now() - learned <= self._seconds:
+        learned_at = entry.get("learned")
+        if not isinstance(learned_at, int | float) or not 0 <= self._now() - learned_at <= self._seconds:
             return default
-        form, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
-        wire, lacks = entry.get("wire", default.wire), entry.get("lacks")
-        if form not in FORMATS or limit not in LIMITS or tools not in TOOLS or not isinstance(wire, str):
+        format_name, limit, tools = entry.get("format"), entry.get("reply_limit"), entry.get("tools", "")
+        wire, missing_parts = entry.get("wire", default.wire), entry.get("lacks")
+        if format_name not in FORMATS or limit not in LIMITS or tools not in TOOLS or not isinstance(wire, str):
             return default
-        parts = frozenset(map(str, cast("list[Any]", lacks))) if isinstance(lacks, list) else frozenset[str]()
-        return Abilities(form, limit, tools or default.tools, wire, parts)
+        parts = (
+            frozenset(map(str, cast("list[Any]", missing_parts)))
+            if isinstance(missing_parts, list)
+            else frozenset[str]()
+        )
+        return Abilities(format_name, limit, tools or default.tools, wire, parts)
 
     def learn(self, where: str, model: str, abilities: Abilities) -> None:
         if self._path is None:
@@ -124,8 +128,8 @@ def facts_of(endpoint: str, model: str) -> Facts:
     """Returns the facts about a model, or a guess from models whose names begin alike. The result is cached: a turn
     asks a dozen times, and a guess compares the name with every model of the table."""
     rows, name = models_of(endpoint), model
-    while name not in rows and (shorter := re.sub(DATED, "", name)) != name:
-        name = shorter
+    while name not in rows and (shorter_name := re.sub(DATED, "", name)) != name:
+        name = shorter_name
     if name in rows:
         facts = _facts(name, rows[name])
     else:
@@ -150,21 +154,27 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
             spellings[f"{endpoint}:{model}"] = f"{endpoint}:{model}"
             spellings.setdefault(model, f"{endpoint}:{model}")
     wanted = wanted.lower()
-    tries = (wanted.replace("/", ":", 1), wanted, wanted.rpartition("/")[2])
-    near = (difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(tries))
-    return list(dict.fromkeys(spellings[spelling] for group in near for spelling in group))[:most]
+    tried_names = (wanted.replace("/", ":", 1), wanted, wanted.rpartition("/")[2])
+    near_groups = (
+        difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(tried_names)
+    )
+    return list(dict.fromkeys(spellings[spelling] for group in near_groups for spelling in group))[:most]
 
 
 def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price | None:
     """Returns the user's own price, else the listed one, or None where neither is known. Local servers are free."""
     names = (f"{endpoint}:{model}", f"{endpoint}/{model}", model)
-    own = next((settings.prices[name] for name in names if name in settings.prices), None)
-    return own or facts_of(endpoint, model).price or (Price() if endpoint in SERVERS else None)
+    set_price = next((settings.prices[name] for name in names if name in settings.prices), None)
+    return set_price or facts_of(endpoint, model).price or (Price() if endpoint in SERVERS else None)
 
 
 def _facts(name: str, row: Row) -> Facts:
-    window, reply, prompt, output, cached, written, flags = row
-    price = None if prompt is None else Price(input=prompt, output=output or 0.0, cached=cached, written=written)
+    window, reply, prompt, output, cached_price, written_price, flags = row
+    price = (
+        None
+        if prompt is None
+        else Price(input=prompt, output=output or 0.0, cached=cached_price, written=written_price)
+    )
     return Facts(name, window, reply, price, flags, known=True)
 
 
@@ -173,10 +183,14 @@ def _guessed(rows: dict[str, Row], model: str) -> Facts | None:
     the abilities that all of them have."""
     name = _plain(model)
     while name:
-        alike = [row for other, row in rows.items() if f"{_plain(other)}-".startswith(f"{name}-")]
-        if alike:
-            flags = set(alike[0][6]).intersection(*(row[6] for row in alike))
-            return Facts(model, sorted(row[0] for row in alike)[(len(alike) - 1) // 2], flags="".join(sorted(flags)))
+        similar_rows = [row for other_name, row in rows.items() if f"{_plain(other_name)}-".startswith(f"{name}-")]
+        if similar_rows:
+            flags = set(similar_rows[0][6]).intersection(*(row[6] for row in similar_rows))
+            return Facts(
+                model,
+                sorted(row[0] for row in similar_rows)[(len(similar_rows) - 1) // 2],
+                flags="".join(sorted(flags)),
+            )
         name = name.rpartition("-")[0]
     return None
 

@@ -49,7 +49,7 @@ async def persist(
     attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
 ) -> AsyncGenerator[Chunk, None]:
     """Passes on the chunks of an attempt. When it fails, it starts the next one, as far as the settings allow."""
-    tries, waited = 0, 0.0
+    tries, waited_seconds = 0, 0.0
     while True:
         tries += 1
         length = 0
@@ -65,15 +65,15 @@ async def persist(
             if setback.why is None or (tries >= settings.tries and not setback.busy):
                 raise setback.error from None
             seconds = pause(settings, tries, setback.wait)
-            until = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
-            waited += seconds
-            if waited > settings.patience_seconds:
+            retry_time = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
+            waited_seconds += seconds
+            if waited_seconds > settings.patience_seconds:
                 if setback.wait is None:
                     raise setback.error from None
                 values = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
-                raise ProviderRefused("model.busy_until", until=until, **values) from None
-            why = setback.why.model_copy(update={"values": {**setback.why.values, "until": until}})
-        yield Retrying(why, seconds)
+                raise ProviderRefused("model.busy_until", until=retry_time, **values) from None
+            reason = setback.why.model_copy(update={"values": {**setback.why.values, "until": retry_time}})
+        yield Retrying(reason, seconds)
         await asyncio.sleep(seconds)
 
 
@@ -135,15 +135,15 @@ class Failures:
                 return Setback(key_refused(self._endpoint, self._key, detail))
             case "busy":
                 error = ProviderRefused("model.busy", endpoint=self._endpoint.name, detail=detail)
-                why = say("model.retry.busy", endpoint=self._endpoint.name)
-                return Setback(error, why, asked_wait(headers, answer), busy=True)
+                reason = say("model.retry.busy", endpoint=self._endpoint.name)
+                return Setback(error, reason, asked_wait(headers, answer), busy=True)
             case "broken":
                 return self.broken()
             case "server_failed":
-                why = say("model.retry.server", endpoint=self._endpoint.name, status=status)
-                where = self._endpoint.where
-                error = ProviderUnreachable("model.server_failed", where=where, status=status, detail=detail)
-                return Setback(error, why, asked_wait(headers, answer), status in OVERLOADED)
+                reason = say("model.retry.server", endpoint=self._endpoint.name, status=status)
+                address = self._endpoint.where
+                error = ProviderUnreachable("model.server_failed", where=address, status=status, detail=detail)
+                return Setback(error, reason, asked_wait(headers, answer), status in OVERLOADED)
             case "unknown":
                 return Setback(self._unknown_model(detail))
             case "wrong_address":
@@ -181,9 +181,11 @@ class Failures:
         return self.of_status(400 if "invalid" in kind else 500, {}, answer)
 
     def timed_out(self, seconds: float) -> Setback:
-        waited = f"{seconds:g}"
-        error = ProviderUnreachable("model.timed_out", model=self._name, where=self._endpoint.where, seconds=waited)
-        return Setback(error, say("model.retry.timed_out", endpoint=self._endpoint.name, seconds=waited))
+        waited_seconds = f"{seconds:g}"
+        error = ProviderUnreachable(
+            "model.timed_out", model=self._name, where=self._endpoint.where, seconds=waited_seconds
+        )
+        return Setback(error, say("model.retry.timed_out", endpoint=self._endpoint.name, seconds=waited_seconds))
 
     def broken(self) -> Setback:
         error = ProviderUnreachable("model.broken_reply", model=self._name, where=self._endpoint.where)
@@ -203,8 +205,8 @@ class Failures:
 
     def _unknown_model(self, detail: str) -> ProviderRefused:
         endpoint, model = self._endpoint.name, self._model
-        near = nearest_names(f"{endpoint}:{model}", (endpoint,)) if self._endpoint.key_needed else []
-        names = ", ".join(near) or f"{endpoint}:MODEL"
+        near_names = nearest_names(f"{endpoint}:{model}", (endpoint,)) if self._endpoint.key_needed else []
+        names = ", ".join(near_names) or f"{endpoint}:MODEL"
         return ProviderRefused("model.unknown", model=model, endpoint=endpoint, detail=detail, near=names)
 
     @property
@@ -213,14 +215,14 @@ class Failures:
 
     def _wrong_address(self, status: int) -> ModelError:
         """Suggests the likely address: most wires want a version at its end, Anthropic's wants none."""
-        where = self._endpoint.where
+        address = self._endpoint.where
         if self._endpoint.wire == "anthropic":
-            other = where.removesuffix("/v1")
+            other_address = address.removesuffix("/v1")
         else:
-            other = where if re.search(r"/v\d\w*(/|$)", where) else f"{where}/v1"
-        other = "" if other == where else other
-        key = "model.wrong_address_maybe" if other else "model.wrong_address"
-        return ProviderRefused(key, where=where, status=status, other=other)
+            other_address = address if re.search(r"/v\d\w*(/|$)", address) else f"{address}/v1"
+        other_address = "" if other_address == address else other_address
+        key = "model.wrong_address_maybe" if other_address else "model.wrong_address"
+        return ProviderRefused(key, where=address, status=status, other=other_address)
 
 
 @cache
@@ -259,6 +261,6 @@ def _message(answer: str) -> str:
     if isinstance(error, str):
         return error
     error = as_table(error)
-    raw = as_table(error.get("metadata")).get("raw")
+    raw_message = as_table(error.get("metadata")).get("raw")
     message = error.get("message") or error.get("detail") or error.get("type") or answer
-    return f"{message}: {raw}" if isinstance(raw, str) else str(message)
+    return f"{message}: {raw_message}" if isinstance(raw_message, str) else str(message)

@@ -73,12 +73,12 @@ class WithFallback:
                         yield chunk
                 return
             except ModelError as problem:
-                passing = isinstance(problem, ProviderUnreachable) or problem.key in PASSING
-                before = self.model
-                if not passing or not await self._turned():
+                is_passing = isinstance(problem, ProviderUnreachable) or problem.key in PASSING
+                model_before = self.model
+                if not is_passing or not await self._turned():
                     raise
-            yield Retrying(say("model.retry.fallback", model=before, other=self.model), 0.0)
-            yield Remark(say("model.fallback", model=before, other=self.model))
+            yield Retrying(say("model.retry.fallback", model=model_before, other=self.model), 0.0)
+            yield Remark(say("model.fallback", model=model_before, other=self.model))
             if request.tools and not self.takes_tools:
                 # The request was written for a model with tools, so the caller has to write it anew.
                 raise ToolsRefused("model.tools_refused", model=self.model)

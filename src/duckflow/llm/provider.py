@@ -150,8 +150,8 @@ TOKENS_PER_MESSAGE = 4
 
 def estimate(text: str) -> int:
     """Estimates the tokens of a text: four ASCII characters count as one, any other character as one by itself."""
-    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    return math.ceil(plain / CHARACTERS_PER_TOKEN) + len(text) - plain
+    ascii_length = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    return math.ceil(ascii_length / CHARACTERS_PER_TOKEN) + len(text) - ascii_length
 
 
 def estimate_request(request: Request) -> int:
@@ -169,23 +169,25 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
         completion = estimate(reply)
     details = as_table(reported.get("prompt_tokens_details"))
     # DeepSeek uses its own name for cached tokens.
-    cached = as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))
-    cached, written = min(prompt, cached), as_count(details.get("cache_write_tokens"))
+    cached_tokens = as_count(details.get("cached_tokens")) or as_count(reported.get("prompt_cache_hit_tokens"))
+    cached_tokens, written_tokens = min(prompt, cached_tokens), as_count(details.get("cache_write_tokens"))
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
-        cached_tokens=cached,
-        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached, written),
+        cached_tokens=cached_tokens,
+        cost_usd=as_cost(reported.get("cost")) or charge(price, prompt, completion, cached_tokens, written_tokens),
         calls=1,
     )
 
 
 def charge(price: Price, prompt: int, completion: int, cached: int, written: int = 0) -> float:
     """Returns the cost in dollars. `prompt` includes the tokens read from the cache and those written into it."""
-    dear = price.input if price.written is None else price.written
-    cheap = price.input if price.cached is None else price.cached
-    fresh = max(0, prompt - cached - written)
-    return (fresh * price.input + cached * cheap + written * dear + completion * price.output) / 1_000_000
+    written_price = price.input if price.written is None else price.written
+    cached_price = price.input if price.cached is None else price.cached
+    new_tokens = max(0, prompt - cached - written)
+    return (
+        new_tokens * price.input + cached * cached_price + written * written_price + completion * price.output
+    ) / 1_000_000
 
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -210,12 +212,12 @@ class Thoughts:
         if not self._inside:
             start = self._held.lstrip()
             if not start.startswith(OPEN):
-                waits = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
-                return "" if waits else self._release(self._held)
+                may_open = OPEN.startswith(start) and len(self._held) < LONGEST_LEAD
+                return "" if may_open else self._release(self._held)
             self._inside = True
             self._held = start.removeprefix(OPEN)
-        thought, closed, reply = self._held.partition(CLOSE)
-        if closed:
+        thought, closing_tag, reply = self._held.partition(CLOSE)
+        if closing_tag:
             self.heard += thought
             return self._release(reply.lstrip())
         self.heard += thought[: -len(CLOSE)]
@@ -258,10 +260,14 @@ class ThoughtCollector:
 
     def _detail(self, piece: dict[str, Any]) -> None:
         details: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
-        same = next((detail for detail in details if detail.get("index") == piece.get("index") is not None), None)
-        if same is None or same.get("type") != piece.get("type"):
+        same_detail = next(
+            (detail for detail in details if detail.get("index") == piece.get("index") is not None), None
+        )
+        if same_detail is None or same_detail.get("type") != piece.get("type"):
             details.append(dict(piece))
             return
         for name, value in piece.items():
-            grows = name in GROWING and isinstance(value, str) and isinstance(same.get(name), str)
-            same[name] = same[name] + value if grows else value if value is not None else same.get(name)
+            grows = name in GROWING and isinstance(value, str) and isinstance(same_detail.get(name), str)
+            same_detail[name] = (
+                same_detail[name] + value if grows else value if value is not None else same_detail.get(name)
+            )

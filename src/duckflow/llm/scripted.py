@@ -80,8 +80,8 @@ class Scripted:
             lines = path.read_text("utf-8-sig").split("\n")
         except (OSError, UnicodeError):
             raise UsageError("model.script_unreadable", path=str(path)) from None
-        numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-        return cls([_parsed(line, path, number) for number, line in numbered], name=f"scripted:{path.name}")
+        numbered_lines = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+        return cls([_parsed(line, path, number) for number, line in numbered_lines], name=f"scripted:{path.name}")
 
     def forgo_tools(self) -> None:
         self.takes_tools = False
@@ -97,17 +97,17 @@ class Scripted:
             yield CallDelta(call.arguments, call.name)
         if reply.error is not None:
             raise reply.error
-        whole = reply.text + "".join(call.arguments for call in reply.calls)
-        yield Finished(reply.finish, reply.usage or measure(request, whole, {}, Price()), reply.calls)
+        reply_text = reply.text + "".join(call.arguments for call in reply.calls)
+        yield Finished(reply.finish, reply.usage or measure(request, reply_text, {}, Price()), reply.calls)
 
     async def aclose(self) -> None:
         pass
 
     def _choose(self, request: Request) -> ScriptedReply:
-        asked = request.messages[-1].text if request.messages else ""
-        if expected := next((reply for reply in self._expecting if reply.when in asked), None):
-            self._expecting.remove(expected)
-            return expected
+        last_text = request.messages[-1].text if request.messages else ""
+        if expected_reply := next((reply for reply in self._expecting if reply.when in last_text), None):
+            self._expecting.remove(expected_reply)
+            return expected_reply
         if not self._in_order:
             raise ModelError("model.script_ended", name=self.model, requests=len(self.requests))
         return self._in_order.popleft()
@@ -128,14 +128,14 @@ def _parsed(line: str, path: Path, number: int) -> ScriptedReply:
 
 
 def _from_fields(fields: dict[str, Any]) -> ScriptedReply:
-    made: dict[str, Any] = {**fields, "chunk": int(fields.get("chunk", 0)), "delay": float(fields.get("delay", 0))}
+    values: dict[str, Any] = {**fields, "chunk": int(fields.get("chunk", 0)), "delay": float(fields.get("delay", 0))}
     if "json" in fields:
-        made["text"] = json.dumps(made.pop("json"), ensure_ascii=False)
-    if made.get("finish", "stop") not in get_args(Finish):
+        values["text"] = json.dumps(values.pop("json"), ensure_ascii=False)
+    if values.get("finish", "stop") not in get_args(Finish):
         raise ValueError
-    if kind := made.get("error"):
-        made["error"] = ERRORS[kind]("model.scripted_error", kind=kind)
-    if used := made.get("usage"):
-        made["usage"] = Usage(**used)
-    made["calls"] = tuple(ToolCall(**call) for call in made.get("calls", ()))
-    return ScriptedReply(**made)
+    if kind := values.get("error"):
+        values["error"] = ERRORS[kind]("model.scripted_error", kind=kind)
+    if usage := values.get("usage"):
+        values["usage"] = Usage(**usage)
+    values["calls"] = tuple(ToolCall(**call) for call in values.get("calls", ()))
+    return ScriptedReply(**values)

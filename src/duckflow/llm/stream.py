@@ -42,14 +42,14 @@ class EventReader:
         self._joiner = PieceJoiner()
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        first, *others = data.split(b"\n")
-        self._buffer += first
+        first_line, *other_lines = data.split(b"\n")
+        self._buffer += first_line
         if len(self._buffer) + len(self.stray) > LARGEST:
             self.flooded = True
-        if self.flooded or not others:
+        if self.flooded or not other_lines:
             return []
-        lines = [bytes(self._buffer), *others[:-1]]
-        self._buffer = bytearray(others[-1])
+        lines = [bytes(self._buffer), *other_lines[:-1]]
+        self._buffer = bytearray(other_lines[-1])
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[dict[str, Any]]:
@@ -100,18 +100,18 @@ class CallCollector:
         index, call_id = piece.get("index"), str(piece.get("id") or "")
         function = as_table(piece.get("function"))
         name, arguments = str(function.get("name") or ""), function.get("arguments")
-        place = self._places.get(number if index is None else index)
-        if place is None or (name and self._is_another(self._calls[place], call_id)):
-            place = self._places[number if index is None else index] = len(self._calls)
-            own = f"call_{os.urandom(4).hex()}"
-            self._calls.append({"id": "", "own": own, "name": "", "arguments": [], "extra": {}})
-        call = self._calls[place]
-        begins = bool(name) and not call["name"]
+        position = self._places.get(number if index is None else index)
+        if position is None or (name and self._is_another(self._calls[position], call_id)):
+            position = self._places[number if index is None else index] = len(self._calls)
+            own_id = f"call_{os.urandom(4).hex()}"
+            self._calls.append({"id": "", "own": own_id, "name": "", "arguments": [], "extra": {}})
+        call = self._calls[position]
+        is_first = bool(name) and not call["name"]
         call["id"], call["name"] = call["id"] or call_id, call["name"] or name
         text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
         call["arguments"].append(text)
         call["extra"] |= {key: value for key, value in piece.items() if key not in CALL_FIELDS and value is not None}
-        return CallDelta(text, name if begins else "")
+        return CallDelta(text, name if is_first else "")
 
     @staticmethod
     def _is_another(call: dict[str, Any], call_id: str) -> bool:
@@ -181,15 +181,15 @@ class StreamedReply:
             self._refused = True
             text += refusal
         text = self._thoughts.pass_on(text) if text else ""
-        finish: Finish | None = choice.get("finish_reason")
-        if finish:
-            self.failed, self.ended = finish == "failed", True
-            self._reason, self.raw = finish, str(choice.get("raw", ""))
+        finish_reason: Finish | None = choice.get("finish_reason")
+        if finish_reason:
+            self.failed, self.ended = finish_reason == "failed", True
+            self._reason, self.raw = finish_reason, str(choice.get("raw", ""))
             text += self._thoughts.rest()
         thought = self._thinking.take(message) + self._thoughts.heard
         self._thoughts.heard = ""
-        thinks = [Thought(thought)] if thought else []
-        return [*thinks, *self._said(text), *self._collector.take(message.get("tool_calls"))]
+        thought_pieces = [Thought(thought)] if thought else []
+        return [*thought_pieces, *self._said(text), *self._collector.take(message.get("tool_calls"))]
 
     def rest(self) -> list[Piece]:
         """Returns the text still held back when an endpoint ends a reply without giving a reason."""
@@ -227,16 +227,16 @@ class ReplyListener:
 
     async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
         """Yields the pieces of the reply as they come. Raises a Setback where it is not a whole reply."""
-        now = asyncio.get_running_loop().time
-        latest = now() + self._settings.reply_seconds
+        clock = asyncio.get_running_loop().time
+        latest_end = clock() + self._settings.reply_seconds
         async with aclosing(self._pieces):
-            while not self._reader.done and (data := await self._next(min(deadline, latest))) is not None:
+            while not self._reader.done and (data := await self._next(min(deadline, latest_end))) is not None:
                 for piece in _joined(piece for event in self._reader.feed(data) for piece in self._take(event)):
                     yield piece
                 if self._reader.flooded:
                     raise self._failures.garbage("")
                 patience = USAGE_GRACE_SECONDS if self.reply.ended else self._settings.between_chunks_seconds
-                deadline = now() + patience
+                deadline = clock() + patience
             if self._reader.done:
                 await self._drain()
         for piece in self._last_pieces():
@@ -245,14 +245,14 @@ class ReplyListener:
     async def _next(self, deadline: float) -> bytes | None:
         """Returns the next bytes; None at the end, or when the stream stops after the reply was complete."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        start = loop.time()
         try:
             async with asyncio.timeout_at(deadline):
                 return await anext(self._pieces, None)
         except TimeoutError:
             if self.reply.ended:
                 return None
-            raise self._failures.timed_out(round(loop.time() - began, 1)) from None
+            raise self._failures.timed_out(round(loop.time() - start, 1)) from None
         except HttpError:
             if self.reply.ended:
                 return None
@@ -290,8 +290,8 @@ class ReplyListener:
         """Reads the reply of an endpoint that does not stream."""
         event = as_table(read_json(answer))
         if not {"choices", "candidates", "error"} & event.keys():
-            cut_off = not event and answer.lstrip().startswith("{")
-            raise self._failures.broken() if cut_off else self._failures.garbage(answer)
+            is_cut_off = not event and answer.lstrip().startswith("{")
+            raise self._failures.broken() if is_cut_off else self._failures.garbage(answer)
         return self._take(event)
 
 

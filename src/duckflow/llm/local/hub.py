@@ -167,37 +167,37 @@ class Hub:
         meter.show(incoming.size(), self.stage)
         with _client() as client:
             # A hub that does not answer at all is given up at once. One that broke off is asked again.
-            tries = 1
+            tries_left = 1
             while (start := incoming.size()) < incoming.model.size:
                 try:
                     self._stream(client, incoming, meter)
                 except (httpx.HTTPError, httpx.InvalidURL) as error:
-                    tries = TRIES_AFTER_A_BREAK if incoming.size() > start else tries - 1
-                    if tries <= 0:
+                    tries_left = TRIES_AFTER_A_BREAK if incoming.size() > start else tries_left - 1
+                    if tries_left <= 0:
                         raise SourceUnavailable(f"{type(error).__name__}: {error}") from error
                     time.sleep(PAUSE_SECONDS)
 
     def _stream(self, client: "httpx.Client", incoming: Incoming, meter: Meter) -> None:
-        start, whole = incoming.size(), incoming.model.size
+        start, total_bytes = incoming.size(), incoming.model.size
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         with client.stream("GET", self._url, headers=headers) as response:
             if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
                 raise SourceUnavailable(f"HTTP {response.status_code}")
-            begins, length = _extent(response.status_code, response.headers)
-            if length not in (None, whole):
-                raise SourceUnavailable(f"its file has {length} bytes, not {whole}")
-            if begins > start:
+            first_byte, length = _extent(response.status_code, response.headers)
+            if length not in (None, total_bytes):
+                raise SourceUnavailable(f"its file has {length} bytes, not {total_bytes}")
+            if first_byte > start:
                 raise SourceUnavailable("it skipped a part of the file")
-            incoming.cut(begins)
-            done = begins
+            incoming.cut(first_byte)
+            bytes_done = first_byte
             with incoming.append() as file:
                 for chunk in response.iter_raw(CHUNK):
-                    done += len(chunk)
-                    if done > whole:
-                        raise SourceUnavailable(f"its file has more than {whole} bytes")
+                    bytes_done += len(chunk)
+                    if bytes_done > total_bytes:
+                        raise SourceUnavailable(f"its file has more than {total_bytes} bytes")
                     file.write(chunk)
-                    meter.show(done, self.stage)
-        if done <= start:
+                    meter.show(bytes_done, self.stage)
+        if bytes_done <= start:
             raise SourceUnavailable("it sent nothing new")
 
 

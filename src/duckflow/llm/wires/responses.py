@@ -33,7 +33,7 @@ class ResponsesWire(Wire):
         return "chat" if status in (404, 405, 501) and "model" not in answer else ""
 
     def body(self, asked: WireRequest) -> dict[str, Any]:
-        request, form = asked.request, asked.abilities.format
+        request, format_name = asked.request, asked.abilities.format
         body: dict[str, Any] = {
             "model": asked.model,
             "input": [item for message in request.messages for item in _items(message, asked)],
@@ -52,9 +52,9 @@ class ResponsesWire(Wire):
         if request.tools:
             function = {"type": "function", "strict": False}
             body["tools"] = [function | described(tool, "parameters") for tool in request.tools]
-        if request.schema is not None and form != "text":
-            wished = response_format(request.schema, form)
-            body["text"] = {"format": wished.get("json_schema", {}) | {"type": wished["type"]}}
+        if request.schema is not None and format_name != "text":
+            reply_format = response_format(request.schema, format_name)
+            body["text"] = {"format": reply_format.get("json_schema", {}) | {"type": reply_format["type"]}}
         return body
 
     def reading(self) -> Told:
@@ -64,11 +64,11 @@ class ResponsesWire(Wire):
 def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
     if message.answers:
         return [{"type": "function_call_output", "call_id": message.answers, "output": message.text}]
-    extra = asked.kept(message)
-    thoughts = [thought for thought in extra.get(DETAILS, []) if thought.get("type") == "reasoning"]
+    kept_fields = asked.kept(message)
+    thoughts = [thought for thought in kept_fields.get(DETAILS, []) if thought.get("type") == "reasoning"]
     items = thoughts_for("", thoughts) if message.text else []
     if message.text:
-        phase = {PHASE: extra[PHASE]} if PHASE in extra and asked.takes("phase") else {}
+        phase = {PHASE: kept_fields[PHASE]} if PHASE in kept_fields and asked.takes("phase") else {}
         items.append({"role": message.role, "content": _content(message, asked), **phase})
     for call in message.calls:
         items += thoughts_for(call.call_id, thoughts)
@@ -115,8 +115,8 @@ class ResponsesReader(ThoughtKeeper):
             return {}
         owner = str(item.get("call_id", "")) if calls else ""
         function = {"name": item.get("name"), "arguments": item.get("arguments") or ""}
-        begun = {"tool_calls": [{"index": index, "id": owner, "function": function}]} if calls else {}
-        return delta(**begun, **self.given_to(owner))
+        call_fields = {"tool_calls": [{"index": index, "id": owner, "function": function}]} if calls else {}
+        return delta(**call_fields, **self.given_to(owner))
 
     def _whole(self, item: dict[str, Any]) -> dict[str, Any]:
         if item.get("type") == "reasoning":
@@ -126,14 +126,14 @@ class ResponsesReader(ThoughtKeeper):
 
 
 def _ended(response: dict[str, Any], completed: bool) -> dict[str, Any]:
-    used = as_table(response.get("usage"))
-    raw = str(as_table(response.get("incomplete_details")).get("reason") or response.get("status") or "")
+    usage = as_table(response.get("usage"))
+    raw_reason = str(as_table(response.get("incomplete_details")).get("reason") or response.get("status") or "")
     counts = {
-        "prompt_tokens": used.get("input_tokens"),
-        "completion_tokens": used.get("output_tokens"),
-        "prompt_tokens_details": used.get("input_tokens_details"),
+        "prompt_tokens": usage.get("input_tokens"),
+        "completion_tokens": usage.get("output_tokens"),
+        "prompt_tokens_details": usage.get("input_tokens_details"),
     }
-    return ended("stop" if completed else INCOMPLETE.get(raw, "unknown"), raw, usage=counts)
+    return ended("stop" if completed else INCOMPLETE.get(raw_reason, "unknown"), raw_reason, usage=counts)
 
 
 WIRE = ResponsesWire()

@@ -68,24 +68,24 @@ class WireRequest(NamedTuple):
 
     @property
     def temperature(self) -> dict[str, float]:
-        own, common = self.request.temperature, self.settings.temperature
-        temperature = common if own is None else own
+        requested, default = self.request.temperature, self.settings.temperature
+        temperature = default if requested is None else requested
         return {"temperature": temperature} if temperature is not None and self.takes("temperature") else {}
 
     @property
     def effort(self) -> str:
         """The effort of the settings, or the nearest one that was not refused; empty where the request names none."""
-        wished = self.settings.effort
-        if not wished or not self.takes("effort"):
+        wished_effort = self.settings.effort
+        if not wished_effort or not self.takes("effort"):
             return ""
-        at = EFFORTS.index(wished)
-        nearest = sorted(EFFORTS, key=lambda effort: (abs(EFFORTS.index(effort) - at), -EFFORTS.index(effort)))
+        index = EFFORTS.index(wished_effort)
+        nearest = sorted(EFFORTS, key=lambda effort: (abs(EFFORTS.index(effort) - index), -EFFORTS.index(effort)))
         return next((effort for effort in nearest if self.takes(f"effort {effort}")), "")
 
     def kept(self, message: PromptMessage) -> Mapping[str, Any]:
         """Returns the data that came with this reply from this same endpoint and must be sent back to it."""
-        extra: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
-        return extra
+        kept_fields: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
+        return kept_fields
 
     def picture_urls(self, message: PromptMessage) -> list[str]:
         return [f"data:{media};base64,{data}" for media, data in self.pictures(message)]
@@ -180,8 +180,8 @@ class ThoughtKeeper:
 
 def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the stored thoughts that are sent back before this call, or before the text."""
-    mine = [thought for thought in thoughts if thought.get(FOR) == owner]
-    return [{name: value for name, value in thought.items() if name != FOR} for thought in mine]
+    own_thoughts = [thought for thought in thoughts if thought.get(FOR) == owner]
+    return [{name: value for name, value in thought.items() if name != FOR} for thought in own_thoughts]
 
 
 def smaller(wire: Wire, asked: WireRequest, status: int, answer: str, unclear: bool) -> Abilities | None:
@@ -190,30 +190,32 @@ def smaller(wire: Wire, asked: WireRequest, status: int, answer: str, unclear: b
     if status not in REQUEST_REFUSED:
         return None
     abilities = asked.abilities
-    if other := wire.elsewhere(status, answer):
-        return abilities._replace(wire=other)
+    if other_wire := wire.elsewhere(status, answer):
+        return abilities._replace(wire=other_wire)
     for part, pattern in wire.parts.items():
-        if re.search(pattern, answer) and (lower := _without(part, wire, asked, answer)):
-            return lower
+        if re.search(pattern, answer) and (fewer_abilities := _without(part, wire, asked, answer)):
+            return fewer_abilities
     if asked.limit and re.search(LIMIT_NAMED, answer):
         return abilities.with_other_limit(answer, wire.limits)
-    simpler = abilities.with_simpler_format(wire.formats) if asked.request.schema is not None else None
-    if simpler and (re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer))):
-        return simpler
+    simpler_format = abilities.with_simpler_format(wire.formats) if asked.request.schema is not None else None
+    if simpler_format and (re.search(FORMAT_NAMED, answer) or (status != 500 and re.search(SCHEMA_NAMED, answer))):
+        return simpler_format
     if asked.request.tools and re.search(TOOLS_NAMED, answer):
         return abilities._replace(tools="json")
     if not unclear:
         return None
-    if sent := [part for part in wire.parts if _changes(abilities.without(part), wire, asked)]:
-        return abilities.without(*sent)
-    return simpler or (abilities._replace(tools="json") if asked.request.tools and not abilities.tools else None)
+    if sent_parts := [part for part in wire.parts if _changes(abilities.without(part), wire, asked)]:
+        return abilities.without(*sent_parts)
+    return simpler_format or (abilities._replace(tools="json") if asked.request.tools and not abilities.tools else None)
 
 
 def _without(part: str, wire: Wire, asked: WireRequest, answer: str) -> Abilities | None:
     effort = asked.effort if part == "effort" else ""
-    listed = [name for name in EFFORTS if name != effort and re.search(rf"\b{name}\b", answer)]
-    lower = asked.abilities.without(f"effort {effort}" if effort and len(listed) >= VALUES_LISTED else part)
-    return lower if _changes(lower, wire, asked) else None
+    listed_efforts = [name for name in EFFORTS if name != effort and re.search(rf"\b{name}\b", answer)]
+    fewer_abilities = asked.abilities.without(
+        f"effort {effort}" if effort and len(listed_efforts) >= VALUES_LISTED else part
+    )
+    return fewer_abilities if _changes(fewer_abilities, wire, asked) else None
 
 
 def _changes(lower: Abilities, wire: Wire, asked: WireRequest) -> bool:
